@@ -131,6 +131,11 @@ def peekAtLastError() -> Error:
     return Error.Success
 
 
+def invalid(message: str) -> CudaError:
+    """The error for a value that CUDA refuses (1)."""
+    return CudaError(INVALID_VALUE, message)
+
+
 def choose(function: str, argument: str, kind: type[Member], value: object, code: int = INVALID_VALUE) -> Member:
     """The member of the enumeration `kind` that `value` is, or whose number it is."""
     try:
@@ -174,7 +179,7 @@ def check_alive(function: str, argument: str, value: object) -> None:
 def check_index(function: str, argument: str, value: object, count: int) -> int:
     """`value`, which must be an integer from 0 to ``count - 1``, of Python or of NumPy."""
     if not is_integer(value, 0, count - 1):
-        raise CudaError(INVALID_VALUE, f"{function}: {argument} is {value!r}, expected an int from 0 to {count - 1}.")
+        raise invalid(f"{function}: {argument} is {value!r}, expected an int from 0 to {count - 1}.")
     return operator.index(value)
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from .. import texture as core
 from ..modes import TextureKind
 from .enums import TextureType
-from .errors import INVALID_VALUE, CudaError
+from .errors import invalid
 from .functions import cuda_function
 from .structs import Struct, struct
 
@@ -80,10 +80,9 @@ def check_limits(function: str, what: str, sizes: tuple[int, ...], compute_capab
     """Refuses sizes, in x, y, z order, above the limits of a compute capability (1). `what` is a row of `LIMITS`."""
     limit = limit_of(function, what, compute_capability)
     if any(size > most for size, most in zip(sizes, limit)):
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: the {what} has the size {sizes}, expected at most {limit} for compute capability "
-            f"{compute_capability}; split it into parts.",
+            f"{compute_capability}; split it into parts."
         )
 
 
@@ -91,10 +90,9 @@ def limit_of(function: str, what: str, compute_capability: object) -> tuple[int,
     """The limits of a compute capability. `what` is a row of `LIMITS`."""
     table = LIMITS[what]
     if not isinstance(compute_capability, int | float) or compute_capability < min(table):
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: compute_capability is {compute_capability!r}, expected a number such as 9.0, at least "
-            f"{min(table)}.",
+            f"{min(table)}."
         )
     return table[max(version for version in table if version <= compute_capability)]
 

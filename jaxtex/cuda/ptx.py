@@ -19,7 +19,7 @@ from .._jax.calls import typed_jit
 from .._jax.straight_through import straight_through
 from ..modes import TextureKind
 from .enums import ResourceType, SurfaceBoundaryMode
-from .errors import INVALID_VALUE, NOT_SUPPORTED, CudaError, check_index
+from .errors import NOT_SUPPORTED, CudaError, check_index, invalid
 from .functions import cuda_function
 from .memory.arrays import Array, will_be_written
 from .memory.channel_formats import FLOAT, SIGNED, UNSIGNED, ChannelFormatDesc
@@ -94,16 +94,14 @@ def sust_p(
     components = data_of(function, data, dtype)
     shape = np.broadcast_shapes(*(index.shape for index in indices))
     if components.dtype != dtype or components.ndim == 0 or components.shape[-1] not in (1, 2, 4):
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: data has dtype {components.dtype} and shape {components.shape}, expected {dtype} with 1, 2 "
-            f"or 4 components along the last axis for the format {array.desc}.",
+            f"or 4 components along the last axis for the format {array.desc}."
         )
     if not broadcasts_to(components.shape[:-1], shape):
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: data has shape {components.shape}, expected one that broadcasts to "
-            f"{(*shape, components.shape[-1])}, the shape of the coordinates and the number of components.",
+            f"{(*shape, components.shape[-1])}, the shape of the coordinates and the number of components."
         )
     return _store(array, components, indices, function=function, mode=mode)
 
@@ -154,9 +152,8 @@ def sured_b(
     array, places = check_written(function, surfObject, (x, *coords))
     access, mode = access_of(function, array.desc, T), check_boundary_mode(function, boundaryMode)
     if op not in OPERATIONS or access.length or access.dtype.name not in ("int32", "uint32"):
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: op is {op!r} with T {T!r}, expected one of {', '.join(OPERATIONS)}, and 'uint' or 'int'.",
+        raise invalid(
+            f"{function}: op is {op!r} with T {T!r}, expected one of {', '.join(OPERATIONS)}, and 'uint' or 'int'."
         )
     indices = check_indices(function, places, access)
     values = check_data(function, data, np.broadcast_shapes(*(index.shape for index in indices)), access)
@@ -205,10 +202,9 @@ def sured_p(
     array, places = check_written(function, surfObject, (x, *coords))
     mode = check_boundary_mode(function, boundaryMode)
     if array.desc.texel_bytes != 4 or array.desc.f not in (SIGNED, UNSIGNED) or op not in OPERATIONS:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: op is {op!r} for the format {array.desc}, expected one of {', '.join(OPERATIONS)} and texels "
-            f"of 4 bytes, of integers; sured_b takes every format.",
+            f"of 4 bytes, of integers; sured_b takes every format."
         )
     access = Access(source_dtype(array.desc), None)
     indices = check_texels(function, places)
@@ -301,10 +297,9 @@ def check_written(function: str, surface: object, places: tuple[ArrayLike, ...])
     array = check_surface(function, surface)
     count = array.kind.texel_ndim + (array.kind.layered or array.kind.is_cube)
     if len(places) != count:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: there are {len(places)} coordinates, expected {count} for a surface of kind "
-            f"{array.kind.value!r}.",
+            f"{array.kind.value!r}."
         )
     will_be_written(function, array)
     return array, places

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from ...modes import TextureKind
 from ..enums import ArrayFlags
-from ..errors import INVALID_VALUE, CudaError, check_type, choose, release
+from ..errors import check_type, choose, invalid, release
 from ..functions import cuda_function
 from ..kinds import NEWEST_COMPUTE_CAPABILITY, TEXTURE_KINDS, check_limits, limit_of
 from .arrays import Array, Extent, MipmappedArray, kind_of, level_extent
@@ -60,10 +60,9 @@ def mallocArray(
     """
     flags = choose("mallocArray", "flags", ArrayFlags, flags)
     if flags & ~FLAGS_OF_MALLOC_ARRAY:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"mallocArray: flags is {flags!r}, expected flags of {FLAGS_OF_MALLOC_ARRAY!r}; malloc3DArray makes layers "
-            f"and cubemaps.",
+            f"and cubemaps."
         )
     return _malloc("mallocArray", desc, (width, height, 0), flags, compute_capability)
 
@@ -228,14 +227,13 @@ def _check(
         raise TypeError(f"{function}: extent is {extent!r}, expected three ints (width, height, depth).") from None
     fault = _shape_fault(size, flags)
     if fault:
-        raise CudaError(INVALID_VALUE, f"{function}: the extent is {tuple(size)} with flags {flags!r}: {fault}.")
+        raise invalid(f"{function}: the extent is {tuple(size)} with flags {flags!r}: {fault}.")
     kind = kind_of(size, flags)
     for flag, kinds, expected in KINDS_OF_FLAGS:
         if flags & flag and kind not in kinds:
-            raise CudaError(
-                INVALID_VALUE,
+            raise invalid(
                 f"{function}: flags has {flag.name} for an array of kind {kind.value!r}, expected {expected}; leave "
-                f"the flag out.",
+                f"the flag out."
             )
     check_limits(function, TEXTURE_KINDS[kind].texture_limits, tuple(size), compute_capability)
     if flags & ArrayFlags.TextureGather:

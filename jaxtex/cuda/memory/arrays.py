@@ -11,7 +11,7 @@ import jax
 from ..._engine.describe.levels import level_size
 from ...modes import TextureKind
 from ..enums import ArrayFlags
-from ..errors import INVALID_VALUE, CudaError, check_index, check_type
+from ..errors import check_index, check_type, invalid
 from ..functions import cuda_function
 from ..structs import TupleStruct, struct, value
 from .channel_formats import ChannelFormatDesc
@@ -119,7 +119,7 @@ def check_array(function: str, argument: str, array: object, level: object) -> A
     """`array`, which must be an `Array`, and so has no level to choose."""
     checked = check_type(function, argument, array, Array, "mallocArray makes one")
     if level is not None:
-        raise CudaError(INVALID_VALUE, f"{function}: level is {level!r}, but {argument} has no levels; leave it out.")
+        raise invalid(f"{function}: level is {level!r}, but {argument} has no levels; leave it out.")
     return checked
 
 
@@ -239,8 +239,7 @@ def arrayGetPlane(hArray: Array, planeIdx: int) -> Array:
         CudaError: cudaErrorInvalidValue.
     """
     checked = check_array("arrayGetPlane", "hArray", hArray, None)
-    raise CudaError(
-        INVALID_VALUE,
+    raise invalid(
         f"arrayGetPlane: hArray has the format {checked.desc}, which has no plane {planeIdx}, expected a planar "
-        f"format; keep each plane in an array of its own.",
+        f"format; keep each plane in an array of its own."
     )

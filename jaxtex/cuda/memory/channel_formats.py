@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..enums import ChannelFormatKind, ReadMode
-from ..errors import INVALID_CHANNEL_DESCRIPTOR, INVALID_VALUE, NOT_SUPPORTED, CudaError, check_type, choose
+from ..errors import INVALID_CHANNEL_DESCRIPTOR, NOT_SUPPORTED, CudaError, check_type, choose, invalid
 from ..functions import Text, cuda_function, made
 from ..structs import Struct, struct
 from .numbers import as_numbers
@@ -167,10 +167,9 @@ def parse_type(function: str, argument: str, name: object) -> CudaType:
         base = "half" if base == "__half" else base
         if base in BASE_TYPES or base in OTHER_TYPES:
             return CudaType(base, int(digit) if digit else None)
-    raise CudaError(
-        INVALID_VALUE,
+    raise invalid(
         f"{function}: {argument} is {name!r}, expected the name of a CUDA type: one of {', '.join(BASE_TYPES)}, "
-        f"alone or followed by 1, 2 or 4.",
+        f"alone or followed by 1, 2 or 4."
     )
 
 
@@ -215,9 +214,7 @@ def createChannelDesc(
         if x in UNMODELED_KINDS:
             return ChannelFormatDesc(*UNMODELED_KINDS[x], x)
     if f is None:
-        raise CudaError(
-            INVALID_VALUE, "createChannelDesc: f is missing; pass a kind for the bits, such as ChannelFormatKind.Float."
-        )
+        raise invalid("createChannelDesc: f is missing; pass a kind for the bits, such as ChannelFormatKind.Float.")
     return ChannelFormatDesc(int(x), int(y), int(z), int(w), choose("createChannelDesc", "f", ChannelFormatKind, f))
 
 
@@ -296,10 +293,9 @@ def as_texels(function: str, argument: str, values: Any, desc: ChannelFormatDesc
 def check_dtype(function: str, argument: str, values: jax.Array, desc: ChannelFormatDesc) -> None:
     """Refuses values whose dtype is not that of the texels of a format (1)."""
     if values.dtype != desc.dtype:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: {argument} has dtype {values.dtype}, expected {desc.dtype} for the format {desc}; convert "
-            f"numbers with astype, or reinterpret bits with jax.lax.bitcast_convert_type.",
+            f"numbers with astype, or reinterpret bits with jax.lax.bitcast_convert_type."
         )
 
 

@@ -17,7 +17,7 @@ from jax.typing import ArrayLike
 from ...modes import TextureKind
 from ..declarations import DECLARATIONS
 from ..enums import MemcpyKind
-from ..errors import INVALID_VALUE, CudaError, check_index, check_type
+from ..errors import check_index, check_type, invalid
 from ..functions import TEXTS, Text, cuda_function, made, missing
 from .arrays import Array, MipmappedArray, check_array, will_be_written, with_level
 from .channel_formats import ChannelFormatDesc, as_texels
@@ -267,15 +267,13 @@ def copy_rows(function: str, given: dict[str, Any]) -> Any:
     if not arrays and height == 1 and width > min(pitches["spitch"], pitches["dpitch"]):
         # The card has another code for a single row.
         argument = "spitch" if pitches["spitch"] < pitches["dpitch"] else "dpitch"
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: {argument} is {pitches[argument]} bytes, expected at least the width, {width} bytes.",
+        raise invalid(
+            f"{function}: {argument} is {pitches[argument]} bytes, expected at least the width, {width} bytes."
         )
     if len(arrays) == 2 and src.desc.texel_bytes != dst.desc.texel_bytes:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: the arrays have elements of {src.desc.texel_bytes} and {dst.desc.texel_bytes} bytes, "
-            f"expected elements of one size.",
+            f"expected elements of one size."
         )
     for end in {"dst", "src"} - {*arrays}:
         pitch = pitches[f"{end[0]}pitch"]
@@ -303,19 +301,17 @@ def run_of(function: str, argument: str, array: Array, wOffset: Any, hOffset: in
     array = check_array(function, argument, array, None)
     offset, row, count = whole_numbers(function, wOffset=wOffset, hOffset=hOffset, count=count)
     if array.kind not in (TextureKind.TEXTURE1D, TextureKind.TEXTURE2D):
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: {argument} is of kind {array.kind.value!r}, expected a 1D or 2D array; use memcpy3D.",
+        raise invalid(
+            f"{function}: {argument} is of kind {array.kind.value!r}, expected a 1D or 2D array; use memcpy3D."
         )
     size = array.desc.texel_bytes
     width, height = array.extent.width * size, max(array.extent.height, 1)
     start = row * width + offset
     inside = 0 <= offset <= width and 0 <= row <= height and 0 <= count <= width * height - start
     if not inside or offset % size or count % size:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: the {count} bytes of {argument} start at byte {offset} of row {row}, expected multiples of "
-            f"the {size} bytes of an element, within the {height} rows of {width} bytes.",
+            f"the {size} bytes of an element, within the {height} rows of {width} bytes."
         )
     return Region(start, count, count, count, 1, 1)
 
@@ -341,9 +337,8 @@ def _replace_all(dst: AnyArray, src: Any, level: object) -> AnyArray:
 
 def _check_level(function: str, mipmap: MipmappedArray, level: object) -> int:
     if level is None:
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: level is missing, and the mipmapped array has {len(mipmap.levels)} levels; pass level=0.",
+        raise invalid(
+            f"{function}: level is missing, and the mipmapped array has {len(mipmap.levels)} levels; pass level=0."
         )
     return check_index(function, "level", level, len(mipmap.levels))
 
@@ -359,10 +354,9 @@ def _check_values(function: str, src: Any, texels: jax.Array, desc: ChannelForma
     if texels.shape[-1] == 1:
         shapes += [shape[:-1] for shape in shapes]
     if values.shape not in shapes:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: src has shape {values.shape}, expected {' or '.join(map(str, shapes))}, slowest axis first "
-            f"and channels last; CUDA's form of this call, memcpy2DToArray and memcpy3D copy a part of an array.",
+            f"and channels last; CUDA's form of this call, memcpy2DToArray and memcpy3D copy a part of an array."
         )
     return values.reshape(texels.shape)
 

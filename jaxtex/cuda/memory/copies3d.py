@@ -8,7 +8,7 @@ from typing import Any
 import jax
 
 from ..enums import MemcpyKind
-from ..errors import INVALID_VALUE, CudaError, check_type
+from ..errors import check_type, invalid
 from ..functions import cuda_function
 from ..structs import Struct, struct
 from .arrays import Array, Extent, check_array, will_be_written
@@ -99,10 +99,9 @@ def memcpy3D(p: Memcpy3DParms) -> Array | jax.Array:
     width, height, depth = counts(name, **named("p.extent", p.extent))
     sizes = {end.desc.texel_bytes for end in (src, dst) if isinstance(end, Array)}
     if len(sizes) > 1:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{name}: the arrays have elements of {' and '.join(map(str, sorted(sizes)))} bytes, expected elements of "
-            f"one size.",
+            f"one size."
         )
     extent = (width * (sizes.pop() if sizes else 1), height, depth)
     source, target = part_of(name, "src", src, p.srcPos, extent), part_of(name, "dst", dst, p.dstPos, extent)
@@ -139,6 +138,4 @@ def exactly_one(function: str, end: str, array: Array | None, pointer: PitchedPt
     if pointer is not None and array is None:
         return pointer
     given = "none" if array is None else "each"
-    raise CudaError(
-        INVALID_VALUE, f"{function}: {given} of p.{end}Array and p.{end}Ptr is given, expected exactly one."
-    )
+    raise invalid(f"{function}: {given} of p.{end}Array and p.{end}Ptr is given, expected exactly one.")

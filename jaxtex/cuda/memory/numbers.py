@@ -23,7 +23,7 @@ import numpy as np
 from ..._checks.arguments import as_array
 from ..._checks.integers import as_rounded, known_integers, saturated
 from ..._jax.versions import is_x64
-from ..errors import INVALID_VALUE, CudaError
+from ..errors import INVALID_VALUE, CudaError, invalid
 
 # JAX holds these whether or not 64-bit dtypes are enabled.
 PLAIN_SIZES = (1, 2, 4)
@@ -96,10 +96,9 @@ def as_memory(value: Any) -> jax.Array:
 def as_destination(function: str, argument: str, value: Any) -> jax.Array:
     """Memory that a copy returns with changes, which JAX must hold as it is."""
     if isinstance(value, np.ndarray) and not holds(value.dtype):
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: {argument} is an array of {value.dtype}, and the result would be one too, which JAX does not "
-            f"hold; pass {argument}.view(numpy.uint32), or enable 64-bit numbers with jax_enable_x64.",
+            f"hold; pass {argument}.view(numpy.uint32), or enable 64-bit numbers with jax_enable_x64."
         )
     return jnp.asarray(value)
 
@@ -170,5 +169,5 @@ def counts(function: str, **arguments: int) -> tuple[int, ...]:
     numbers = whole_numbers(function, **arguments)
     for name, number in zip(arguments, numbers):
         if number < 0:
-            raise CudaError(INVALID_VALUE, f"{function}: {name} is {number}, expected at least 0.")
+            raise invalid(f"{function}: {name} is {number}, expected at least 0.")
     return numbers

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from ..errors import INVALID_VALUE, CudaError, check_type, release
+from ..errors import check_type, invalid, release
 from ..functions import cuda_function
 from ..structs import TupleStruct, struct
 from .arrays import Extent
@@ -99,7 +99,7 @@ def malloc(size: int) -> jax.Array:
     """
     (size,) = whole_numbers("malloc", size=size)
     if size < 1:
-        raise CudaError(INVALID_VALUE, f"malloc: size is {size}, expected at least 1 byte.")
+        raise invalid(f"malloc: size is {size}, expected at least 1 byte.")
     return jnp.zeros(size, jnp.uint8)
 
 
@@ -155,9 +155,8 @@ def malloc3D(extent: Extent | tuple[int, int, int]) -> PitchedPtr:
 
 def _malloc_rows(function: str, width: int, height: int, depth: int) -> PitchedPtr:
     if min(width, height, depth) < 1:
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: the size is {(width, height, depth)} in bytes, rows and slices, expected at least 1 of each.",
+        raise invalid(
+            f"{function}: the size is {(width, height, depth)} in bytes, rows and slices, expected at least 1 of each."
         )
     pitch = -(-width // MALLOC_PITCH) * MALLOC_PITCH
     return PitchedPtr(jnp.zeros((depth * height, pitch), jnp.uint8), pitch, width, height)

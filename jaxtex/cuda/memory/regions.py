@@ -17,7 +17,7 @@ import numpy as np
 from ..._jax.calls import typed_jit
 from ...modes import TextureKind
 from ..enums import MemcpyKind
-from ..errors import INVALID_MEMCPY_DIRECTION, INVALID_PITCH_VALUE, INVALID_VALUE, CudaError, choose
+from ..errors import INVALID_MEMCPY_DIRECTION, INVALID_PITCH_VALUE, CudaError, choose, invalid
 from .arrays import Array, check_array
 from .numbers import bytes_as, whole_numbers
 
@@ -67,10 +67,9 @@ def check_region(function: str, argument: str, region: Region, size: int) -> Non
             f"{region.width} bytes.",
         )
     if region.end > size:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: {argument} has {size} bytes, and the call needs {region.end}; pass smaller sizes, or more "
-            f"memory.",
+            f"memory."
         )
 
 
@@ -155,10 +154,9 @@ def box_at(
     sizes = tuple(max(n, 1) for n in array.extent)
     box = (elements, height, depth)
     if min(*start, *box) < 0 or any(first + count > n for first, count, n in zip(start, box, sizes)):
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: the box in {argument} starts at {start} and has {box} elements, expected a box "
-            f"within the {sizes} elements of the array.",
+            f"within the {sizes} elements of the array."
         )
     x, y, z = start
     return Box(z, y, x * channels, depth, height, elements * channels)
@@ -172,15 +170,13 @@ def box_of_rows(function: str, argument: str, array: Array, wOffset: int, hOffse
     )
     size = array.desc.texel_bytes
     if array.kind not in (TextureKind.TEXTURE1D, TextureKind.TEXTURE2D):
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: {argument} is of kind {array.kind.value!r}, expected a 1D or 2D array; use memcpy3D.",
+        raise invalid(
+            f"{function}: {argument} is of kind {array.kind.value!r}, expected a 1D or 2D array; use memcpy3D."
         )
     if wOffset % size or width % size:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: wOffset and width are {wOffset} and {width} bytes, expected multiples of the {size} bytes of "
-            f"an element.",
+            f"an element."
         )
     return box_at(function, argument, array, (wOffset // size, hOffset, 0), width, height, 1)
 

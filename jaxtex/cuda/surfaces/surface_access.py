@@ -26,7 +26,7 @@ from ..._tables.address_rules import clamp, is_inside, last
 from ...modes import TextureKind
 from ...surface import OUTSIDE, report, surface_add, surface_max, surface_min, surface_read, surface_write
 from ..enums import SurfaceBoundaryMode
-from ..errors import INVALID_VALUE, MISALIGNED_ADDRESS, CudaError, choose
+from ..errors import MISALIGNED_ADDRESS, CudaError, choose, invalid
 from ..kinds import TEXTURE_KINDS
 from ..memory.arrays import Array, will_be_written
 from ..memory.channel_formats import BASE_TYPES, ChannelFormatDesc, parse_type
@@ -87,16 +87,14 @@ def access_of(function: str, desc: ChannelFormatDesc, T: str | None) -> Access:
     name = BASE_TYPES[base].dtype if base in BASE_TYPES else WIDE_DTYPES.get(base)
     access = Access(jnp.dtype(name or "uint8"), length)
     if name is None or length == 3 or access.size > MAX_BYTES:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: T is {T!r}, expected a type of 8, 16, 32 or 64 bits, alone or as a vector of 1, 2 or 4, of "
-            f"{MAX_BYTES} bytes at most.",
+            f"{MAX_BYTES} bytes at most."
         )
     if access.dtype.itemsize == 8 and not is_x64():
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: T is {T!r}, and 64-bit numbers are disabled; use 'int2' or 'uint2', which have the same "
-            f"bytes, or enable 64-bit numbers with jax_enable_x64.",
+            f"bytes, or enable 64-bit numbers with jax_enable_x64."
         )
     return access
 
@@ -143,17 +141,15 @@ def check_data(function: str, data: ArrayLike, shape: tuple[int, ...], access: A
     """The values of a write, of the dtype of the access, and with its vectors along the last axis."""
     values = data_of(function, data, access.dtype)
     if values.dtype != access.dtype:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: data has dtype {values.dtype}, expected {access.dtype}: a store converts nothing. Convert "
-            f"numbers with data.astype, or name the type of data with T.",
+            f"numbers with data.astype, or name the type of data with T."
         )
     vector = () if access.length is None else (access.length,)
     if not broadcasts_to(values.shape, shape + vector) or values.shape[-1:][: len(vector)] != vector:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: data has shape {values.shape}, expected one that broadcasts to {shape + vector}, the shape "
-            f"of the coordinates{', and has the whole vector along its last axis' if vector else ''}.",
+            f"of the coordinates{', and has the whole vector along its last axis' if vector else ''}."
         )
     return values
 

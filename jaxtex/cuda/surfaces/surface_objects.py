@@ -12,11 +12,11 @@ from ..enums import ArrayFlags, ResourceType, SurfaceType
 from ..errors import (
     INVALID_CHANNEL_DESCRIPTOR,
     INVALID_SURFACE,
-    INVALID_VALUE,
     CudaError,
     check_alive,
     check_type,
     choose,
+    invalid,
     release,
 )
 from ..functions import cuda_function
@@ -85,10 +85,9 @@ def createSurfaceObject(
     resource = check_type(NAME, "pResDesc", pResDesc, ResourceDesc, "ResourceDesc.Array(array) makes one")
     resource_type = choose(NAME, "pResDesc.resType", ResourceType, resource.resType)
     if resource_type is not ResourceType.Array or not isinstance(resource.memory, Array):
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{NAME}: pResDesc is of type {resource_type.name}, expected an array; getMipmappedArrayLevel returns a "
-            f"level of a mipmapped array as one.",
+            f"level of a mipmapped array as one."
         )
     array = check_backing(NAME, resource.memory, compute_capability)
     will_be_written(NAME, array)
@@ -177,12 +176,11 @@ def bindSurfaceToArray(
     array = check_type(name, "array", array, Array, "mallocArray makes one")
     surface_type = choose(name, "surfref.Type", SurfaceType, surfref.Type)
     if surfref.T != "void":
-        raise CudaError(INVALID_VALUE, f"{name}: surfref.T is {surfref.T!r}, expected 'void', the only type of CUDA.")
+        raise invalid(f"{name}: surfref.T is {surfref.T!r}, expected 'void', the only type of CUDA.")
     if TEXTURE_KINDS[array.kind].texture_type != surface_type:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{name}: surfref.Type is {surface_type.name}, but the array is of kind {array.kind.value!r}; declare the "
-            f"reference with the type of this kind.",
+            f"reference with the type of this kind."
         )
     if desc is not None and check_desc(name, desc) != array.desc:
         raise CudaError(
@@ -222,10 +220,9 @@ def check_backing(function: str, array: Array, compute_capability: float = NEWES
     """`array`, which must be allocated for surface accesses, and not be too large for them."""
     check_alive(function, "the array", array)
     if not array.flags & ArrayFlags.SurfaceLoadStore:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: the array has flags {array.flags!r}, expected SurfaceLoadStore; allocate it with "
-            f"ArrayFlags.SurfaceLoadStore.",
+            f"ArrayFlags.SurfaceLoadStore."
         )
     check_limits(function, TEXTURE_KINDS[array.kind].surface_limits, tuple(array.extent), compute_capability)
     return array
@@ -251,9 +248,8 @@ def array_of_kind(function: str, surface: object, kind: TextureKind) -> Array:
     """The array of a surface, which must be of the given kind."""
     array = check_surface(function, surface)
     if array.kind is not kind:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: surfObject is of kind {array.kind.value!r}, expected {kind.value!r}; use the function of its "
-            f"kind.",
+            f"kind."
         )
     return array

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...modes import TextureKind
 from ..enums import ArrayFlags, ResourceType, ResourceViewFormat
-from ..errors import INVALID_VALUE, CudaError, check_type, choose
+from ..errors import check_type, choose, invalid
 from ..kinds import PITCH_ALIGNMENT, check_limits
 from ..memory.arrays import Array, MipmappedArray
 from ..memory.channel_formats import (
@@ -47,16 +47,15 @@ def resource_format(function: str, resource: ResourceDesc, view: ResourceViewDes
     resource_type = choose(function, "pResDesc.resType", ResourceType, resource.resType)
     array_type = ARRAY_TYPES.get(resource_type)
     if resource.flags:
-        raise CudaError(INVALID_VALUE, f"{function}: pResDesc.flags is {resource.flags!r}, expected 0; leave it out.")
+        raise invalid(f"{function}: pResDesc.flags is {resource.flags!r}, expected 0; leave it out.")
     if array_type:
         remedy = f"malloc{array_type.__name__} makes one"
         array = check_type(function, "pResDesc.memory", resource.memory, array_type, remedy)
         return array.desc if view is None else view_format(function, array.desc, view)
     if view is not None:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: pResViewDesc is given for a resource of type {resource_type.name}, expected an array; "
-            f"leave it out.",
+            f"leave it out."
         )
     if resource.desc is not None:
         return check_desc(function, resource.desc)
@@ -131,10 +130,9 @@ def plain_texels(
         given = (None if resource.sizeInBytes is None else resource.sizeInBytes // desc.texel_bytes,)
     sizes = tuple(n if size is None else size for n, size in zip(stored, given))
     if any(not 1 <= size <= n for size, n in zip(sizes, stored)):
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: the resource has {sizes} elements (sizeInBytes, or width and height), expected at least one "
-            f"and at most the {stored} elements of its memory.",
+            f"and at most the {stored} elements of its memory."
         )
     check_limits(function, limit, sizes, compute_capability)
     return texels[tuple(slice(size) for size in reversed(sizes))], kind
@@ -144,18 +142,16 @@ def pitched_rows(function: str, resource: ResourceDesc, desc: ChannelFormatDesc)
     """The texels of memory with a pitch, (H, W, C)."""
     pitch, width, height = resource.pitchInBytes, resource.width, resource.height
     if resource.desc is None or not (isinstance(width, int) and isinstance(height, int) and isinstance(pitch, int)):
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: pResDesc.pitchInBytes is {pitch!r} with desc, width and height {resource.desc}, {width!r} "
-            f"and {height!r}, expected all four: memory with a pitch has no shape of its own.",
+            f"and {height!r}, expected all four: memory with a pitch has no shape of its own."
         )
     width, height = counts(function, **{"pResDesc.width": width, "pResDesc.height": height})
     row_bytes = width * desc.texel_bytes
     if pitch % PITCH_ALIGNMENT or pitch < row_bytes:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: pResDesc.pitchInBytes is {pitch}, expected a multiple of {PITCH_ALIGNMENT} that is at least "
-            f"the {row_bytes} bytes of a row.",
+            f"the {row_bytes} bytes of a row."
         )
     region = Region(0, pitch, pitch, row_bytes, height, 1)
     memory = as_memory(plain_memory(function, resource))
@@ -169,10 +165,9 @@ def with_channels(function: str, memory: jax.Array, desc: ChannelFormatDesc, ndi
     split = memory.ndim == ndim + 1 and memory.shape[-1] == desc.channels
     if not (flat or split) or memory.size == 0:
         names = "N" if ndim == 1 else "H, W"
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: pResDesc.memory has shape {memory.shape}, expected ({names}, {desc.channels}), or {ndim} "
-            f"axes with whole texels of {desc.channels} channels in the last.",
+            f"axes with whole texels of {desc.channels} channels in the last."
         )
     return memory.reshape(*memory.shape[: ndim - 1], -1, desc.channels)
 
@@ -187,10 +182,9 @@ def view_levels(
     """The levels and layers of a resource that belong to a view, as texels of the format `desc`."""
     sizes = (view.width, view.height, view.depth)
     if sizes != tuple(memory.extent):
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: pResViewDesc has width, height, depth {sizes}, expected those of the resource, "
-            f"{tuple(memory.extent)}.",
+            f"{tuple(memory.extent)}."
         )
     num_layers = levels[0].shape[0] if memory.kind.layered else 1
     chosen = _range(function, "MipmapLevel", view.firstMipmapLevel, view.lastMipmapLevel, len(levels))
@@ -209,19 +203,17 @@ def view_format(function: str, desc: ChannelFormatDesc, view: ResourceViewDesc) 
         raise unmodeled(function, "pResViewDesc.format", chosen.name)
     viewed = createChannelDesc(VIEW_TYPES[chosen.name])
     if viewed.texel_bytes != desc.texel_bytes:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: pResViewDesc.format is {chosen.name}, with texels of {viewed.texel_bytes} bytes, expected "
-            f"texels of {desc.texel_bytes} bytes, as in the format {desc} of the resource.",
+            f"texels of {desc.texel_bytes} bytes, as in the format {desc} of the resource."
         )
     return viewed
 
 
 def _range(function: str, name: str, first: int, last: int, count: int) -> slice:
     if not 0 <= first <= last < count:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: pResViewDesc.first{name} and pResViewDesc.last{name} are {first} and {last}, expected a "
-            f"range within 0 to {count - 1}; without mip levels or layers both are 0.",
+            f"range within 0 to {count - 1}; without mip levels or layers both are 0."
         )
     return slice(first, last + 1)

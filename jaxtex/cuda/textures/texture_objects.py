@@ -14,7 +14,7 @@ from ... import texture as core
 from ...modes import Arithmetic, TextureKind
 from ...sampler import MAX_ANISOTROPY, Sampler
 from ..enums import AddressMode, ArrayFlags, FilterMode, ReadMode, ResourceType
-from ..errors import INVALID_VALUE, NOT_SUPPORTED, CudaError, check_type, choose, release
+from ..errors import NOT_SUPPORTED, CudaError, check_type, choose, invalid, release
 from ..functions import cuda_function
 from ..kinds import NEWEST_COMPUTE_CAPABILITY, TEXTURE_KINDS
 from ..memory.arrays import MipmappedArray, mention_unstored
@@ -245,9 +245,7 @@ def three_modes(
     """An address mode for each of three axes; axes without one have the default."""
     listed = tuple(modes) if isinstance(modes, tuple | list | Components) else (modes,) * 3
     if len(listed) > 3:
-        raise CudaError(
-            INVALID_VALUE, f"{function}: {argument} has {len(listed)} modes, expected at most 3, in x, y, z order."
-        )
+        raise invalid(f"{function}: {argument} has {len(listed)} modes, expected at most 3, in x, y, z order.")
     padded = (*listed, default, default, default)
     x, y, z = (choose(function, argument, AddressMode, mode) for mode in padded[:3])
     return x, y, z
@@ -260,22 +258,18 @@ def check_fields(
     color = texture.borderColor
     shape = (len(color),) if isinstance(color, tuple | Components) else jnp.shape(color)
     if shape != (4,):
-        raise CudaError(
-            INVALID_VALUE, f"{NAME}: pTexDesc.borderColor has shape {shape}, expected four floats, red to alpha."
-        )
+        raise invalid(f"{NAME}: pTexDesc.borderColor has shape {shape}, expected four floats, red to alpha.")
     if texture.seamlessCubemap and not kind.is_cube:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{NAME}: pTexDesc.seamlessCubemap is set for a resource of kind {kind.value!r}, expected a cubemap; leave "
-            f"it out.",
+            f"it out."
         )
     if resource_type is ResourceType.MipmappedArray:
         check_levels(NAME, desc, modes.read, modes.level_filter)
         if not (texture.normalizedCoords or kind.is_cube):
-            raise CudaError(
-                INVALID_VALUE,
+            raise invalid(
                 f"{NAME}: pTexDesc.normalizedCoords is {texture.normalizedCoords!r} for a mipmapped array, whose "
-                f"levels differ in size; set it to 1.",
+                f"levels differ in size; set it to 1."
             )
 
 

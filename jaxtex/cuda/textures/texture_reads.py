@@ -18,7 +18,7 @@ from ..._jax.calls import typed_jit
 from ...modes import Arithmetic, TextureKind
 from ...sampling import fetch, gather, sample
 from ..enums import ArrayFlags, ResourceType
-from ..errors import INVALID_VALUE, CudaError, check_index
+from ..errors import check_index, invalid
 from ..memory.channel_formats import OTHER_TYPES, parse_type
 from .texture_objects import TextureObject, is_readable_as
 from .texture_references import BoundTexture, as_object
@@ -35,10 +35,8 @@ def read_filtered(function: str, kind: TextureKind, given: dict[str, Any]) -> ja
     is_linear = t.resType is ResourceType.Linear
     if is_linear or not is_readable_as(t, kind):
         memory = "linear memory, which tex1Dfetch reads" if is_linear else t.kind.value
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: texObject is a texture of kind {memory}, expected {kind.value}; use the function of its "
-            f"kind.",
+        raise invalid(
+            f"{function}: texObject is a texture of kind {memory}, expected {kind.value}; use the function of its kind."
         )
     length = result_length(function, t, given["T"])
     coords = tuple(as_number(function, name, given[name]) for name in "xyz" if name in given)
@@ -61,10 +59,9 @@ def fetch_texel(given: dict[str, Any]) -> jax.Array:
     function = "tex1Dfetch"
     t = as_object(function, given["texObject"])
     if t.resType is not ResourceType.Linear:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: texObject is a texture over a resource of type {t.resType.name}, expected linear memory; use "
-            f"tex1D for an array.",
+            f"tex1D for an array."
         )
     index = check_integer(function, "x", given["x"], wrap_unsigned=True)
     return _fetch_texel(t, index, length=result_length(function, t, given["T"]))
@@ -75,14 +72,13 @@ def gather_texels(given: dict[str, Any]) -> jax.Array:
     function, T = "tex2Dgather", given["T"]
     t = as_object(function, given["texObject"])
     if t.kind is not TextureKind.TEXTURE2D or not t.flags & ArrayFlags.TextureGather:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: texObject is a texture of kind {t.kind.value} with flags {t.flags!r}, expected a 2D array "
-            f"made with ArrayFlags.TextureGather.",
+            f"made with ArrayFlags.TextureGather."
         )
     comp = check_index(function, "comp", given["comp"], 4)
     if T is not None and result_length(function, t, T) != 4:
-        raise CudaError(INVALID_VALUE, f"{function}: T is {T!r}, expected a vector of 4: one component of each texel.")
+        raise invalid(f"{function}: T is {T!r}, expected a vector of 4: one component of each texel.")
     x, y = (as_number(function, name, given[name]) for name in "xy")
     return _gather_texels(t, (x, y), comp=comp)
 
@@ -94,10 +90,9 @@ def result_length(function: str, t: TextureObject, T: str | None) -> int | None:
     base, length = parse_type(function, "T", T)
     expected = t.desc.result_base(t.readMode)
     if base in OTHER_TYPES or length == 3 or base != expected:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: T is {T!r}, expected {expected} or a vector of 1, 2 or 4 of it: the texture has the format "
-            f"{t.desc} and the readMode {t.readMode.name}.",
+            f"{t.desc} and the readMode {t.readMode.name}."
         )
     return length
 
@@ -122,9 +117,8 @@ def split_derivatives(function: str, argument: str, derivatives: Derivatives, co
     if len(arrays) != count and not (count == 3 and len(arrays) == 4):
         name = f"float{2 if count == 2 else 4}"
         vector = "" if count == 1 else f", or an array with a {name} along its last axis, as make_{name} returns it"
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: {argument} is {came}, expected a tuple of {count}, one for each coordinate{vector}.",
+        raise invalid(
+            f"{function}: {argument} is {came}, expected a tuple of {count}, one for each coordinate{vector}."
         )
     return tuple(arrays[:count])
 

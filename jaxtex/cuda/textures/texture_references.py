@@ -15,11 +15,11 @@ from ..enums import AddressMode, ArrayFlags, FilterMode, ReadMode, ResourceType,
 from ..errors import (
     INVALID_CHANNEL_DESCRIPTOR,
     INVALID_TEXTURE_BINDING,
-    INVALID_VALUE,
     CudaError,
     check_alive,
     check_type,
     choose,
+    invalid,
 )
 from ..functions import cuda_function
 from ..kinds import TEXTURE_KINDS
@@ -278,10 +278,9 @@ def make_object(
         )
     texture_type = choose(function, "texref.texType", TextureType, ref.texType)
     if not is_readable_as(made, KINDS_BY_TYPE[texture_type]):
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: texref.texType is {texture_type.name}, but the memory is of kind {made.kind.value!r}; "
-            f"declare the reference with the type of this kind.",
+            f"declare the reference with the type of this kind."
         )
     return made
 
