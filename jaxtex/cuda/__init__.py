@@ -1,7 +1,8 @@
 """CUDA's textures and surfaces under CUDA's own names, for people who port kernels.
 
-Names are those of the CUDA runtime without the prefix ``cuda``. Enumerations have CUDA's values. Functions take
-arguments in CUDA's order, but return results instead of taking pointers to them. Memory, arrays and objects are
+Names are those of the CUDA runtime without the prefix ``cuda``; those with it, such as ``cuda.cudaMallocArray`` and
+``cuda.cudaAddressModeWrap``, work too. Enumerations have CUDA's values. Functions take arguments by CUDA's names and
+in CUDA's order, but return results instead of taking pointers to them. Memory, arrays and objects are
 immutable values: an allocation is an array of zeros, a copy or a write returns the new array, and a texture object is a
 pytree. Descriptors are structs with fields that can be assigned. A call that CUDA refuses raises `CudaError` with
 CUDA's code. Reads use the arithmetic of an NVIDIA texture unit, and return its values.

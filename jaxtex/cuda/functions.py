@@ -102,7 +102,6 @@ def made(
     types: Mapping[str, Any],
     texts: Mapping[str, str],
     *,
-    module: str,
     result: Any = jax.Array,
     options: Mapping[str, tuple[Any, Any]] = {},
     defaults: Mapping[str, Any] = {},
@@ -115,7 +114,6 @@ def made(
         text: its docstring.
         types: the annotations of parameters, by CUDA's types.
         texts: what parameters are, by their names, or by their types and names.
-        module: the module that defines it.
         result: the annotation of the result.
         options: keyword-only parameters that CUDA does not have, with their annotations and defaults.
         defaults: of parameters that have none in CUDA.
@@ -152,7 +150,7 @@ def made(
         written.append("\n".join(["Raises:", *(_paragraph(f"{e}: {words}", 8) for e, words in text.raises.items())]))
     if text.example:
         written.append(f"Example:\n{textwrap.indent(inspect.cleandoc(text.example), ' ' * 4)}")
-    call.__name__, call.__qualname__, call.__module__ = name, name, module
+    call.__name__, call.__qualname__, call.__module__ = name, name, str(__package__)  # where pickle finds it
     call.__doc__ = completed("\n\n".join(written), declared, signature, texts)
     call.__annotations__ = {p.name: p.annotation for p in parameters} | {"return": result}
     vars(call)["__signature__"] = signature
@@ -197,7 +195,7 @@ def completed(doc: str, declared: Declaration, signature: inspect.Signature, tex
     if grouped:
         sections["Args"] = "\n".join(_labeled(", ".join(labels), text) for labels, text in grouped)
     result = signature.return_annotation
-    if getattr(result, "__module__", "").startswith(__package__ or ""):
+    if getattr(result, "__module__", "").startswith(str(__package__)):
         sections.setdefault(
             "Returns", _paragraph(f"{'An' if result.__name__[0] in 'AEIOU' else 'A'} `{result.__name__}`.")
         )

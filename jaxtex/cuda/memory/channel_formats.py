@@ -226,7 +226,7 @@ def half_format(suffix: str) -> Callable[[], ChannelFormatDesc]:
     def make(given: dict[str, Any]) -> ChannelFormatDesc:
         return createChannelDesc(f"half{suffix}")
 
-    return made(name, make, text, {}, {}, module=__name__, result=ChannelFormatDesc)
+    return made(name, make, text, {}, {}, result=ChannelFormatDesc)
 
 
 HALF_FORMATS = {f"createChannelDescHalf{suffix}": half_format(suffix) for suffix in ("", "1", "2", "4")}

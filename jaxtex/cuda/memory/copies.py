@@ -374,7 +374,7 @@ def copy_function(name: str) -> Callable[..., Any]:
     defaults = {} if len(ends_that_are_arrays(name)) == 2 else {"kind": MemcpyKind.Default}
     result = Array if to_array else jax.Array
     call = functools.partial(body, name)
-    return made(name, call, COPIES[name], types, TEXTS, module=__name__, result=result, defaults=defaults)
+    return made(name, call, COPIES[name], types, TEXTS, result=result, defaults=defaults)
 
 
 COPY_FUNCTIONS = {name: copy_function(name) for name in COPIES}

@@ -48,7 +48,7 @@ def vector_maker(base: str, length: int) -> Callable[..., jax.Array]:
         {"CudaError": f"cudaErrorInvalidValue, if a known integer does not fit; {NEEDS_X64}, for a type of 64 bits."},
     )
     texts = dict.fromkeys("xyzw", f"numbers of any shapes that broadcast to a shape S. {conversion}")
-    return made(name, functools.partial(vector_of, name, dtype), text, {base: ArrayLike}, texts, module=__name__)
+    return made(name, functools.partial(vector_of, name, dtype), text, {base: ArrayLike}, texts)
 
 
 def vector_of(function: str, dtype: np.dtype, given: dict[str, Any]) -> jax.Array:
@@ -213,7 +213,7 @@ def conversion(name: str) -> Callable[..., jax.Array]:
     )
     declared = DECLARATIONS[name].parameters
     types = {p.type: ArrayLike for p in declared}
-    return made(name, lambda given: body(**given), text, types, {p.name: parameter for p in declared}, module=__name__)
+    return made(name, lambda given: body(**given), text, types, {p.name: parameter for p in declared})
 
 
 VECTORS = {f"make_{base}{n}": vector_maker(base, n) for base in VECTOR_TYPES for n in (1, 2, 3, 4)}

@@ -137,7 +137,6 @@ def surface_functions() -> dict[str, Any]:
                 text,
                 types,
                 texts_of(kind, writes=writes),
-                module=__name__,
                 result=Array if writes else jax.Array,
                 options={"T": (str | None, None)},
             )

@@ -149,7 +149,7 @@ def texture_function(
     name: str, body: Callable[[dict[str, Any]], Any], text: Text, texts: dict[str, str]
 ) -> Callable[..., Any]:
     text = text._replace(example=EXAMPLES.get(name, ""))
-    return made(name, body, text, TYPES, TEXTS | texts, module=__name__, options={"T": (str | None, None)})
+    return made(name, body, text, TYPES, TEXTS | texts, options={"T": (str | None, None)})
 
 
 def texture_functions() -> dict[str, Callable[..., Any]]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import pickle
 import typing
 
 import jax
@@ -72,3 +73,8 @@ def test_types_are_looked_into():
     assert contains_any(typing.Any | None)
     assert contains_any(tuple[int, dict[str, typing.Any]])
     assert not contains_any(tuple[jax.typing.ArrayLike, ...])
+
+
+@pytest.mark.parametrize("name", CALLABLES)
+def test_public_names_reach_other_processes(name):
+    assert pickle.loads(pickle.dumps(getattr(cuda, name))) is getattr(cuda, name)
