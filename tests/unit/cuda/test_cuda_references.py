@@ -468,6 +468,13 @@ CALLS = {
     "make_cudaExtent": (lambda a: cuda.make_cudaExtent(1), "h"),
     "tex2DLayeredLod": (lambda a: cuda.tex2DLayeredLod(a, 0.5), "y"),
     "surf2Dwrite": (lambda a: cuda.surf2Dwrite(1.0, a, 0), "y"),
+    "tex2D": (lambda a: cuda.tex2D(a, 0.5, 0.5, x=1.0), "multiple values for argument 'x'"),
+    "tex2D ": (lambda a: cuda.tex2D(t=a, x=0.5, y=0.5), "'texObject'"),
+    "tex2D  ": (lambda a: cuda.tex2D(texObject=a, x=0.5, y=0.5, t=a), "unexpected keyword argument 't'"),
+    "memcpy": (lambda a: cuda.memcpy(a, a), "count"),
+    "memcpy2D": (lambda a: cuda.memcpy2D(a, 4, a, 4, 4, 1, 0, 0), "too many"),
+    "make_float2": (lambda a: cuda.make_float2(1, 2, 3), "too many"),
+    "half2float": (lambda a: cuda.half2float(), "'x'"),
 }
 
 
