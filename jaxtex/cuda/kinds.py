@@ -16,40 +16,38 @@ NEWEST_COMPUTE_CAPABILITY = 12.1
 
 
 class KindRow(NamedTuple):
-    """A kind of texture: its name in CUDA's functions. `texture_limits` and `surface_limits` name rows of `LIMITS`."""
+    """A kind of texture: its name in CUDA's functions and limits, its constructor in the core, and its type."""
 
     name: str
     build: Callable[..., core.Texture]
     texture_type: TextureType
-    texture_limits: str
-    surface_limits: str
+
+    @property
+    def texture_limits(self) -> str:
+        """The row of `LIMITS` for textures."""
+        return f"maxTexture{self.name}"
+
+    @property
+    def surface_limits(self) -> str:
+        """The row of `LIMITS` for surfaces."""
+        return f"maxSurface{self.name}"
 
 
 TEXTURE_KINDS = {
-    TextureKind.TEXTURE1D: KindRow("1D", core.texture1d, TextureType.Type1D, "1D texture", "1D surface"),
-    TextureKind.TEXTURE2D: KindRow("2D", core.texture2d, TextureType.Type2D, "2D texture", "2D surface"),
-    TextureKind.TEXTURE3D: KindRow("3D", core.texture3d, TextureType.Type3D, "3D texture", "3D surface"),
-    TextureKind.TEXTURE1D_LAYERED: KindRow(
-        "1DLayered", core.texture1d_layered, TextureType.Type1DLayered, "1D layered texture", "1D layered surface"
-    ),
-    TextureKind.TEXTURE2D_LAYERED: KindRow(
-        "2DLayered", core.texture2d_layered, TextureType.Type2DLayered, "2D layered texture", "2D layered surface"
-    ),
-    TextureKind.CUBEMAP: KindRow("Cubemap", core.cubemap, TextureType.TypeCubemap, "cubemap", "cubemap surface"),
-    TextureKind.CUBEMAP_LAYERED: KindRow(
-        "CubemapLayered",
-        core.cubemap_layered,
-        TextureType.TypeCubemapLayered,
-        "layered cubemap",
-        "layered cubemap surface",
-    ),
+    TextureKind.TEXTURE1D: KindRow("1D", core.texture1d, TextureType.Type1D),
+    TextureKind.TEXTURE2D: KindRow("2D", core.texture2d, TextureType.Type2D),
+    TextureKind.TEXTURE3D: KindRow("3D", core.texture3d, TextureType.Type3D),
+    TextureKind.TEXTURE1D_LAYERED: KindRow("1DLayered", core.texture1d_layered, TextureType.Type1DLayered),
+    TextureKind.TEXTURE2D_LAYERED: KindRow("2DLayered", core.texture2d_layered, TextureType.Type2DLayered),
+    TextureKind.CUBEMAP: KindRow("Cubemap", core.cubemap, TextureType.TypeCubemap),
+    TextureKind.CUBEMAP_LAYERED: KindRow("CubemapLayered", core.cubemap_layered, TextureType.TypeCubemapLayered),
 }
 KINDS_BY_NAME = {row.name: kind for kind, row in TEXTURE_KINDS.items()}
-# The largest (width, height, depth or layers), from each compute capability on.
+# The largest (width, height, depth or layers), from each compute capability on, by the names of `cudaDeviceProp`.
 # Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"; its archive for older columns.
 LIMITS = {
-    "1D texture": {2.0: (65536,), 6.0: (131072,)},
-    "1D texture from linear memory": {
+    "maxTexture1D": {2.0: (65536,), 6.0: (131072,)},
+    "maxTexture1DLinear": {
         2.0: (2**27,),
         6.0: (2**28,),
         6.1: (2**27,),
@@ -57,22 +55,22 @@ LIMITS = {
         7.2: (2**27,),
         7.5: (2**28,),
     },
-    "1D layered texture": {2.0: (16384, 0, 2048), 6.0: (32768, 0, 2048)},
-    "2D texture": {2.0: (65536, 65535), 3.5: (65536, 65536), 6.0: (131072, 65536)},
-    "2D texture from pitched memory": {2.0: (65000, 65000), 5.0: (65536, 65536), 6.0: (131072, 65000)},
-    "2D texture with gather": {2.0: (16384, 16384), 6.0: (32768, 32768)},
-    "2D layered texture": {2.0: (16384, 16384, 2048), 6.0: (32768, 32768, 2048)},
-    "3D texture": {2.0: (2048,) * 3, 3.0: (4096,) * 3, 6.0: (16384,) * 3},
-    "cubemap": {2.0: (16384, 16384, 6), 6.0: (32768, 32768, 6)},
+    "maxTexture1DLayered": {2.0: (16384, 0, 2048), 6.0: (32768, 0, 2048)},
+    "maxTexture2D": {2.0: (65536, 65535), 3.5: (65536, 65536), 6.0: (131072, 65536)},
+    "maxTexture2DLinear": {2.0: (65000, 65000), 5.0: (65536, 65536), 6.0: (131072, 65000)},
+    "maxTexture2DGather": {2.0: (16384, 16384), 6.0: (32768, 32768)},
+    "maxTexture2DLayered": {2.0: (16384, 16384, 2048), 6.0: (32768, 32768, 2048)},
+    "maxTexture3D": {2.0: (2048,) * 3, 3.0: (4096,) * 3, 6.0: (16384,) * 3},
+    "maxTextureCubemap": {2.0: (16384, 16384, 6), 6.0: (32768, 32768, 6)},
     # The guide counts faces as layers: 2046 of them are 341 cubemaps.
-    "layered cubemap": {2.0: (16384, 16384, 2046), 6.0: (32768, 32768, 2046)},
-    "1D surface": {2.0: (65536,), 5.0: (16384,), 6.0: (32768,)},
-    "1D layered surface": {2.0: (65536, 0, 2048), 5.0: (16384, 0, 2048), 6.0: (32768, 0, 2048)},
-    "2D surface": {2.0: (65536, 32768), 5.0: (65536, 65536), 6.0: (131072, 65536)},
-    "2D layered surface": {2.0: (65536, 32768, 2048), 5.0: (16384, 16384, 2048), 6.0: (32768, 32768, 2048)},
-    "3D surface": {2.0: (65536, 32768, 2048), 5.0: (4096,) * 3, 6.0: (16384,) * 3},
-    "cubemap surface": {2.0: (32768, 32768, 6), 5.0: (16384, 16384, 6), 6.0: (32768, 32768, 6)},
-    "layered cubemap surface": {2.0: (32768, 32768, 2046), 5.0: (16384, 16384, 2046), 6.0: (32768, 32768, 2046)},
+    "maxTextureCubemapLayered": {2.0: (16384, 16384, 2046), 6.0: (32768, 32768, 2046)},
+    "maxSurface1D": {2.0: (65536,), 5.0: (16384,), 6.0: (32768,)},
+    "maxSurface1DLayered": {2.0: (65536, 0, 2048), 5.0: (16384, 0, 2048), 6.0: (32768, 0, 2048)},
+    "maxSurface2D": {2.0: (65536, 32768), 5.0: (65536, 65536), 6.0: (131072, 65536)},
+    "maxSurface2DLayered": {2.0: (65536, 32768, 2048), 5.0: (16384, 16384, 2048), 6.0: (32768, 32768, 2048)},
+    "maxSurface3D": {2.0: (65536, 32768, 2048), 5.0: (4096,) * 3, 6.0: (16384,) * 3},
+    "maxSurfaceCubemap": {2.0: (32768, 32768, 6), 5.0: (16384, 16384, 6), 6.0: (32768, 32768, 6)},
+    "maxSurfaceCubemapLayered": {2.0: (32768, 32768, 2046), 5.0: (16384, 16384, 2046), 6.0: (32768, 32768, 2046)},
 }
 
 
@@ -81,7 +79,7 @@ def check_limits(function: str, what: str, sizes: tuple[int, ...], compute_capab
     limit = limit_of(function, what, compute_capability)
     if any(size > most for size, most in zip(sizes, limit)):
         raise invalid(
-            f"{function}: the {what} has the size {sizes}, expected at most {limit} for compute capability "
+            f"{function}: the size is {sizes}, expected at most {limit}, the {what} of compute capability "
             f"{compute_capability}; split it into parts."
         )
 
@@ -99,26 +97,6 @@ def limit_of(function: str, what: str, compute_capability: object) -> tuple[int,
 
 # In bytes: of linear memory, and of the pitch of a texture over pitched memory.
 TEXTURE_ALIGNMENT, PITCH_ALIGNMENT = 512, 32
-# The fields of `DeviceProp`, each with the row of `LIMITS` and the axes that it holds.
-DEVICE_LIMITS = {
-    "maxTexture1D": ("1D texture", (0,)),
-    "maxTexture1DLinear": ("1D texture from linear memory", (0,)),
-    "maxTexture1DLayered": ("1D layered texture", (0, 2)),
-    "maxTexture2D": ("2D texture", (0, 1)),
-    "maxTexture2DLinear": ("2D texture from pitched memory", (0, 1)),
-    "maxTexture2DGather": ("2D texture with gather", (0, 1)),
-    "maxTexture2DLayered": ("2D layered texture", (0, 1, 2)),
-    "maxTexture3D": ("3D texture", (0, 1, 2)),
-    "maxTextureCubemap": ("cubemap", (0,)),
-    "maxTextureCubemapLayered": ("layered cubemap", (0, 2)),
-    "maxSurface1D": ("1D surface", (0,)),
-    "maxSurface1DLayered": ("1D layered surface", (0, 2)),
-    "maxSurface2D": ("2D surface", (0, 1)),
-    "maxSurface2DLayered": ("2D layered surface", (0, 1, 2)),
-    "maxSurface3D": ("3D surface", (0, 1, 2)),
-    "maxSurfaceCubemap": ("cubemap surface", (0,)),
-    "maxSurfaceCubemapLayered": ("layered cubemap surface", (0, 2)),
-}
 
 
 @struct()
@@ -179,8 +157,11 @@ def getDeviceProperties(device: int = 0, *, compute_capability: float = NEWEST_C
         (131072, 65536)
     """
     limits: dict[str, Any] = {}
-    for field, (row, axes) in DEVICE_LIMITS.items():
-        limit = limit_of("getDeviceProperties", row, compute_capability)
-        limits[field] = limit[0] if axes == (0,) else tuple(limit[axis] for axis in axes)
+    for name in LIMITS:
+        limit = limit_of("getDeviceProperties", name, compute_capability)
+        if "Cubemap" in name:
+            limit = limit[::2] if "Layered" in name else limit[:1]
+        width, *others = (n for n in limit if n)
+        limits[name] = (width, *others) if others else width
     major, minor = divmod(round(10 * compute_capability), 10)
     return DeviceProp(major, minor, TEXTURE_ALIGNMENT, PITCH_ALIGNMENT, **limits)

@@ -202,7 +202,7 @@ def deviceGetTexture1DLinearMaxWidth(
     """
     name = "deviceGetTexture1DLinearMaxWidth"
     check_desc(name, fmtDesc)
-    return limit_of(name, "1D texture from linear memory", compute_capability)[0]
+    return limit_of(name, "maxTexture1DLinear", compute_capability)[0]
 
 
 def _malloc(function: str, desc: object, extent: Iterable[int], flags: ArrayFlags, compute_capability: float) -> Array:
@@ -237,7 +237,7 @@ def _check(
             )
     check_limits(function, TEXTURE_KINDS[kind].texture_limits, tuple(size), compute_capability)
     if flags & ArrayFlags.TextureGather:
-        check_limits(function, "2D texture with gather", tuple(size), compute_capability)
+        check_limits(function, "maxTexture2DGather", tuple(size), compute_capability)
     return checked, size
 
 

@@ -37,8 +37,8 @@ ARRAY_TYPES: dict[ResourceType, type[Array | MipmappedArray]] = {
 }
 # For plain memory: the number of axes without channels, the row of `LIMITS`, and the kind of texture.
 PLAIN_TYPES = {
-    ResourceType.Linear: (1, "1D texture from linear memory", TextureKind.TEXTURE1D),
-    ResourceType.Pitch2D: (2, "2D texture from pitched memory", TextureKind.TEXTURE2D),
+    ResourceType.Linear: (1, "maxTexture1DLinear", TextureKind.TEXTURE1D),
+    ResourceType.Pitch2D: (2, "maxTexture2DLinear", TextureKind.TEXTURE2D),
 }
 
 

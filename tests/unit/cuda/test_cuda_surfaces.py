@@ -418,7 +418,7 @@ def test_limits_of_surfaces(name):
     create = lambda extent: surface(ResourceDesc.Array(wide(extent, flags)), compute_capability=capability)
     make = lambda extent: jax.eval_shape(lambda: create(extent))
     make(within)
-    with pytest.raises(CudaError, match=re.escape(f"for compute capability {capability}")):
+    with pytest.raises(CudaError, match=re.escape(f"of compute capability {capability}")):
         make(outside)
 
 
