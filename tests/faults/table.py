@@ -216,7 +216,7 @@ FAULTS = {
         "jaxtex/_checks/arguments.py", "if wrap_unsigned and ", "if False and ", "test_fuzz_memory.py", "cuda"
     ),
     "slices of memory overlap": Fault(
-        CUDA + "memory/byte_regions.py",
+        CUDA + "memory/regions.py",
         "+ s * region.slice_pitch",
         "+ s * region.pitch * region.height",
         "test_fuzz_memory.py",
@@ -230,7 +230,7 @@ FAULTS = {
         "copies",
     ),
     "the read mode is checked before the filter": Fault(
-        CUDA + "textures/format_checks.py",
+        CUDA + "textures/descriptors.py",
         "(OK, INVALID_FILTER_SETTING, INVALID_NORM_SETTING, INVALID_FILTER_SETTING)",
         "(OK, INVALID_FILTER_SETTING, INVALID_NORM_SETTING, INVALID_NORM_SETTING)",
         "test_fuzz_memory.py",
@@ -707,14 +707,14 @@ FAULTS = {
         "levels_halve",
     ),
     "a single row may be longer than one of its pitches": Fault(
-        CUDA + "memory/copies2d.py",
-        "width > min(spitch, dpitch)",
-        "width > max(spitch, dpitch)",
+        CUDA + "memory/copies.py",
+        'width > min(pitches["spitch"], pitches["dpitch"])',
+        'width > max(pitches["spitch"], pitches["dpitch"])',
         "test_cuda_copies.py",
         "refusals",
     ),
     "the bits of minus zero saturate": Fault(
-        CUDA + "memory/intrinsics.py",
+        CUDA + "memory/device_numbers.py",
         "2**31 <= value",
         "2**31 < value",
         "test_cuda_references.py",
