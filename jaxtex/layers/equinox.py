@@ -15,9 +15,7 @@ from .._checks.integers import in_native_order
 from .._checks.remedies import public
 from ..sampler import FilterModeLike, Sampler
 from ..warp import spatial_transform
-from ..warp.options import check_shows_outside, resolve_sampler
-from ..warp.shapes import as_shape
-from ..warp.types import AddressLike, ShapeLike
+from ..warp.options import AddressLike, ShapeLike, as_shape, check_shows_outside, resolve_sampler
 from .transforms import Transform, constant_color, num_parameters, theta_of, widened
 
 try:

@@ -15,8 +15,7 @@ from .._checks.arguments import as_float, converted
 from .._checks.integers import in_native_order
 from .._checks.remedies import leaves_of, public
 from .._checks.words import check_word
-from ..warp.shapes import as_shape
-from ..warp.types import ShapeLike
+from ..warp.options import ShapeLike, as_shape
 
 Transform: TypeAlias = Literal["affine", "similarity", "attention", "translation"]
 

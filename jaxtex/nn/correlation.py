@@ -22,7 +22,7 @@ from .._tables.storage_formats import rounded_dtype, sum_dtype
 from ..modes import TextureKind
 from ..sampler import Sampler
 from ..warp.calls import compiled
-from ..warp.grids import displaced
+from ..warp.coordinate_functions import displaced
 from .shapes import as_features, check_shape, check_texels
 
 ZEROS = Sampler(address_mode="border", normalized_coords=False)

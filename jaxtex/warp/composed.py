@@ -15,12 +15,20 @@ from .._engine.describe.operands import Operand, Stacked, num_numbers
 from ..modes import AddressMode
 from ..sampler import FilterModeLike, Sampler
 from .calls import STATIC_OPTIONS, compiled
+from .coordinate_functions import Composed, GridFunction, affine, displaced, matrix_parameters, projective
 from .fields import field_parameters, stacked
-from .grids import Composed, affine, displaced, matrix_parameters, projective
 from .images import warp_image
-from .options import ReadOptions, read_options, resolve_sampler
-from .shapes import as_floats, as_shape, spatial_shape
-from .types import AddressLike, GridFunction, Points, ShapeLike
+from .options import (
+    AddressLike,
+    Points,
+    ReadOptions,
+    ShapeLike,
+    as_floats,
+    as_shape,
+    read_options,
+    resolve_sampler,
+    spatial_shape,
+)
 
 # A matrix from point to point, or a flow: one array, or a tuple of arrays.
 Transform: TypeAlias = ArrayLike | Points
@@ -28,7 +36,7 @@ STATIC = ("output_shape", "flow_sampler", *STATIC_OPTIONS)
 
 
 @compiled(*STATIC)
-def warp_composed(
+def warp_chain(
     image: ArrayLike,
     transforms: Sequence[Transform],
     output_shape: ShapeLike | None = None,
@@ -82,10 +90,10 @@ def warp_composed(
         >>> image = jnp.arange(4.0)[None, :, None]
         >>> double = jnp.array([[2.0, 0, 0], [0, 1, 0]])
         >>> flow = jnp.ones((1, 2)), jnp.zeros((1, 2))   # two pixels, each as wide as two output pixels
-        >>> jt.warp.warp_composed(image, [double / jnp.array([[4.0], [1]]), flow, double])[0, :, 0]
+        >>> jt.warp.warp_chain(image, [double / jnp.array([[4.0], [1]]), flow, double])[0, :, 0]
         Array([2., 3., 0., 0.], dtype=float32)
     """
-    name = "warp_composed"
+    name = "warp_chain"
     options = read_options(name, sampler, filter, address, border_color, antialias, dtype)
     points = composed(name, as_transforms(name, transforms), output_shape, image, flow_sampler)
     return warp_image(name, image, points.function, points.parameters, points.output_shape, options)

@@ -15,11 +15,9 @@ from .._checks.arguments import as_float, stacked_coords
 from .._engine.describe.operands import Operand, Stacked
 from ..sampler import FilterModeLike, Sampler
 from .calls import STATIC_OPTIONS, compiled
-from .grids import displaced, stored_points
+from .coordinate_functions import Arrays, displaced, stored_points
 from .images import warp_image
-from .options import read_options
-from .shapes import as_floats, check_axes
-from .types import AddressLike, Arrays, Points
+from .options import AddressLike, Points, as_floats, check_axes, read_options
 
 # The spatial sizes and the components of a field, by their number.
 SIZES = {2: "H, W", 3: "D, H, W"}

@@ -19,12 +19,11 @@ from .._checks.arguments import as_integer
 from ..modes import AddressMode
 from ..sampler import FilterModeLike, Sampler
 from .calls import compiled
+from .coordinate_functions import Arrays, displaced
 from .fields import as_components, field_parameters, stacked
-from .grids import displaced
 from .images import difference, warp_image
 from .matrices import Rows, determinant, dot, inverse
-from .options import ReadOptions, resolve_sampler
-from .types import AddressLike, Arrays, Points
+from .options import AddressLike, Points, ReadOptions, resolve_sampler
 
 STATIC = ("steps", "sampler", "filter", "address")
 

@@ -20,12 +20,10 @@ from .._jax.indexing import cut_like, placed_like
 from ..sampler import FilterModeLike, Sampler
 from ..sampling import splat
 from .calls import compiled
+from .coordinate_functions import aligned, pixel_centers
 from .fields import as_components
-from .grids import aligned, pixel_centers
 from .images import check_image, converted
-from .options import resolve_sampler, result_dtype
-from .shapes import as_floats, spatial_shape
-from .types import AddressLike, Points2D, ShapeLike
+from .options import AddressLike, Points2D, ShapeLike, as_floats, resolve_sampler, result_dtype, spatial_shape
 
 Mode = Literal["sum", "average", "linear", "softmax"]
 

@@ -31,10 +31,8 @@ from ..sampler import Sampler
 from ..sampling import sample
 from ..texture import Texture, texture1d, texture2d, texture3d
 from . import smoothing
-from .grids import is_affine, pixel_centers
-from .options import ReadOptions
-from .shapes import AXES, as_floats, check_axes, check_pixels
-from .types import Arrays, GridFunction
+from .coordinate_functions import Arrays, GridFunction, is_affine, pixel_centers
+from .options import AXES, ReadOptions, as_floats, check_axes, check_pixels
 
 Tree = TypeVar("Tree")
 TEXTURES = {1: texture1d, 2: texture2d, 3: texture3d}
@@ -62,7 +60,7 @@ def warp_image(
     Args:
         name: of the public function, for errors.
         image: leading batch axes, the spatial axes and channels.
-        function: as in `grids`: ``function(*pixels, *parameters)`` returns the points to read, in pixels.
+        function: a coordinate function: ``function(*pixels, *parameters)`` returns the points to read, in pixels.
         parameters: arrays of leading batch axes and one axis for each of `output_shape`, of its size or 1. One that is
             stacked holds several parameters.
         output_shape: the spatial sizes of the output, slowest axis first.

@@ -22,12 +22,10 @@ from ..modes import AddressMode, FilterMode
 from ..sampler import Sampler
 from .calls import compiled
 from .composed import ComposedPoints, Transform, as_transforms, composed
+from .coordinate_functions import Composed, GridFunction, is_affine, stored_points
 from .fields import check_fields, shape_of_fields
-from .grids import Composed, is_affine, stored_points
 from .images import KINDS, check_image, common_batch, floating_parameters, grid_operands
-from .options import address_modes, check_shows_outside
-from .shapes import check_pixels
-from .types import AddressLike, GridFunction, Points, ShapeLike
+from .options import AddressLike, Points, ShapeLike, address_modes, check_pixels, check_shows_outside
 
 METHODS = {"nearest": FilterMode.POINT, "partial_volume": FilterMode.LINEAR}
 
@@ -49,14 +47,14 @@ def warp_labels(
     Args:
         labels: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, of integers or bool. Leading axes are batches, and
             each channel is a label map of its own.
-        transforms: a list of matrices and flows from output to input, as in `warp_composed`.
-        output_shape: the spatial shape of the output, as in `warp_composed`.
+        transforms: a list of matrices and flows from output to input, as in `warp_chain`.
+        output_shape: the spatial shape of the output, as in `warp_chain`.
         coords: in place of `transforms`, the points of the input that the output shows, as in `remap`.
         method: ``"nearest"`` takes the label of the pixel that contains the point. ``"partial_volume"`` adds up, label
             by label, the weights that a linear filter gives to the 4 pixels around the point, or to the 8 voxels, and
             takes the label with the most weight; among equal weights, the smallest label. Neither memory nor time
             depends on the number of labels.
-        flow_sampler: how flows are interpolated, as in `warp_composed`.
+        flow_sampler: how flows are interpolated, as in `warp_chain`.
         address: how the labels continue outside, as in `resample`; by default ``"border"``.
         border_label: the label outside under ``"border"``, an integer or ``(C,)``; by default 0.
 

@@ -13,12 +13,10 @@ from .._checks.arguments import as_array, as_float, check_number, stacked_coords
 from ..modes import choose
 from ..sampler import FilterModeLike, Sampler
 from .calls import STATIC_OPTIONS, compiled
-from .grids import aligned, coordinates, matrix_parameters, stored_points
+from .coordinate_functions import Arrays, GridFunction, aligned, coordinates, matrix_parameters, stored_points
 from .images import warp_image
 from .lens_models import LENS_MODELS, LensFunctions, LensModel, LensModelLike
-from .options import read_options
-from .shapes import as_matrix, dtype_of, spatial_shape
-from .types import AddressLike, Arrays, GridFunction, Points2D, ShapeLike
+from .options import AddressLike, Points2D, ShapeLike, as_matrix, dtype_of, read_options, spatial_shape
 
 
 @compiled("output_shape", "model", *STATIC_OPTIONS)

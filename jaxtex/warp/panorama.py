@@ -24,11 +24,9 @@ from ..sampler import FilterModeLike, Sampler
 from ..sampling import sample
 from ..texture import cubemap
 from .calls import compiled
-from .grids import aligned, coordinates
+from .coordinate_functions import Arrays, aligned, coordinates
 from .images import as_blended, as_numbers, check_image, converted, warp_image
-from .options import ReadOptions, resolve_sampler, result_dtype
-from .shapes import spatial_shape
-from .types import Arrays, ShapeLike
+from .options import ReadOptions, ShapeLike, resolve_sampler, result_dtype, spatial_shape
 
 # The vectors along s, along t, and outward, of each face.
 FACE_AXES = np.array(

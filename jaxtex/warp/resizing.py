@@ -20,11 +20,9 @@ from ..modes import AddressMode, Arithmetic, ReadMode, ResizeFilter, choose
 from ..sampler import MAX_ANISOTROPY, FilterModeLike, ResizeFilterLike, Sampler
 from ..splines import circles_of_sphere
 from .calls import STATIC_OPTIONS, compiled
-from .grids import scaled as scaled_points
+from .coordinate_functions import scaled as scaled_points
 from .images import as_blended, as_numbers, check_image, check_reads, converted, warp_image
-from .options import ReadOptions, contradiction, read_options
-from .shapes import spatial_shape
-from .types import AddressLike, ShapeLike
+from .options import AddressLike, ReadOptions, ShapeLike, contradiction, read_options, spatial_shape
 
 AREA = ResizeFilter("area")
 # Axes whose steps differ by less are filtered in the order of the axes.

@@ -107,7 +107,7 @@ WARPS = {
     "distort": OF_A_LENS,
     "distort_points": OF_POINTS,
     "equirectangular_to_cubemap": f"(image, size, {OF_A_PANORAMA})",
-    "flow_from_itk": "(field, geometry_of_field)",
+    "flow_from_itk": "(field, geometry)",
     "forward_warp": f"(image, flow, importance=None, {OF_A_SHAPE}, *, {MODES}, mode='softmax', return_coverage=False, "
     "dtype=None)",
     "grid_sample": "(images, grid, mode=None, padding_mode=None, align_corners=False, *, data_format='NCHW', "
@@ -115,7 +115,6 @@ WARPS = {
     "integrate_velocity": f"(velocity, steps=7, {OF_FLOWS})",
     "invert_flow": f"(flow, steps=20, {OF_FLOWS})",
     "jacobian_determinant": "(flow)",
-    "map_coordinates": "(input, coordinates, order, mode='constant', cval=0.0)",
     "matrix_from_itk": "(matrix, translation=0.0, center=0.0, *, input_geometry, output_geometry)",
     "matrix_from_nibabel": "(input_affine, output_affine, world_matrix=None)",
     "matrix_from_opencv": "(matrix)",
@@ -133,7 +132,7 @@ WARPS = {
     "undistort": OF_A_LENS,
     "undistort_points": OF_POINTS,
     "warp_affine": f"(image, matrix, {OF_A_SHAPE}, *, inverse_map=False, {HOW})",
-    "warp_composed": f"(image, transforms, {OF_A_SHAPE}, *, flow_sampler=None, {HOW})",
+    "warp_chain": f"(image, transforms, {OF_A_SHAPE}, *, flow_sampler=None, {HOW})",
     "warp_flow": f"(image, flow, sampler=None, *, {HOW})",
     "warp_labels": "(labels, transforms=None, output_shape=None, *, coords=None, method='nearest', flow_sampler=None, "
     "address=None, border_label=None)",

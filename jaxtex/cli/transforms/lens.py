@@ -8,7 +8,7 @@ import functools
 import jax
 import numpy as np
 
-from ...warp.grids import stored_points
+from ...warp.coordinate_functions import stored_points
 from ...warp.lens import undistort_points
 from ...warp.lens_models import LENS_MODELS, LensModel, LensModelLike
 from ..errors import UserError

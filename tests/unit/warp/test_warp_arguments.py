@@ -53,10 +53,6 @@ TORCH = functools.partial(warp.matrix_from_torch, THETA)
             lambda: warp.equirectangular_to_cubemap(IMAGE, np.int64(8)),
             lambda: warp.equirectangular_to_cubemap(IMAGE, 8),
         ),
-        (
-            lambda: warp.map_coordinates(IMAGE[..., 0], list(GRID[0].T), np.array(1)),
-            lambda: warp.map_coordinates(IMAGE[..., 0], list(GRID[0].T), 1),
-        ),
     ],
 )
 def test_sizes_and_flags_are_numbers_of_any_kind(call, plain):

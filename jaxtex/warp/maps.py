@@ -15,7 +15,9 @@ from .._tables.storage_formats import sum_dtype
 from ..mipmaps import along_axes
 from ..sampler import FilterModeLike, Sampler
 from .calls import STATIC_OPTIONS, compiled
-from .grids import (
+from .coordinate_functions import (
+    CoordinateFunction,
+    GridFunction,
     OfCaller,
     affine,
     as_parameters,
@@ -27,9 +29,7 @@ from .grids import (
 )
 from .images import warp_image
 from .matrices import Rows, about, elements, from_theta, inverted, of_unit_size, rotation
-from .options import ReadOptions, read_options
-from .shapes import as_floats, as_matrix, dtype_of, spatial_shape
-from .types import AddressLike, CoordinateFunction, GridFunction, ShapeLike
+from .options import AddressLike, ReadOptions, ShapeLike, as_floats, as_matrix, dtype_of, read_options, spatial_shape
 
 STATIC = ("output_shape", *STATIC_OPTIONS)
 

@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._checks.words import check_word
-from ..modes import AddressMode, FilterMode
-from ..sampler import Sampler
+from ..._checks.words import check_word
+from ...modes import AddressMode, FilterMode
+from ...sampler import Sampler
 
 Entry = TypeVar("Entry")
 

@@ -11,11 +11,9 @@ from jax.typing import ArrayLike, DTypeLike
 from .._checks.arguments import as_float
 from ..sampler import FilterModeLike, Sampler
 from .calls import STATIC_OPTIONS, compiled
-from .grids import aligned, coordinates, stored_points
+from .coordinate_functions import Arrays, aligned, coordinates, stored_points
 from .images import warp_image
-from .options import read_options
-from .shapes import as_floats, dtype_of, spatial_shape
-from .types import AddressLike, Arrays, ShapeLike
+from .options import AddressLike, ShapeLike, as_floats, dtype_of, read_options, spatial_shape
 
 # A constant, and one coefficient each for x and y.
 AFFINE_TERMS = 3

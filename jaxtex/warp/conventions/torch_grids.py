@@ -9,16 +9,23 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from .._checks.words import shown
-from ..sampler import Sampler
-from .calls import compiled
-from .fields import as_components, field_parameters
-from .grids import affine, matrix_parameters
-from .images import warp_image
-from .options import ReadOptions, check_shows_outside, contradiction, resolve_sampler
+from ..._checks.words import shown
+from ...sampler import Sampler
+from ..calls import compiled
+from ..coordinate_functions import affine, matrix_parameters
+from ..fields import as_components, field_parameters
+from ..images import warp_image
+from ..options import (
+    Points,
+    ReadOptions,
+    ShapeLike,
+    as_matrix,
+    check_shows_outside,
+    contradiction,
+    is_shape,
+    resolve_sampler,
+)
 from .paddings import GridPositions, Span, entry, grid_read, unchanged
-from .shapes import as_matrix, is_shape
-from .types import Points, ShapeLike
 
 AXES = {2: "H, W", 3: "D, H, W"}
 # Whether the channels stand in front of the other axes.

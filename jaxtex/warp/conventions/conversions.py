@@ -6,11 +6,10 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from .._checks.arguments import as_float
-from .calls import compiled
-from .matrices import elements, from_theta, stacked, with_centers_moved
-from .shapes import as_matrix, as_shape
-from .types import ShapeLike
+from ..._checks.arguments import as_float
+from ..calls import compiled
+from ..matrices import elements, from_theta, stacked, with_centers_moved
+from ..options import ShapeLike, as_matrix, as_shape
 
 
 @compiled()
