@@ -5,13 +5,14 @@
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.arguments import as_array, as_float
+from .._checks.words import check_word
 from .._engine.compute.scaled_filter import ScaledFilter, scaled
 from .._tables.address_rules import SPHERE, WRAP, AddressRule
 from .._tables.filter_kernels import POINT, FilterKernel
@@ -27,9 +28,11 @@ from .options import AddressLike, ReadOptions, ShapeLike, contradiction, read_op
 AREA = ResizeFilter("area")
 # Axes whose steps differ by less are filtered in the order of the axes.
 STEPS_PER_OCTAVE = 8
+Edges: TypeAlias = Literal["address", "renormalize"]
+EDGES = ("address", "renormalize")
 
 
-@compiled("output_shape", *STATIC_OPTIONS)
+@compiled("output_shape", "edges", *STATIC_OPTIONS)
 def resize(
     image: ArrayLike,
     output_shape: ShapeLike,
@@ -40,6 +43,7 @@ def resize(
     border_color: ArrayLike | None = None,
     antialias: bool = True,
     dtype: DTypeLike | None = None,
+    edges: Edges = "address",
 ) -> jax.Array:
     """Resizes images: the corners of the image go to the corners of the output.
 
@@ -52,6 +56,9 @@ def resize(
         antialias: whether to widen the filter where the image shrinks. Along an axis that shrinks by a factor s, the
             filter extends over s times as many pixels: the default filter, linear, becomes a triangle of 2 s pixels.
             Along other axes the filter is unchanged. The point filter returns stored values and is never widened.
+        edges: what a filter weighs beyond the edges of the image: ``"address"``, what `address` says; or
+            ``"renormalize"``, nothing: pixels outside have no weight, and the weights of the others sum to one. So do
+            Pillow, PyTorch with ``antialias=True``, and `jax.image.resize`, and the results agree with theirs.
         sampler, border_color, dtype: as in `resample`. The sampler's mip options have no effect; nor has its
             `deterministic` where the filter is widened: its sums are in order. But ``limit`` and
             ``arithmetic="hardware"`` are options of single reads. With one of them, an image that shrinks is read
@@ -69,7 +76,8 @@ def resize(
 
     Raises:
         ValueError: if shapes do not fit, or ``filter="area"`` is given with ``antialias=False``, ``limit`` or
-            ``arithmetic="hardware"``.
+            ``arithmetic="hardware"``, or ``edges="renormalize"`` with an address mode, with one of these two options,
+            or with a filter that reads nothing outside, ``"area"`` or ``"point"``.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
@@ -87,11 +95,14 @@ def resize(
     check_image(name, pixels, len(shape))
     options, area = resize_options(sampler, filter, address, border_color, antialias, dtype)
     check_reads(name, options, len(shape), pixels.dtype, pixels.shape)
+    check_edges(name, edges, sampler, address, options.sampler, area)
     kernel = POINT if area else options.sampler.kernel
     steps = tuple(n / m for n, m in zip(pixels.shape[-1 - len(shape) : -1], shape))
+    if edges == "renormalize":
+        return filtered(pixels, shape, steps, kernel, dataclasses.replace(options, antialias=antialias), edges)
     options = dataclasses.replace(options, antialias=is_widened(steps, kernel, area=area, antialias=antialias))
     if options.antialias and not is_single_read(options.sampler):
-        return filtered(pixels, shape, steps, kernel, options)
+        return filtered(pixels, shape, steps, kernel, options, edges)
     options = with_reads_along(options, steps)
     parameters = [jnp.full([1] * len(shape), step, sum_dtype(pixels.dtype)) for step in steps[::-1]]
     return warp_image(name, pixels, scaled_points, parameters, shape, options)
@@ -131,6 +142,28 @@ def resize_options(
     return options, area
 
 
+def check_edges(
+    name: str, edges: str, sampler: Sampler | None, address: AddressLike | None, resolved: Sampler, area: bool
+) -> None:
+    """Checks what is given beside the edges."""
+    check_word(name, "edges", edges, EDGES)
+    if edges == "address":
+        return
+    if address is not None or (sampler is not None and sampler.address_mode is not None):
+        raise ValueError(
+            f"{name}: edges is {edges!r}, under which nothing lies outside, but an address mode says what does; leave "
+            f"out address, and make the sampler without address_mode, or leave out edges."
+        )
+    if area or not resolved.kernel.blends:
+        word = "area" if area else str(resolved.filter)
+        raise ValueError(f"{name}: edges is {edges!r}, but the filter {word!r} reads nothing outside; leave edges out.")
+    if is_single_read(resolved):
+        raise ValueError(
+            f"{name}: edges is {edges!r}, but sampler has {single_read(resolved)}, an option of reads under an address "
+            f"mode; leave out one of the two."
+        )
+
+
 def single_read(sampler: Sampler) -> str:
     """The option of a sampler that only single reads have; empty if there is none."""
     if sampler.arithmetic is Arithmetic.HARDWARE:
@@ -157,9 +190,12 @@ def with_reads_along(options: ReadOptions, steps: Sequence[float]) -> ReadOption
 
 
 def filtered(
-    image: Any, shape: tuple[int, ...], steps: tuple[float, ...], kernel: FilterKernel, options: ReadOptions
+    image: Any, shape: tuple[int, ...], steps: tuple[float, ...], kernel: FilterKernel, options: ReadOptions, edges: str
 ) -> jax.Array:
     """The image resized by a filter that is stretched by the steps of its axes, slowest axis first."""
+    renormalized, widened = edges == "renormalize", options.antialias
+    if renormalized:
+        options = dataclasses.replace(options, sampler=dataclasses.replace(options.sampler, address_mode="border"))
     pixels, options, result = as_numbers(image, options)
     sampler, ndim = options.sampler, len(shape)
     sums = sum_dtype(pixels.dtype)
@@ -176,6 +212,7 @@ def filtered(
     if rules[0] is SPHERE:
         values, rules = circles_of_sphere(values), (WRAP, WRAP)
     for axis, each in filters_of_axes(values.shape[-1 - ndim : -1], shape, steps, kernel, rules):
+        each = each._replace(widened=widened, renormalized=renormalized)
         values = scaled(values, each, values.ndim - 1 - ndim + axis, sums)
     return converted(values if color is None else values + color, result)
 

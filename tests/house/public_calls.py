@@ -274,6 +274,7 @@ OTHERS = {
     "forward_warp.mode": [("linear", {"importance": FLOW[0]}), ("sum", {}), ("average", {"mode": "sum"})],
     "forward_warp.importance": [(FLOW[1], {}), (FLOW[1], {"mode": "sum"})],
     "forward_warp.return_coverage": [(True, {})],
+    "resize.edges": [("renormalize", {}), ("renormalize", {"filter": "point"}), ("renormalize", {"address": "wrap"})],
     "rotate.scale": [(1.5, {})],
     "resample.parameters": [((np.float32(1.3),), {"function": moved_by})],
     "resample_tiles.tile_shape": [((2, 3), {})],

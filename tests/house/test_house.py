@@ -125,7 +125,8 @@ WARPS = {
     "resample": f"(image, function, {OF_A_SHAPE}, *, {HOW}, parameters=None)",
     "resample_tiles": f"(image, function, {OF_A_SHAPE}, *, {MODES}, border_color=None, dtype=None, tile_shape=None, "
     "window_bytes=268435456)",
-    "resize": f"(image, output_shape, sampler=None, *, {MODES}, border_color=None, antialias=True, dtype=None)",
+    "resize": f"(image, output_shape, sampler=None, *, {MODES}, border_color=None, antialias=True, dtype=None, "
+    "edges='address')",
     "rotate": f"(image, degrees, {OF_A_SHAPE}, *, scale=1.0, center=None, {HOW})",
     "spatial_transform": f"(images, theta, {OF_A_SHAPE}, *, {HOW})",
     "thin_plate_spline": f"(image, source_points, target_points, {OF_A_SHAPE}, *, regularization=0.0, {HOW})",
