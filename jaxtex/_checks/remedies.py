@@ -35,12 +35,18 @@ KEYWORDS = {
         "border_color",
     ),
     **dict.fromkeys(("size", "shape", "dsize", "out_shape", "out_size"), "output_shape"),
+    **dict.fromkeys(("scale", "scale_factor", "fx", "fy"), "output_shape"),
     **dict.fromkeys(("angle", "theta"), "degrees"),
     **dict.fromkeys(("M", "H", "transform", "homography"), "matrix"),
     **dict.fromkeys(("K", "camera", "cameraMatrix"), "camera_matrix"),
     **dict.fromkeys(("D", "distCoeffs", "coefficients"), "distortion"),
-    **dict.fromkeys(("img", "src", "images"), "image"),
+    **dict.fromkeys(("img", "src", "images", "input", "inputs"), "image"),
     **dict.fromkeys(("anti_alias", "anti_aliasing"), "antialias"),
+}
+# What to pass where a keyword means something else than the name here.
+IN_PLACE_OF = {
+    **dict.fromkeys(("size", "dsize"), "output_shape=(height, width), which is (width, height) in OpenCV and Pillow"),
+    **dict.fromkeys(("scale", "scale_factor", "fx", "fy"), "output_shape=(height, width), the sizes times the factor"),
 }
 # Where a function that takes a sampler has no such argument itself.
 BY_OTHERS = {
@@ -52,11 +58,11 @@ BY_OTHERS = {
 FLAGS = (bool, bool | None)
 SAMPLER_FIELDS = tuple(inspect.signature(Sampler).parameters)
 # Arguments that are one array each.
-SINGLE = ("image", "images", "faces", "labels", "border_label")
+SINGLE = ("image", "faces", "labels", "border_label")
 # Arguments whose integers are texels or indices, and not coordinates or parameters.
 IMAGES = (*SINGLE, "features", "value", "x", "pyramid", "planes", "batch_indices")
 # In place of these arguments, a string is the name of a file.
-FILES = ("image", "images", "texels", "texture")
+FILES = ("image", "texels", "texture")
 NUMBERS = "a number or an array; pass one"
 PLAIN = (bool, int, float, complex)
 # An object with the first attribute becomes an array of JAX, one with another attribute an array of NumPy.
@@ -223,6 +229,8 @@ def check_is_sampler(name: str, sampler: object, parameters: Collection[str] = (
         remedy = f"jaxtex.Sampler({option}_mode={sampler!r})"
     elif isinstance(sampler, int) and "output_shape" in parameters:
         remedy = "sizes as one tuple, output_shape=(H, W)"
+    elif is_array(sampler) and not {"coords", "flow"}.isdisjoint(parameters):
+        remedy = f"coordinates as one tuple, {name}({next(iter(parameters))}, (x, y))"
     raise TypeError(f"{name}: {argument} is {shown(sampler)}, expected a Sampler; pass {remedy}.")
 
 
@@ -247,7 +255,7 @@ def keyword_remedy(keyword: str, names: Collection[str]) -> str | None:
     """What to pass in place of a keyword, if that is known."""
     meant = KEYWORDS.get(keyword, keyword)
     if meant in names:
-        return f"pass {meant}=..."
+        return f"pass {IN_PLACE_OF.get(keyword, f'{meant}=...')}"
     if "sampler" in names and keyword in SAMPLER_FIELDS:
         return f"pass sampler=jaxtex.Sampler({keyword}=...)"
     if meant in BY_OTHERS and ("sampler" in names if meant != "border_color" else {"texture", "textures"} & {*names}):

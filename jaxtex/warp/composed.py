@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import jax
-import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.arguments import as_array
@@ -25,6 +24,7 @@ from .options import (
     ShapeLike,
     as_floats,
     as_shape,
+    broadcast,
     read_options,
     resolve_sampler,
     spatial_shape,
@@ -82,7 +82,8 @@ def warp_chain(
         color; see `resample`. Reverse mode stores the values that are read from each flow.
 
     Raises:
-        ValueError: if shapes do not fit, or do not tell whether points have two coordinates or three.
+        ValueError: if shapes do not fit, or do not tell whether points have two coordinates or three, or `flow_sampler`
+            is given and no flow is interpolated.
         TypeError: if `transforms` is not a list or a tuple.
 
     Example:
@@ -139,11 +140,22 @@ def composed(
     shape = spatial_shape(name, image, output_shape, ndim, argument, "transforms")
     how = ReadOptions(resolve_sampler(name, flow_sampler, None, None, AddressMode.CLAMP))
     points = ComposedPoints(Composed(()), (), shape)
+    if flow_sampler is not None and not reads_a_flow(transforms, ndim, shape):
+        raise ValueError(
+            f"{name}: flow_sampler is given, but no flow is interpolated: none comes after another transform, or has "
+            f"another shape than the output; leave flow_sampler out."
+        )
     for transform in transforms:
         function, parameters = link(name, transform, points, ndim, how, image)
         functions = (*points.function.links, (function, num_numbers(parameters)))
         points = ComposedPoints(Composed(functions), (*points.parameters, *parameters), shape)
     return points
+
+
+def reads_a_flow(transforms: Sequence[Transform], ndim: int, output_shape: tuple[int, ...]) -> bool:
+    """Whether a flow of a chain is interpolated. The first one is not if it has a vector for each output pixel."""
+    first, *others = (shape_of(t)[-ndim - 1 : -1] if is_flow(t, ndim) else None for t in transforms)
+    return first not in (None, output_shape) or any(others)
 
 
 def link(
@@ -180,10 +192,8 @@ def shape_of(transform: Transform) -> tuple[int, ...]:
     """The shape of a transform; of a tuple of arrays, that of their stack."""
     if not isinstance(transform, tuple | list):
         return as_array(transform).shape
-    try:
-        return (*np.broadcast_shapes(*(as_array(c).shape for c in transform)), len(transform))
-    except ValueError:
-        return ()
+    shape = broadcast(*(as_array(c).shape for c in transform))
+    return () if shape is None else (*shape, len(transform))
 
 
 def is_flow(transform: Transform, ndim: int) -> bool:

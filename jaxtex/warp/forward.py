@@ -23,7 +23,16 @@ from .calls import compiled
 from .coordinate_functions import aligned, pixel_centers
 from .fields import as_components
 from .images import check_image, converted
-from .options import AddressLike, Points2D, ShapeLike, as_floats, resolve_sampler, result_dtype, spatial_shape
+from .options import (
+    AddressLike,
+    Points2D,
+    ShapeLike,
+    as_floats,
+    broadcast,
+    resolve_sampler,
+    result_dtype,
+    spatial_shape,
+)
 
 Mode = Literal["sum", "average", "linear", "softmax"]
 
@@ -191,10 +200,10 @@ def batch_shape(name: str, image: tuple[int, ...], values: Sequence[jax.Array]) 
         image: the shape of the images without channels.
         values: dx, dy, and the importance if there is one.
     """
-    shape = broadcast(image, *(a.shape for a in values))
+    shape = broadcast(image, *(a.shape for a in values)) or ()
     if shape[-2:] == image[-2:]:
         return shape[:-2]
-    flow = broadcast(image, *(a.shape for a in values[:2]))
+    flow = broadcast(image, *(a.shape for a in values[:2])) or ()
     came = f"importance has shape {values[-1].shape}"
     if flow[-2:] != image[-2:]:
         came = f"flow has components of shape {values[0].shape} and {values[1].shape}"
@@ -202,14 +211,6 @@ def batch_shape(name: str, image: tuple[int, ...], values: Sequence[jax.Array]) 
         f"{name}: {came}; expected shapes that broadcast to the spatial shape of image, {image[-2:]}, and to leading "
         f"batch axes."
     )
-
-
-def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that these shapes broadcast to; empty if they do not."""
-    try:
-        return np.broadcast_shapes(*shapes)
-    except ValueError:
-        return ()
 
 
 def splatted(

@@ -32,7 +32,7 @@ from ..sampling import sample
 from ..texture import Texture, texture1d, texture2d, texture3d
 from . import smoothing
 from .coordinate_functions import Arrays, GridFunction, is_affine, pixel_centers
-from .options import AXES, ReadOptions, as_floats, check_axes, check_pixels
+from .options import AXES, ReadOptions, as_floats, broadcast, check_axes, check_pixels
 
 Tree = TypeVar("Tree")
 TEXTURES = {1: texture1d, 2: texture2d, 3: texture3d}
@@ -99,14 +99,14 @@ def warp_image(
 
 def common_batch(name: str, argument: str, batch: tuple[int, ...], *others: tuple[int, ...]) -> tuple[int, ...]:
     """The batch axes that those of an image and of the other arguments broadcast to."""
-    try:
-        return np.broadcast_shapes(batch, *others)
-    except ValueError:
+    shape = broadcast(batch, *others)
+    if shape is None:
         given = " and ".join(str(shape) for shape in dict.fromkeys(others) if shape)
         raise ValueError(
             f"{name}: the batch axes of {argument} are {batch}, and those of the other arguments are {given}, which do "
             f"not broadcast; pass equal sizes, or 1."
-        ) from None
+        )
+    return shape
 
 
 def check_image(name: str, image: Any, ndim: int, argument: str = "image") -> None:

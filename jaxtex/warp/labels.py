@@ -10,12 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from .._checks.arguments import as_array, stacked_coords
+from .._checks.arguments import as_array
 from .._checks.samplers import check_modes
 from .._checks.texels import check_color
 from .._checks.words import check_word
 from .._engine.compute.operators import over_batch
-from .._engine.describe.operands import Operand, joined, split
+from .._engine.describe.operands import Operand, joined, num_numbers, split
 from .._jax.calls import typed_jit
 from .._reads.calls import sample_labels
 from ..modes import AddressMode, FilterMode
@@ -23,7 +23,7 @@ from ..sampler import Sampler
 from .calls import compiled
 from .composed import ComposedPoints, Transform, as_transforms, composed
 from .coordinate_functions import Composed, GridFunction, is_affine, stored_points
-from .fields import check_fields, shape_of_fields
+from .fields import field_parameters
 from .images import KINDS, check_image, common_batch, floating_parameters, grid_operands
 from .options import AddressLike, Points, ShapeLike, address_modes, check_pixels, check_shows_outside
 
@@ -36,7 +36,7 @@ def warp_labels(
     transforms: Sequence[Transform] | None = None,
     output_shape: ShapeLike | None = None,
     *,
-    coords: Points | None = None,
+    coords: ArrayLike | Points | None = None,
     method: Literal["nearest", "partial_volume"] = "nearest",
     flow_sampler: Sampler | None = None,
     address: AddressLike | None = None,
@@ -88,21 +88,21 @@ def warp_labels(
         came = "neither is" if coords is None else "both are"
         raise ValueError(f"{name}: expected either transforms or coords, but {came} given; pass one of them.")
     if coords is not None:
-        points = points_of(name, coords, output_shape)
+        points = points_of(name, coords, output_shape, flow_sampler)
     else:
         chain = as_transforms(name, transforms)
         points = composed(name, chain, output_shape, labels, flow_sampler, "labels")
     return warped_labels(name, labels, points, border_label, sampler)
 
 
-def points_of(name: str, coords: Any, output_shape: ShapeLike | None) -> ComposedPoints:
+def points_of(name: str, coords: Any, output_shape: ShapeLike | None, flow_sampler: Sampler | None) -> ComposedPoints:
     """Points that a caller gives, as a coordinate function."""
-    if not isinstance(coords, tuple | list):
-        raise TypeError(stacked_coords(name, "coords", coords))
     if output_shape is not None:
         raise ValueError(f"{name}: output_shape is given, but the shape of coords sets it; leave output_shape out.")
-    arrays = check_fields(name, "coords", coords)
-    return ComposedPoints(Composed(((stored_points, len(arrays)),)), arrays, shape_of_fields(arrays))
+    if flow_sampler is not None:
+        raise ValueError(f"{name}: flow_sampler is given, but coords are not interpolated; leave flow_sampler out.")
+    parameters, shape = field_parameters(name, "coords", coords)
+    return ComposedPoints(Composed(((stored_points, num_numbers(parameters)),)), parameters, shape)
 
 
 def warped_labels(

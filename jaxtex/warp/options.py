@@ -112,6 +112,14 @@ def is_shape(value: Any) -> bool:
     return all(whole)
 
 
+def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The shape that these shapes broadcast to; `None` if they do not."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        return None
+
+
 def as_floats(*values: ArrayLike, like: Any = None) -> tuple[jax.Array, ...]:
     """Numbers as floating arrays of one dtype: float64 if an array among them is, or an image `like`, else float32."""
     arrays = [jnp.asarray(v) for v in values]

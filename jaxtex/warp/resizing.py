@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike, DTypeLike
 
+from .._checks import hints
 from .._checks.arguments import as_array, as_float
 from .._checks.words import check_word
 from .._engine.compute.scaled_filter import ScaledFilter, scaled
@@ -96,6 +97,8 @@ def resize(
     options, area = resize_options(sampler, filter, address, border_color, antialias, dtype)
     check_reads(name, options, len(shape), pixels.dtype, pixels.shape)
     check_edges(name, edges, sampler, address, options.sampler, area)
+    if hints.is_on():
+        hints.mention_swapped_shape(name, shape, pixels.shape)
     kernel = POINT if area else options.sampler.kernel
     steps = tuple(n / m for n, m in zip(pixels.shape[-1 - len(shape) : -1], shape))
     if edges == "renormalize":

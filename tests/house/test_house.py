@@ -110,15 +110,15 @@ WARPS = {
     "flow_from_itk": "(field, geometry)",
     "forward_warp": f"(image, flow, importance=None, {OF_A_SHAPE}, *, {MODES}, mode='softmax', return_coverage=False, "
     "dtype=None)",
-    "grid_sample": "(images, grid, mode=None, padding_mode=None, align_corners=False, *, data_format='NCHW', "
-    "sampler=None, border_color=None, antialias=False)",
+    "grid_sample": "(image, grid, mode=None, padding_mode=None, align_corners=False, *, data_format='NCHW', "
+    "sampler=None, border_color=None, antialias=False, dtype=None)",
     "integrate_velocity": f"(velocity, steps=7, {OF_FLOWS})",
     "invert_flow": f"(flow, steps=20, {OF_FLOWS})",
     "jacobian_determinant": "(flow)",
     "matrix_from_itk": "(matrix, translation=0.0, center=0.0, *, input_geometry, output_geometry)",
     "matrix_from_nibabel": "(input_affine, output_affine, world_matrix=None)",
     "matrix_from_opencv": "(matrix)",
-    "matrix_from_scipy": "(matrix, offset=0.0)",
+    "matrix_from_scipy": "(matrix, offset=None)",
     "matrix_from_skimage": "(matrix)",
     "matrix_from_torch": "(theta, input_shape, output_shape, align_corners=False)",
     "remap": f"(image, coords, sampler=None, *, {HOW})",
@@ -128,7 +128,7 @@ WARPS = {
     "resize": f"(image, output_shape, sampler=None, *, {MODES}, border_color=None, antialias=True, dtype=None, "
     "edges='address')",
     "rotate": f"(image, degrees, {OF_A_SHAPE}, *, scale=1.0, center=None, {HOW})",
-    "spatial_transform": f"(images, theta, {OF_A_SHAPE}, *, {HOW})",
+    "spatial_transform": f"(image, theta, {OF_A_SHAPE}, *, {HOW})",
     "thin_plate_spline": f"(image, source_points, target_points, {OF_A_SHAPE}, *, regularization=0.0, {HOW})",
     "undistort": OF_A_LENS,
     "undistort_points": OF_POINTS,

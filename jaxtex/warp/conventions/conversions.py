@@ -111,7 +111,7 @@ def matrix_from_skimage(matrix: ArrayLike) -> jax.Array:
 
 
 @compiled()
-def matrix_from_scipy(matrix: ArrayLike, offset: ArrayLike = 0.0) -> jax.Array:
+def matrix_from_scipy(matrix: ArrayLike, offset: ArrayLike | None = None) -> jax.Array:
     """Converts the arguments of `scipy.ndimage.affine_transform` to a matrix in jaxtex's pixels.
 
     SciPy's matrix maps indices of the output to indices of the input, in the order of the array's axes. Pass the result
@@ -120,7 +120,7 @@ def matrix_from_scipy(matrix: ArrayLike, offset: ArrayLike = 0.0) -> jax.Array:
     Args:
         matrix: ``(n, n)``, or ``(n,)`` for a diagonal matrix, or ``(n, n + 1)`` with the offset in its last column; n
             is 2 or 3, and the axes are y, x or z, y, x. Leave out the last row of a homogeneous matrix.
-        offset: the offset that is added, a number or ``(n,)``; ignored if the matrix has an offset.
+        offset: the offset that is added, a number or ``(n,)``, unless the matrix has an offset; by default 0.
 
     Returns:
         ``(n, n + 1)``, in x, y (, z) order: maps points of the output to points of the input.
@@ -128,7 +128,7 @@ def matrix_from_scipy(matrix: ArrayLike, offset: ArrayLike = 0.0) -> jax.Array:
     Gradients: of any order, in forward and reverse mode, with respect to matrix and offset.
 
     Raises:
-        ValueError: if the matrix has another shape.
+        ValueError: if the matrix has another shape, or an offset beside `offset`.
 
     Source: SciPy, "scipy.ndimage.affine_transform".
 
@@ -147,8 +147,13 @@ def matrix_from_scipy(matrix: ArrayLike, offset: ArrayLike = 0.0) -> jax.Array:
         )
     n = array.shape[0]
     linear, shift = array[:, :n], array[:, n:]
+    if shift.shape[1] and offset is not None:
+        raise ValueError(
+            f"matrix_from_scipy: offset is given, but matrix has shape {array.shape}, with an offset in its last "
+            f"column; leave offset out, or pass matrix[:, :-1]."
+        )
     if not shift.shape[1]:
-        added = as_float(offset)
+        added = as_float(0.0 if offset is None else offset)
         if added.shape not in ((), (n,)):
             raise ValueError(f"matrix_from_scipy: offset has shape {added.shape}, expected a number or ({n},).")
         shift = jnp.broadcast_to(added, (n,))[:, None]

@@ -2,28 +2,31 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
+import warnings
 from typing import Any, Literal, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike
+from jax.typing import ArrayLike, DTypeLike
 
 from ..._checks.words import shown
 from ...sampler import Sampler
 from ..calls import compiled
 from ..coordinate_functions import affine, matrix_parameters
 from ..fields import as_components, field_parameters
-from ..images import warp_image
+from ..images import looks_channels_first, warp_image
 from ..options import (
     Points,
     ReadOptions,
     ShapeLike,
     as_matrix,
+    broadcast,
     check_shows_outside,
     contradiction,
     is_shape,
     resolve_sampler,
+    result_dtype,
 )
 from .paddings import GridPositions, Span, entry, grid_read, unchanged
 
@@ -83,9 +86,9 @@ def affine_grid(theta: ArrayLike, size: ShapeLike, align_corners: bool | None = 
     return jnp.stack(affine(*coords, *matrix_parameters(matrix, ndim)), axis=-1)
 
 
-@compiled("mode", "padding_mode", "align_corners", "data_format", "antialias", "sampler")
+@compiled("mode", "padding_mode", "align_corners", "data_format", "antialias", "sampler", "dtype")
 def grid_sample(
-    images: ArrayLike,
+    image: ArrayLike,
     grid: ArrayLike | Points,
     mode: Literal["nearest", "bilinear", "trilinear", "bicubic"] | None = None,
     padding_mode: Literal["zeros", "border", "reflection"] | None = None,
@@ -95,14 +98,15 @@ def grid_sample(
     sampler: Sampler | None = None,
     border_color: ArrayLike | None = None,
     antialias: bool = False,
+    dtype: DTypeLike | None = None,
 ) -> jax.Array:
     """Reads images at the points of grids, with the values and gradients of `torch.nn.functional.grid_sample`.
 
     Args:
-        images: ``(..., C, H, W)`` or ``(..., C, D, H, W)``, or with channels last, see `data_format`; of any floating
+        image: ``(..., C, H, W)`` or ``(..., C, D, H, W)``, or with channels last, see `data_format`; of any floating
             or integer dtype or bool.
         grid: ``(..., H_out, W_out, 2)`` or ``(..., D_out, H_out, W_out, 3)``, x first; or a tuple of arrays ``(x, y)``
-            or ``(x, y, z)``, which is read faster. Leading axes are batches; those of images and grid broadcast with
+            or ``(x, y, z)``, which is read faster. Leading axes are batches; those of image and grid broadcast with
             each other. NaN acts as -1. Infinite coordinates are outside.
         mode: ``"bilinear"``, the default; ``"nearest"`` (of two texels equally near, the one with the even index);
             ``"trilinear"``, the word for volumes; or ``"bicubic"`` (with the coefficient -0.75; for volumes too,
@@ -116,15 +120,16 @@ def grid_sample(
         sampler: a `Sampler` in place of `mode`, for modes that PyTorch lacks, such as wrap. If it sets no address mode,
             `padding_mode` does. Its `normalized_coords` is ignored.
         border_color: a scalar or (C,), in place of the zeros outside.
-        antialias: whether to smooth the images as much as the grid shrinks them, as in `remap`. PyTorch has no such
+        antialias: whether to smooth the image as much as the grid shrinks it, as in `remap`. PyTorch has no such
             option.
+        dtype: the dtype of the result; by default that of the image, and float32 where the sampler reads fractions or a
+            filter blends bool.
 
     Returns:
-        ``(..., C, H_out, W_out)`` or ``(..., C, D_out, H_out, W_out)``, or with channels last. The dtype is that of
-        `images`, and float32 where the sampler reads fractions or a filter blends bool. Weights and sums are computed
-        in float32, or in float64 if images or grid are; integers are rounded, half to even.
+        ``(..., C, H_out, W_out)`` or ``(..., C, D_out, H_out, W_out)``, or with channels last. Weights and sums are
+        computed in float32, or in float64 if image or grid are; integers are rounded, half to even.
 
-    Gradients: of any order, in forward and reverse mode, with respect to images, grid and border color. They are
+    Gradients: of any order, in forward and reverse mode, with respect to image, grid and border color. They are
         PyTorch's, at kinks too. At the center of a texel the slope is the one on the right, seen after reflection.
         Under border and reflection the slope is zero where the coordinate reaches the center of an outer texel or lies
         beyond it. Under nearest the gradient with respect to the grid is zero. With a `sampler`, gradients are those of
@@ -132,7 +137,7 @@ def grid_sample(
 
     Raises:
         ValueError: if shapes do not fit, a mode is unknown or contradicts the sampler, or the sampler cannot read the
-            images.
+            image.
         TypeError: if an argument has the wrong type.
 
     Source: `torch.nn.functional.grid_sample`; docs/conventions.md lists where PyTorch differs from its manual.
@@ -147,7 +152,7 @@ def grid_sample(
     """
     name = "grid_sample"
     first = entry(name, "data_format", data_format, CHANNELS_FIRST)
-    pixels, points = jnp.asarray(images), as_components(name, "grid", grid)
+    pixels, points = jnp.asarray(image), as_components(name, "grid", grid)
     ndim, shape = len(points), np.broadcast_shapes(*(g.shape for g in points))
     if "D" in data_format and ndim == 2:
         raise ValueError(
@@ -159,10 +164,10 @@ def grid_sample(
             f"{name}: mode is 'trilinear', for volumes, but grid holds points (x, y) of images; use 'bilinear', or "
             f"pass points (x, y, z)."
         )
-    if pixels.ndim <= ndim or not broadcasts(pixels.shape[: -ndim - 1], shape[:-ndim]):
+    if pixels.ndim <= ndim or broadcast(pixels.shape[: -ndim - 1], shape[:-ndim]) is None:
         expected = f"(..., C, {AXES[ndim]})" if first else f"(..., {AXES[ndim]}, C)"
         raise ValueError(
-            f"{name}: images has shape {pixels.shape}, expected {expected}, where the leading axes broadcast with "
+            f"{name}: image has shape {pixels.shape}, expected {expected}, where the leading axes broadcast with "
             f"those of grid, {shape[:-ndim]}."
         )
     read = grid_read(name, mode or "bilinear", padding_mode or "zeros", align_corners)
@@ -173,14 +178,25 @@ def grid_sample(
         if padding_mode is not None and sampler.address_mode is not None:
             raise ValueError(contradiction(name, "padding_mode", padding_mode, "address_mode", sampler.address_mode))
         how, fold = resolve_sampler(name, sampler, None, None, read.address), unchanged
+    check_layout(name, pixels.shape, ndim, first)
     channels = -ndim - 1 if first else -1
     pixels = jnp.moveaxis(pixels, channels, -1)
     positions = GridPositions(tuple(Span.of(n, align_corners) for n in pixels.shape[-2 : -ndim - 2 : -1]), fold)
     check_shows_outside(name, how, border_color)
-    options = ReadOptions(how, border_color, antialias)
+    options = ReadOptions(how, border_color, antialias, result_dtype(name, dtype))
     parameters = field_parameters(name, "grid", grid)[0]
-    out = warp_image(name, pixels, positions, parameters, shape[-ndim:], options, argument="images")
+    out = warp_image(name, pixels, positions, parameters, shape[-ndim:], options)
     return jnp.moveaxis(out, -1, channels)
+
+
+def check_layout(name: str, shape: tuple[int, ...], ndim: int, channels_first: bool) -> None:
+    """Warns of an image that looks as if its channels came last, but is read as one whose channels come first."""
+    if channels_first and ndim == 2 and looks_channels_first((shape[-1], *shape[-3:-1])):
+        warnings.warn(
+            f"{name}: image has shape {shape}, read as (..., C, H, W): {shape[-3]} channels of {shape[-2]} rows. If "
+            f"its channels come last, pass data_format='NHWC'.",
+            stacklevel=2,
+        )
 
 
 def is_size(value: Any, ndim: int) -> bool:
@@ -189,12 +205,3 @@ def is_size(value: Any, ndim: int) -> bool:
         return False
     front, spatial = cast(tuple[Any, ...], value[:-ndim]), cast(tuple[Any, ...], value[-ndim:])
     return is_shape(spatial) and is_shape(tuple(n or 1 for n in front))
-
-
-def broadcasts(*shapes: tuple[int, ...]) -> bool:
-    """Whether arrays of these shapes broadcast."""
-    try:
-        np.broadcast_shapes(*shapes)
-    except ValueError:
-        return False
-    return True

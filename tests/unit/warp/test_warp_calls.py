@@ -58,7 +58,7 @@ WARPS = {
     "equirectangular_to_cubemap": {"image": IMAGE, "size": 3},
     "flow_from_itk": {"field": FLOW, "geometry": GEOMETRY},
     "forward_warp": {"image": IMAGE, "flow": FLOW, "importance": normal(H, W)},
-    "grid_sample": {"images": IMAGE, "grid": np.float32(RANDOM.uniform(-1, 1, (3, 4, 2))), "data_format": "NHWC"},
+    "grid_sample": {"image": IMAGE, "grid": np.float32(RANDOM.uniform(-1, 1, (3, 4, 2))), "data_format": "NHWC"},
     "integrate_velocity": {"velocity": FLOW, "steps": 2},
     "invert_flow": {"flow": FLOW, "steps": 3},
     "jacobian_determinant": {"flow": FLOW},
@@ -76,7 +76,7 @@ WARPS = {
     "resample_tiles": {"image": IMAGE},
     "resize": {"image": IMAGE, "output_shape": (4, 11)},
     "rotate": {"image": IMAGE, "degrees": np.float32(20.3), "scale": np.float32(1.1), "center": np.float32([4.2, 2.9])},
-    "spatial_transform": {"images": IMAGE, "theta": AFFINE},
+    "spatial_transform": {"image": IMAGE, "theta": AFFINE},
     "thin_plate_spline": {"image": IMAGE, "source_points": SOURCE, "target_points": SOURCE + 0.3 * normal(4, 2)},
     "undistort": {"image": IMAGE, "camera_matrix": CAMERA, "distortion": LENS},
     "undistort_points": {"coords": (X, Y), "camera_matrix": CAMERA, "distortion": LENS},
@@ -98,7 +98,7 @@ NDIMAGE = {
     "zoom": {"input": ARRAY, "zoom": 1.4},
 }
 CALLS = {f"warp.{name}": WARPS[name] for name in WARPS} | {f"ndimage.{name}": NDIMAGE[name] for name in NDIMAGE}
-IMAGES = ("image", "images", "labels", "faces")
+IMAGES = ("image", "labels", "faces")
 FIELDS = ("flow", "velocity", "first", "second", "field", "grid")
 # Those that have no batches: they stream one image, or take the whole array for one.
 SINGLE = ("warp.resample_tiles", "warp.matrix_from_scipy")
@@ -235,7 +235,7 @@ READS = [
     for name in CALLS
     if "address" in {p.name for p in parameters_of(name)}
     and name != "warp.forward_warp"
-    and set(CALLS[name]) & {"image", "images", "labels"}
+    and set(CALLS[name]) & {"image", "labels"}
 ]
 
 
@@ -249,7 +249,7 @@ def test_an_image_of_one_pixel(name):
     assert_close("float32", out, np.broadcast_to(pixel, out.shape), 5.0)
 
 
-PRECISE = [name for name in CALLS if set(CALLS[name]) & {"image", "images", "faces"} and name != "warp.resample_tiles"]
+PRECISE = [name for name in CALLS if set(CALLS[name]) & {"image", "faces"} and name != "warp.resample_tiles"]
 # What moves numbers, and computes none.
 MOVES = (
     "broadcast_in_dim",
