@@ -47,32 +47,24 @@ TANGENT_SERIES = (1 / 3, 2 / 15, 17 / 315, 62 / 2835, 1382 / 155925)
 # camera, and the coefficients of the lens.
 
 
-class ToDistorted(NamedTuple):
-    """From a pixel of the ideal image to the pixel at which a lens shows it."""
-
-    lens: RayFunction
-
-    def __call__(self, x: jax.Array, y: jax.Array, *values: jax.Array) -> Arrays:
-        camera, ideal, coefficients = split(values)
-        return pixel(*self.lens(*ray(x, y, *ideal), *coefficients), *camera)
+def pixel_through(lens: RayFunction, x: jax.Array, y: jax.Array, *values: jax.Array) -> Arrays:
+    """The pixel at which a lens shows a pixel of the ideal image."""
+    camera, ideal, coefficients = split(values)
+    return pixel(*lens(*ray(x, y, *ideal), *coefficients), *camera)
 
 
-class ToIdeal(NamedTuple):
-    """From a pixel that a lens shows to the pixel of the ideal image.
+def pixel_back_through(inverse: RayFunction, x: jax.Array, y: jax.Array, *values: jax.Array) -> Arrays:
+    """The pixel of the ideal image that a lens shows at a pixel.
 
-    Attributes:
+    Args:
         inverse: of the lens; infinite where no ray leads to the pixel.
     """
-
-    inverse: RayFunction
-
-    def __call__(self, x: jax.Array, y: jax.Array, *values: jax.Array) -> Arrays:
-        camera, ideal, coefficients = split(values)
-        found = self.inverse(*ray(x, y, *camera), *coefficients)
-        exists = jnp.isfinite(found[0])
-        # The derivative with respect to a focal length would be infinity times zero at an infinite ray.
-        point = pixel(*(jnp.where(exists, c, 0) for c in found), *ideal)
-        return tuple(jnp.where(exists, p, c) for p, c in zip(point, found))
+    camera, ideal, coefficients = split(values)
+    found = inverse(*ray(x, y, *camera), *coefficients)
+    exists = jnp.isfinite(found[0])
+    # The derivative with respect to a focal length would be infinity times zero at an infinite ray.
+    point = pixel(*(jnp.where(exists, c, 0) for c in found), *ideal)
+    return tuple(jnp.where(exists, p, c) for p, c in zip(point, found))
 
 
 def split(values: Arrays) -> tuple[Arrays, Arrays, Arrays]:
@@ -167,7 +159,8 @@ class LensFunctions(NamedTuple):
     """A lens model.
 
     Attributes:
-        to_distorted, to_ideal: pixels of the ideal image to pixels of the camera with the lens, and back.
+        to_distorted, to_ideal: pixels of the ideal image to pixels of the camera with the lens, and back; coordinate
+            functions.
         counts: how many coefficients a lens may have.
         names: of the coefficients, for errors.
     """
@@ -177,12 +170,16 @@ class LensFunctions(NamedTuple):
     counts: tuple[int, ...]
     names: str
 
+    @classmethod
+    def of(cls, lens: RayFunction, inverse: RayFunction, counts: tuple[int, ...], names: str) -> "LensFunctions":
+        """The model of a lens and its inverse."""
+        to_distorted = functools.partial(pixel_through, lens)
+        return cls(to_distorted, functools.partial(pixel_back_through, inverse), counts, names)
+
 
 LENS_MODELS = {
-    LensModel.BROWN_CONRADY: LensFunctions(
-        ToDistorted(distorted), ToIdeal(undistorted), (4, 5, 8), "k1, k2, p1, p2, then k3, then k4, k5, k6"
+    LensModel.BROWN_CONRADY: LensFunctions.of(
+        distorted, undistorted, (4, 5, 8), "k1, k2, p1, p2, then k3, then k4, k5, k6"
     ),
-    LensModel.FISHEYE: LensFunctions(
-        ToDistorted(distorted_by_fisheye), ToIdeal(undistorted_by_fisheye), (4,), "k1, k2, k3, k4"
-    ),
+    LensModel.FISHEYE: LensFunctions.of(distorted_by_fisheye, undistorted_by_fisheye, (4,), "k1, k2, k3, k4"),
 }
