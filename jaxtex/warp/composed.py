@@ -9,11 +9,11 @@ import jax
 from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.arguments import as_array
+from .._checks.calls import public
 from .._checks.words import described
 from .._engine.describe.operands import Operand, Stacked, num_numbers
 from ..modes import AddressMode
 from ..sampler import FilterModeLike, Sampler
-from .calls import STATIC_OPTIONS, compiled
 from .coordinate_functions import Composed, GridFunction, affine, displaced, matrix_parameters, projective
 from .fields import field_parameters, stacked
 from .images import warp_image
@@ -32,10 +32,9 @@ from .options import (
 
 # A matrix from point to point, or a flow: one array, or a tuple of arrays.
 Transform: TypeAlias = ArrayLike | Points
-STATIC = ("output_shape", "flow_sampler", *STATIC_OPTIONS)
 
 
-@compiled(*STATIC)
+@public(compiled=True)
 def warp_chain(
     image: ArrayLike,
     transforms: Sequence[Transform],

@@ -12,9 +12,9 @@ from jax import lax
 from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.arguments import as_float
+from .._checks.calls import public
 from .._engine.describe.operands import Operand, Stacked
 from ..sampler import FilterModeLike, Sampler
-from .calls import STATIC_OPTIONS, compiled
 from .coordinate_functions import Arrays, displaced, stored_points
 from .images import warp_image
 from .options import AddressLike, Points, as_floats, broadcast, check_axes, read_options
@@ -24,7 +24,7 @@ SIZES = {2: "H, W", 3: "D, H, W"}
 POINTS = {2: "(x, y)", 3: "(x, y, z)"}
 
 
-@compiled(*STATIC_OPTIONS)
+@public(compiled=True)
 def remap(
     image: ArrayLike,
     coords: ArrayLike | Points,
@@ -68,7 +68,7 @@ def remap(
     return warp_image("remap", image, stored_points, parameters, shape, options)
 
 
-@compiled(*STATIC_OPTIONS)
+@public(compiled=True)
 def warp_flow(
     image: ArrayLike,
     flow: ArrayLike | Points,

@@ -16,19 +16,17 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from .._checks.arguments import as_integer
+from .._checks.calls import public
 from ..modes import AddressMode
 from ..sampler import FilterModeLike, Sampler
-from .calls import compiled
 from .coordinate_functions import Arrays, displaced
 from .fields import as_components, field_parameters, stacked
 from .images import difference, warp_image
 from .matrices import Rows, determinant, dot, inverse
 from .options import AddressLike, Points, ReadOptions, resolve_sampler
 
-STATIC = ("steps", "sampler", "filter", "address")
 
-
-@compiled(*STATIC)
+@public(compiled=True)
 def integrate_velocity(
     velocity: ArrayLike | Points,
     steps: int = 7,
@@ -80,7 +78,7 @@ def integrate_velocity(
     return in_form_of(velocity, jax.lax.scan(doubled, flow, length=steps)[0])
 
 
-@compiled("sampler", "filter", "address")
+@public(compiled=True)
 def compose_flows(
     first: ArrayLike | Points,
     second: ArrayLike | Points,
@@ -127,7 +125,7 @@ def compose_flows(
     return in_form_of(second, jax.lax.broadcast_to_rank(outer, added.ndim) + added)
 
 
-@compiled(*STATIC)
+@public(compiled=True)
 def invert_flow(
     flow: ArrayLike | Points,
     steps: int = 20,
@@ -171,7 +169,7 @@ def invert_flow(
     return in_form_of(flow, cast(jax.Array, inverted_flow(stacked(name, "flow", flow), count, sampler)))
 
 
-@compiled()
+@public(compiled=True)
 def jacobian_determinant(flow: ArrayLike | Points) -> jax.Array:
     """Returns the Jacobian determinant of ``p + flow(p)``: the factor by which this map scales area or volume.
 

@@ -13,13 +13,13 @@ import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.arguments import as_array
+from .._checks.calls import public
 from .._checks.samplers import check_adjoint, check_modes
 from .._checks.words import check_word
 from .._engine.compute.operators import over_batch
 from .._jax.indexing import cut_like, placed_like
 from ..sampler import FilterModeLike, Sampler
 from ..sampling import splat
-from .calls import compiled
 from .coordinate_functions import aligned, pixel_centers
 from .fields import as_components
 from .images import check_image, converted
@@ -90,7 +90,7 @@ def forward_warp(
 ) -> tuple[jax.Array, jax.Array]: ...
 
 
-@compiled("output_shape", "sampler", "filter", "address", "mode", "return_coverage", "dtype")
+@public(compiled=True)
 def forward_warp(
     image: ArrayLike,
     flow: ArrayLike | Points2D,

@@ -11,6 +11,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from .._checks.arguments import as_array
+from .._checks.calls import public
 from .._checks.samplers import check_modes
 from .._checks.texels import check_color
 from .._checks.words import check_word
@@ -20,7 +21,6 @@ from .._jax.calls import typed_jit
 from .._reads.calls import sample_labels
 from ..modes import AddressMode, FilterMode
 from ..sampler import Sampler
-from .calls import compiled
 from .composed import ComposedPoints, Transform, as_transforms, composed
 from .coordinate_functions import Composed, GridFunction, is_affine, stored_points
 from .fields import field_parameters
@@ -30,7 +30,7 @@ from .options import AddressLike, Points, ShapeLike, address_modes, check_pixels
 METHODS = {"nearest": FilterMode.POINT, "partial_volume": FilterMode.LINEAR}
 
 
-@compiled("output_shape", "method", "flow_sampler", "address")
+@public(compiled=True)
 def warp_labels(
     labels: ArrayLike,
     transforms: Sequence[Transform] | None = None,

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.arguments import as_array, as_float, check_number
+from .._checks.calls import public
 from ..modes import choose
 from ..sampler import FilterModeLike, Sampler
-from .calls import STATIC_OPTIONS, compiled
 from .coordinate_functions import Arrays, GridFunction, aligned, coordinates, matrix_parameters, stored_points
 from .fields import as_points
 from .images import warp_image
@@ -20,7 +20,7 @@ from .lens_models import LENS_MODELS, LensFunctions, LensModel, LensModelLike
 from .options import AddressLike, Points2D, ShapeLike, as_matrix, dtype_of, read_options, spatial_shape
 
 
-@compiled("output_shape", "model", *STATIC_OPTIONS)
+@public(compiled=True)
 def undistort(
     image: ArrayLike,
     camera_matrix: ArrayLike,
@@ -78,7 +78,7 @@ def undistort(
     return warp_image("undistort", image, functions.to_distorted, lens, shape, options)
 
 
-@compiled("output_shape", "model", *STATIC_OPTIONS)
+@public(compiled=True)
 def distort(
     image: ArrayLike,
     camera_matrix: ArrayLike,
@@ -136,7 +136,7 @@ def distort(
     return warp_image("distort", image, stored_points, coords, shape, options, footprint)
 
 
-@compiled("model")
+@public(compiled=True)
 def distort_points(
     coords: ArrayLike | Points2D,
     camera_matrix: ArrayLike,
@@ -177,7 +177,7 @@ def distort_points(
     return at_points("distort_points", lens[0].to_distorted, coords, lens[1])
 
 
-@compiled("model")
+@public(compiled=True)
 def undistort_points(
     coords: ArrayLike | Points2D,
     camera_matrix: ArrayLike,

@@ -10,11 +10,10 @@ import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.arguments import described
-from .._checks.remedies import public
+from .._checks.calls import public
 from .._tables.storage_formats import sum_dtype
 from ..mipmaps import along_axes
 from ..sampler import FilterModeLike, Sampler
-from .calls import STATIC_OPTIONS, compiled
 from .coordinate_functions import (
     CoordinateFunction,
     GridFunction,
@@ -41,8 +40,6 @@ from .options import (
     read_options,
     spatial_shape,
 )
-
-STATIC = ("output_shape", *STATIC_OPTIONS)
 
 
 @public
@@ -131,7 +128,7 @@ def as_tuple(name: str, parameters: Any) -> tuple[ArrayLike, ...]:
     )
 
 
-@compiled(*STATIC, "inverse_map")
+@public(compiled=True)
 def warp_affine(
     image: ArrayLike,
     matrix: ArrayLike,
@@ -176,7 +173,7 @@ def warp_affine(
     return by_matrix("warp_affine", image, affine, to_input, output_shape, options)
 
 
-@compiled(*STATIC, "inverse_map")
+@public(compiled=True)
 def warp_perspective(
     image: ArrayLike,
     matrix: ArrayLike,
@@ -235,7 +232,7 @@ def by_matrix(
     return warp_image(name, image, function, as_parameters(to_input, ndim), shape, options)
 
 
-@compiled(*STATIC)
+@public(compiled=True)
 def rotate(
     image: ArrayLike,
     degrees: ArrayLike,
@@ -290,7 +287,7 @@ def middle(sizes: Sequence[int]) -> np.ndarray:
     return 0.5 * np.array(sizes[::-1], np.float32)
 
 
-@compiled(*STATIC)
+@public(compiled=True)
 def spatial_transform(
     image: ArrayLike,
     theta: ArrayLike,

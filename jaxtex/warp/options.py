@@ -13,6 +13,7 @@ from jax.typing import ArrayLike, DTypeLike
 from numpy.typing import NDArray
 
 from .._checks.arguments import as_array, as_float, check_known_dtype
+from .._checks.calls import as_static
 from .._checks.integers import is_integer
 from .._checks.remedies import mode_of
 from .._checks.words import shown
@@ -20,7 +21,6 @@ from .._tables.address_rules import ADDRESS_RULES
 from .._tables.storage_formats import sum_dtype
 from ..modes import AddressMode, FilterMode, choose
 from ..sampler import AddressModeLike, FilterModeLike, Sampler
-from .calls import as_static
 
 # Sizes, slowest axis first.
 ShapeLike: TypeAlias = Sequence[int] | NDArray[np.integer]

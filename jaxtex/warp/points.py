@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike, DTypeLike
 
+from .._checks.calls import public
 from ..sampler import FilterModeLike, Sampler
-from .calls import STATIC_OPTIONS, compiled
 from .coordinate_functions import Arrays, aligned, coordinates, stored_points
 from .fields import as_points
 from .images import warp_image
@@ -19,7 +19,7 @@ from .options import AddressLike, Points2D, ShapeLike, as_floats, dtype_of, read
 AFFINE_TERMS = 3
 
 
-@compiled("output_shape", *STATIC_OPTIONS)
+@public(compiled=True)
 def thin_plate_spline(
     image: ArrayLike,
     source_points: ArrayLike | Points2D,

@@ -13,6 +13,7 @@ from jax.typing import ArrayLike, DTypeLike
 
 from .._checks import hints
 from .._checks.arguments import as_array, as_float
+from .._checks.calls import public
 from .._checks.words import check_word
 from .._engine.compute.scaled_filter import ScaledFilter, scaled
 from .._tables.address_rules import SPHERE, WRAP, AddressRule
@@ -21,7 +22,6 @@ from .._tables.storage_formats import sum_dtype
 from ..modes import AddressMode, Arithmetic, ReadMode, ResizeFilter, choose
 from ..sampler import MAX_ANISOTROPY, FilterModeLike, ResizeFilterLike, Sampler
 from ..splines import circles_of_sphere
-from .calls import STATIC_OPTIONS, compiled
 from .coordinate_functions import scaled as scaled_points
 from .images import as_blended, as_numbers, check_image, check_reads, converted, warp_image
 from .options import AddressLike, ReadOptions, ShapeLike, contradiction, read_options, spatial_shape
@@ -33,7 +33,7 @@ Edges: TypeAlias = Literal["address", "renormalize"]
 EDGES = ("address", "renormalize")
 
 
-@compiled("output_shape", "edges", *STATIC_OPTIONS)
+@public(compiled=True)
 def resize(
     image: ArrayLike,
     output_shape: ShapeLike,

@@ -15,7 +15,7 @@ from jax.typing import ArrayLike, DTypeLike
 from numpy.typing import NDArray
 
 from .._checks.arguments import as_float, as_integer, described
-from .._checks.remedies import public
+from .._checks.calls import public
 from .._engine.compute.windows import Span, WindowShapes, loaded, position_spans, texel_spans
 from .._engine.describe.axis import Axis
 from .._engine.describe.plan import Layout, space_axes

@@ -40,6 +40,7 @@ LAYERS = (
     "_checks.texels",
     "sampler",
     "_checks.remedies",
+    "_checks.calls",
     "_engine.describe.levels",
     "texture",
     "_checks",

@@ -7,12 +7,12 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from ..._checks.arguments import as_float
-from ..calls import compiled
+from ..._checks.calls import public
 from ..matrices import elements, from_theta, stacked, with_centers_moved
 from ..options import ShapeLike, as_matrix, as_shape
 
 
-@compiled()
+@public(compiled=True)
 def matrix_from_opencv(matrix: ArrayLike) -> jax.Array:
     """Converts a matrix of OpenCV, whose pixel centers are at whole numbers, to jaxtex's pixels.
 
@@ -41,7 +41,7 @@ def matrix_from_opencv(matrix: ArrayLike) -> jax.Array:
     return converted("matrix_from_opencv", matrix)
 
 
-@compiled()
+@public(compiled=True)
 def camera_from_opencv(camera_matrix: ArrayLike, distortion: ArrayLike | None = None) -> tuple[jax.Array, jax.Array]:
     """Converts a calibration of OpenCV, whose pixel centers are at whole numbers, to the arguments of `undistort`.
 
@@ -82,7 +82,7 @@ def camera_from_opencv(camera_matrix: ArrayLike, distortion: ArrayLike | None = 
     return camera + jnp.broadcast_to(center, camera.shape), coefficients
 
 
-@compiled()
+@public(compiled=True)
 def matrix_from_skimage(matrix: ArrayLike) -> jax.Array:
     """Converts the matrix of a scikit-image transform, its `params`, to jaxtex's pixels.
 
@@ -110,7 +110,7 @@ def matrix_from_skimage(matrix: ArrayLike) -> jax.Array:
     return converted("matrix_from_skimage", matrix)
 
 
-@compiled()
+@public(compiled=True)
 def matrix_from_scipy(matrix: ArrayLike, offset: ArrayLike | None = None) -> jax.Array:
     """Converts the arguments of `scipy.ndimage.affine_transform` to a matrix in jaxtex's pixels.
 
@@ -160,7 +160,7 @@ def matrix_from_scipy(matrix: ArrayLike, offset: ArrayLike | None = None) -> jax
     return converted("matrix_from_scipy", jnp.concatenate([linear[::-1, ::-1], shift[::-1]], -1))
 
 
-@compiled("input_shape", "output_shape", "align_corners")
+@public(compiled=True)
 def matrix_from_torch(
     theta: ArrayLike, input_shape: ShapeLike, output_shape: ShapeLike, align_corners: bool | None = False
 ) -> jax.Array:

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from ..._checks.arguments import as_float, described
-from ..calls import compiled
+from ..._checks.calls import public
 from ..fields import as_components
 from ..matrices import Rows, dot, elements, inverted, stacked, with_centers_moved
 from ..options import as_floats, as_matrix
@@ -23,7 +23,7 @@ from ..options import as_floats, as_matrix
 ITKGeometry: TypeAlias = Sequence[ArrayLike]
 
 
-@compiled()
+@public(compiled=True)
 def matrix_from_itk(
     matrix: ArrayLike,
     translation: ArrayLike = 0.0,
@@ -80,7 +80,7 @@ def matrix_from_itk(
     return stacked(with_centers_moved(to_pixels))
 
 
-@compiled()
+@public(compiled=True)
 def flow_from_itk(field: ArrayLike | Sequence[ArrayLike], geometry: ITKGeometry) -> jax.Array:
     """Converts a displacement field of ITK, in millimeters, to a flow in pixels of its own grid.
 
@@ -116,7 +116,7 @@ def flow_from_itk(field: ArrayLike | Sequence[ArrayLike], geometry: ITKGeometry)
     return jnp.stack([dot(row, components) for row in rows], -1)
 
 
-@compiled()
+@public(compiled=True)
 def matrix_from_nibabel(
     input_affine: ArrayLike, output_affine: ArrayLike, world_matrix: ArrayLike | None = None
 ) -> jax.Array:

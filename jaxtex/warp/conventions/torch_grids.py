@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
+from ..._checks.calls import public
 from ..._checks.words import shown
 from ...sampler import Sampler
-from ..calls import compiled
 from ..coordinate_functions import affine, matrix_parameters
 from ..fields import as_components, field_parameters
 from ..images import looks_channels_first, warp_image
@@ -35,7 +35,7 @@ AXES = {2: "H, W", 3: "D, H, W"}
 CHANNELS_FIRST = {"NCHW": True, "NHWC": False, "NCDHW": True, "NDHWC": False}
 
 
-@compiled("size", "align_corners")
+@public(compiled=True)
 def affine_grid(theta: ArrayLike, size: ShapeLike, align_corners: bool | None = False) -> jax.Array:
     """Returns the grid of an affine map for `grid_sample`: for each output pixel, a point of the input.
 
@@ -86,7 +86,7 @@ def affine_grid(theta: ArrayLike, size: ShapeLike, align_corners: bool | None = 
     return jnp.stack(affine(*coords, *matrix_parameters(matrix, ndim)), axis=-1)
 
 
-@compiled("mode", "padding_mode", "align_corners", "data_format", "antialias", "sampler", "dtype")
+@public(compiled=True)
 def grid_sample(
     image: ArrayLike,
     grid: ArrayLike | Points,

@@ -13,7 +13,7 @@ import pytest
 
 import jaxtex as jt
 from jaxtex import cuda, ndimage, warp
-from jaxtex._checks.remedies import FLAGS
+from jaxtex._checks.calls import FLAGS
 from tests.support.jaxprs import equations
 from tests.support.tolerances import assert_close, assert_exact
 
