@@ -542,7 +542,7 @@ FAULTS = {
         "jaxtex/warp/lens_solution.py", " & (a + d > 0)", "", "test_warp_lens.py", "folds"
     ),
     "corners of a grid that are aligned are edges": Fault(
-        "jaxtex/warp/conventions/paddings.py",
+        "jaxtex/warp/conventions/torch_grids.py",
         "cls(0.5, size - 0.5, size) if",
         "cls(0.0, float(size), size) if",
         "test_warp_parity.py",

@@ -1,9 +1,10 @@
-"""PyTorch's `affine_grid` and `grid_sample`, with coordinates from -1 to 1."""
+"""PyTorch's `affine_grid` and `grid_sample`: their `align_corners`, modes and paddings, as positions and a sampler."""
 
 # pyright: strict, reportUnknownMemberType=false
 
 import warnings
-from typing import Any, Literal, cast
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +12,8 @@ import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
 from ..._checks.calls import public
-from ..._checks.words import shown
+from ..._checks.words import check_word, shown
+from ...modes import AddressMode, FilterMode
 from ...sampler import Sampler
 from ..coordinate_functions import affine, matrix_parameters
 from ..fields import as_components, field_parameters
@@ -28,7 +30,8 @@ from ..options import (
     resolve_sampler,
     result_dtype,
 )
-from .paddings import GridPositions, Span, entry, grid_read, unchanged
+
+Entry = TypeVar("Entry")
 
 AXES = {2: "H, W", 3: "D, H, W"}
 # Whether the channels stand in front of the other axes.
@@ -170,14 +173,13 @@ def grid_sample(
             f"{name}: image has shape {pixels.shape}, expected {expected}, where the leading axes broadcast with "
             f"those of grid, {shape[:-ndim]}."
         )
-    read = grid_read(name, mode or "bilinear", padding_mode or "zeros", align_corners)
-    how, fold = read.sampler, read.fold
+    how, fold = grid_read(name, mode or "bilinear", padding_mode or "zeros", align_corners)
     if sampler is not None:
         if mode is not None:
             raise ValueError(f"{name}: mode is {mode!r}, but sampler takes its place; leave mode or sampler out.")
         if padding_mode is not None and sampler.address_mode is not None:
             raise ValueError(contradiction(name, "padding_mode", padding_mode, "address_mode", sampler.address_mode))
-        how, fold = resolve_sampler(name, sampler, None, None, read.address), unchanged
+        how, fold = resolve_sampler(name, sampler, None, None, cast(AddressMode, how.address_mode)), unchanged
     check_layout(name, pixels.shape, ndim, first)
     channels = -ndim - 1 if first else -1
     pixels = jnp.moveaxis(pixels, channels, -1)
@@ -205,3 +207,130 @@ def is_size(value: Any, ndim: int) -> bool:
         return False
     front, spatial = cast(tuple[Any, ...], value[:-ndim]), cast(tuple[Any, ...], value[-ndim:])
     return is_shape(spatial) and is_shape(tuple(n or 1 for n in front))
+
+
+# Positions, and the meaning of words
+
+
+class Span(NamedTuple):
+    """The part of an axis of `size` texels that a grid spans: -1 is the position `low`, and 1 is `high`."""
+
+    low: float
+    high: float
+    size: int
+
+    @classmethod
+    def of(cls, size: int, align_corners: bool | None) -> "Span":
+        """From center to center of the outer texels, or from edge to edge."""
+        return cls(0.5, size - 0.5, size) if align_corners else cls(0.0, float(size), size)
+
+    @property
+    def length(self) -> float:
+        """The number of texels between -1 and 1."""
+        return self.high - self.low
+
+    @property
+    def centers(self) -> np.ndarray:
+        """The coordinates of the texels' centers; 0 if the span has no length."""
+        if not self.length:
+            return np.zeros(self.size)
+        return (np.arange(self.size) + 0.5 - self.low) * (2 / self.length) - 1
+
+    def position(self, g: jax.Array) -> jax.Array:
+        """The position of a coordinate of a grid. NaN acts as -1, as in PyTorch's manual."""
+        return (jnp.where(g == g, g, -1) + 1) * (self.length / 2) + self.low
+
+
+# What happens to a position before the read.
+Fold = Callable[[jax.Array, Span], jax.Array]
+
+
+def unchanged(position: jax.Array, span: Span) -> jax.Array:
+    """The position itself."""
+    return position
+
+
+def clamped(position: jax.Array, span: Span) -> jax.Array:
+    """The position, clamped to the centers of the outer texels. At these centers the slope is zero; NaN acts as the
+    first center."""
+    first, last = 0.5, span.size - 0.5
+    return jnp.where(position > first, jnp.where(position < last, position, last), first)
+
+
+def reflected(position: jax.Array, span: Span) -> jax.Array:
+    """The position, mirrored at both ends of the span, and clamped where these are the edges of the outer texels."""
+    if not span.length:
+        return clamped(position, span)
+    phase = jnp.mod(position - span.low, 2 * span.length)
+    return clamped(jnp.where(phase < span.length, phase, 2 * span.length - phase) + span.low, span)
+
+
+class Rounded(NamedTuple):
+    """The center nearest to the folded position; of two equally near, the one with the even index, unlike the point
+    filter."""
+
+    fold: Fold
+
+    def __call__(self, position: jax.Array, span: Span) -> jax.Array:
+        return jnp.round(self.fold(position, span) - 0.5) + 0.5
+
+
+class GridPositions(NamedTuple):
+    """A coordinate function that takes the coordinates of a grid, from -1 to 1, behind those of the pixels.
+
+    Attributes:
+        spans: of the image, x first.
+        fold: what happens to a position before the read.
+    """
+
+    spans: tuple[Span, ...]
+    fold: Fold
+
+    def __call__(self, *args: jax.Array) -> tuple[jax.Array, ...]:
+        points = args[len(args) // 2 :]
+        return tuple(self.fold(span.position(g), span) for g, span in zip(points, self.spans, strict=True))
+
+
+class Padding(NamedTuple):
+    """The result of a read outside the image.
+
+    PyTorch moves a coordinate inside and filters there, but a cubic filter addresses its taps one by one. Between kinks
+    an address mode returns the same, but the slope at a kink and a tie under reflection differ.
+
+    Attributes:
+        fold: how a position moves inside, for filters that are not cubic.
+        address: the address mode without and with `align_corners`.
+    """
+
+    fold: Fold
+    address: tuple[AddressMode, AddressMode]
+
+
+PADDINGS = {
+    "zeros": Padding(unchanged, (AddressMode.BORDER, AddressMode.BORDER)),
+    "border": Padding(clamped, (AddressMode.CLAMP, AddressMode.CLAMP)),
+    "reflection": Padding(reflected, (AddressMode.MIRROR, AddressMode.REFLECT)),
+}
+FILTERS = {
+    "nearest": FilterMode.POINT,
+    "bilinear": FilterMode.LINEAR,
+    "trilinear": FilterMode.LINEAR,
+    "bicubic": FilterMode.CUBIC,
+}
+CUBIC_COEFFICIENT = -0.75
+
+
+def grid_read(name: str, mode: str, padding_mode: str, align_corners: bool | None) -> tuple[Sampler, Fold]:
+    """What PyTorch's words mean here: how to read, and what happens to a position before the read."""
+    filter_mode, padding = entry(name, "mode", mode, FILTERS), entry(name, "padding_mode", padding_mode, PADDINGS)
+    address = padding.address[bool(align_corners)]
+    sampler = Sampler(address_mode=address, filter_mode=filter_mode, cubic_coefficient=CUBIC_COEFFICIENT)
+    if filter_mode is FilterMode.CUBIC:
+        return sampler, unchanged
+    return sampler, Rounded(padding.fold) if filter_mode is FilterMode.POINT else padding.fold
+
+
+def entry(name: str, argument: str, value: Any, table: Mapping[str, Entry]) -> Entry:
+    """The entry of `table` that `value` names."""
+    check_word(name, argument, value, table)
+    return table[value]
