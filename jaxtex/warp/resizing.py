@@ -196,8 +196,7 @@ def filtered(
     image: Any, shape: tuple[int, ...], steps: tuple[float, ...], kernel: FilterKernel, options: ReadOptions, edges: str
 ) -> jax.Array:
     """The image resized by a filter that is stretched by the steps of its axes, slowest axis first."""
-    renormalized, widened = edges == "renormalize", options.antialias
-    if renormalized:
+    if edges == "renormalize":
         options = dataclasses.replace(options, sampler=dataclasses.replace(options.sampler, address_mode="border"))
     pixels, options, result = as_numbers(image, options)
     sampler, ndim = options.sampler, len(shape)
@@ -214,8 +213,8 @@ def filtered(
         values = values.astype(sums) - color
     if rules[0] is SPHERE:
         values, rules = circles_of_sphere(values), (WRAP, WRAP)
-    for axis, each in filters_of_axes(values.shape[-1 - ndim : -1], shape, steps, kernel, rules):
-        each = each._replace(widened=widened, renormalized=renormalized)
+    how = {"widened": options.antialias, "renormalized": edges == "renormalize"}
+    for axis, each in filters_of_axes(values.shape[-1 - ndim : -1], shape, steps, kernel, rules, **how):
         values = scaled(values, each, values.ndim - 1 - ndim + axis, sums)
     return converted(values if color is None else values + color, result)
 
@@ -226,11 +225,15 @@ def filters_of_axes(
     steps: Sequence[float],
     kernel: FilterKernel,
     rules: Sequence[AddressRule],
+    **how: bool,
 ) -> list[tuple[int, ScaledFilter]]:
     """The filter along each axis of an image, by the number of the axis, in the order in which they are applied.
 
     The axis that shrinks most is the first: it leaves the least to the others. Axes that shrink almost alike keep their
     order, so that it does not change with the size of an image.
+
+    Args:
+        how: whether the filters are widened and renormalized.
     """
     order = sorted(range(len(shape)), key=lambda axis: -round(STEPS_PER_OCTAVE * math.log2(steps[axis])))
-    return [(axis, ScaledFilter(kernel, rules[axis], sizes[axis], shape[axis], steps[axis])) for axis in order]
+    return [(axis, ScaledFilter(kernel, rules[axis], sizes[axis], shape[axis], steps[axis], **how)) for axis in order]
