@@ -68,7 +68,7 @@ def integrate_velocity(
         Array(0.105, dtype=float32)
     """
     name = "integrate_velocity"
-    sampler = flow_sampler(name, sampler, filter, address)
+    sampler = resolve_sampler(name, sampler, filter, address, AddressMode.CLAMP)
     flow = stacked(name, "velocity", velocity) / 2 ** as_integer(name, "steps", steps, 0)
 
     def doubled(flow: jax.Array, _: None) -> tuple[jax.Array, None]:
@@ -114,7 +114,7 @@ def compose_flows(
         Array([[11., 21., 31., 31.]], dtype=float32)
     """
     name = "compose_flows"
-    sampler = flow_sampler(name, sampler, filter, address)
+    sampler = resolve_sampler(name, sampler, filter, address, AddressMode.CLAMP)
     inner, outer = stacked(name, "first", first), stacked(name, "second", second)
     if inner.shape[-1] != outer.shape[-1]:
         raise ValueError(
@@ -165,7 +165,10 @@ def invert_flow(
         Array(-0.3, dtype=float32)
     """
     name = "invert_flow"
-    sampler, count = flow_sampler(name, sampler, filter, address), as_integer(name, "steps", steps, 1)
+    sampler, count = (
+        resolve_sampler(name, sampler, filter, address, AddressMode.CLAMP),
+        as_integer(name, "steps", steps, 1),
+    )
     return in_form_of(flow, cast(jax.Array, inverted_flow(stacked(name, "flow", flow), count, sampler)))
 
 
@@ -200,13 +203,6 @@ def jacobian_determinant(flow: ArrayLike | Points) -> jax.Array:
 
 
 # The maps of flows
-
-
-def flow_sampler(
-    name: str, sampler: Sampler | None, filter: FilterModeLike | None, address: AddressLike | None
-) -> Sampler:
-    """How a flow is read between its pixels."""
-    return resolve_sampler(name, sampler, filter, address, AddressMode.CLAMP)
 
 
 def components_of(flow: jax.Array) -> Arrays:

@@ -53,7 +53,6 @@ def warp_image(
     footprint: tuple[Arrays, ...] | None = None,
     *,
     argument: str = "image",
-    materialized: bool = True,
 ) -> jax.Array:
     """Reads an image at the points that a coordinate function computes from the pixels of the output.
 
@@ -68,8 +67,6 @@ def warp_image(
         footprint: the derivatives of the points along each axis of the output, x first. The default is the derivative
             of `function`, or, if a parameter is a field, the differences between neighboring pixels.
         argument: the name of the image, for errors.
-        materialized: whether the result is computed once, by itself. If not, no other read of the program may read it,
-            and XLA can compute what follows in the same loop.
     """
     ndim = len(output_shape)
     pixels = as_array(image)
@@ -93,7 +90,6 @@ def warp_image(
         antialias=options.antialias,
         batch=len(batch),
         dtype=result,
-        materialized=materialized,
     )
 
 
@@ -170,7 +166,7 @@ class Window(NamedTuple):
     starts: Arrays
 
 
-@typed_jit("function", "output_shape", "sampler", "antialias", "batch", "dtype", "materialized")
+@typed_jit("function", "output_shape", "sampler", "antialias", "batch", "dtype")
 def warp_checked(
     image: jax.Array,
     parameters: tuple[Operand, ...],
@@ -184,7 +180,6 @@ def warp_checked(
     antialias: bool,
     batch: int,
     dtype: np.dtype[Any],
-    materialized: bool,
 ) -> jax.Array:
     ndim = len(output_shape)
     rounds = not jnp.issubdtype(dtype, jnp.floating)
@@ -208,8 +203,8 @@ def warp_checked(
         return SizedTexture(texels, window.sizes, color, window=image.shape[:-1], starts=window.starts)
 
     def read(image: jax.Array, *operands: jax.Array) -> jax.Array:
-        some, own = joined(operands, stacks), materialized and not rounds
-        return read_at(stored(image), function, some, sampler, as_numbers=as_integers, materialized=own)
+        some = joined(operands, stacks)
+        return read_at(stored(image), function, some, sampler, as_numbers=as_integers, materialized=not rounds)
 
     def read_smoothed(image: jax.Array, *arrays: jax.Array) -> jax.Array:
         coords, *sides = (arrays[k : k + ndim] for k in range(0, len(arrays), ndim))
@@ -228,7 +223,7 @@ def warp_checked(
         return converted(over_batch(read, batch)(image, *operands) * scale, dtype)
 
     # Numbers are rounded in the loop that reads them, not in one of its own.
-    return (with_materialized(rounded, (0,)) if rounds and materialized else rounded)(image, *operands)
+    return (with_materialized(rounded, (0,)) if rounds else rounded)(image, *operands)
 
 
 def read_at(

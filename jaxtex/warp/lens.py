@@ -280,9 +280,12 @@ def at_points(
 ) -> jax.Array | tuple[jax.Array, jax.Array]:
     """A function of a lens model at the caller's points, in their form."""
     is_tuple = isinstance(coords, tuple | list)
-    points = cast(list[Any], coords) if is_tuple else components_of_points(name, coords)
-    if len(points) != 2:
-        raise ValueError(f"{name}: coords has {len(points)} arrays, expected (x, y).")
+    if is_tuple:
+        points = cast(list[Any], coords)
+        if len(points) != 2:
+            raise ValueError(f"{name}: coords has {len(points)} arrays, expected (x, y).")
+    else:
+        points = jnp.moveaxis(as_points(name, "coords", check_number(name, "coords", coords)), -1, 0)
     operands = (*(as_float(check_number(name, "coords", c)) for c in points), *values)
     try:
         shape = jnp.broadcast_shapes(*(a.shape for a in operands))
@@ -295,9 +298,3 @@ def at_points(
         ) from None
     x, y = (jnp.broadcast_to(c, shape) for c in function(*aligned(*operands)))
     return (x, y) if is_tuple else jnp.stack((x, y), -1)
-
-
-def components_of_points(name: str, coords: Any) -> list[jax.Array]:
-    """The components of points, (..., 2)."""
-    array = as_points(name, "coords", check_number(name, "coords", coords))
-    return [array[..., k] for k in range(2)]

@@ -297,7 +297,6 @@ class StreamedWarp:
             antialias=False,
             batch=0,
             dtype=self.result,
-            materialized=True,
         )
 
 
