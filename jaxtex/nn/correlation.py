@@ -13,6 +13,7 @@ from jax.sharding import NamedSharding
 from jax.typing import ArrayLike
 
 from .._checks.arguments import as_float, as_integer
+from .._checks.calls import public
 from .._checks.integers import is_integer
 from .._checks.words import shown
 from .._engine.describe.plan import Layout, plan_of_grid
@@ -21,14 +22,13 @@ from .._jax.indexing import explicit_sharding
 from .._tables.storage_formats import rounded_dtype, sum_dtype
 from ..modes import TextureKind
 from ..sampler import Sampler
-from ..warp.calls import compiled
-from ..warp.grids import displaced
+from ..warp.coordinate_functions import displaced
 from .shapes import as_features, check_shape, check_texels
 
 ZEROS = Sampler(address_mode="border", normalized_coords=False)
 
 
-@compiled("levels")
+@public(compiled=True)
 def correlation_pyramid(first: ArrayLike, second: ArrayLike, levels: int = 4) -> tuple[jax.Array, ...]:
     """Returns the dot products of all pairs of pixels of two feature maps, as a pyramid over the second map.
 
@@ -84,7 +84,7 @@ def halved(volume: jax.Array) -> jax.Array:
     return blocks.mean((-3, -1))
 
 
-@compiled("radius")
+@public(compiled=True)
 def correlation_lookup(pyramid: Sequence[ArrayLike], coords: ArrayLike, radius: int = 4) -> jax.Array:
     """Reads, for each pixel and level, a window of the pixel's correlations around a point.
 

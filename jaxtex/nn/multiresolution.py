@@ -13,8 +13,8 @@ import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.arguments import ReadArguments, as_float, as_operands, check_dtype, check_key, converted
+from .._checks.calls import public
 from .._checks.integers import is_integer
-from .._checks.remedies import public
 from .._checks.words import shown
 from .._engine.describe.hashing import pyramid_axes
 from .._engine.describe.operands import Arrays

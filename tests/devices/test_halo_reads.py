@@ -18,7 +18,7 @@ from jaxtex._engine.describe.storage import WithHalo
 from jaxtex._engine.rules import primitives
 from jaxtex._reads.calls import plan_of_call
 from jaxtex._tables.storage_formats import Decoding
-from jaxtex.warp.grids import affine, pixel_centers
+from jaxtex.warp.coordinate_functions import affine, pixel_centers
 from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_exact, assert_trees_close
 

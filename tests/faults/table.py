@@ -274,7 +274,7 @@ FAULTS = {
         "inverse",
     ),
     "the center of a transform of ITK stays out": Fault(
-        "jaxtex/warp/physical_space.py", "c[k] + t[k] - dot(row, c)", "t[k]", "test_physical_space.py"
+        "jaxtex/warp/conventions/physical_space.py", "c[k] + t[k] - dot(row, c)", "t[k]", "test_physical_space.py"
     ),
     "dark codes of sRGB are too bright": Fault(ENGINE + "compute/decoding.py", "c / 12.92", "c / 12.9", "test_srgb.py"),
     "signed codes have a bit more": Fault(
@@ -542,7 +542,7 @@ FAULTS = {
         "jaxtex/warp/lens_solution.py", " & (a + d > 0)", "", "test_warp_lens.py", "folds"
     ),
     "corners of a grid that are aligned are edges": Fault(
-        "jaxtex/warp/paddings.py",
+        "jaxtex/warp/conventions/torch_grids.py",
         "cls(0.5, size - 0.5, size) if",
         "cls(0.0, float(size), size) if",
         "test_warp_parity.py",
@@ -579,7 +579,7 @@ FAULTS = {
         "up_to_a_factor",
     ),
     "numbers are rounded to float32": Fault(
-        "jaxtex/warp/shapes.py",
+        "jaxtex/warp/options.py",
         "*(() if like is None else (dtype_of(like),))",
         "*()",
         "test_warp_calls.py",

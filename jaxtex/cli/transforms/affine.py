@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from ...warp.grids import affine
+from ...warp.coordinate_functions import affine
 from ..errors import UserError
 from ..pictures.limits import Size
 from ..pictures.picture import Array

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...warp.grids import displaced
+from ...warp.coordinate_functions import displaced
 from ..errors import UserError, one_line
 from ..pictures.kinds import open_regular
 from ..pictures.limits import Size

@@ -8,7 +8,7 @@ import functools
 import jax
 import numpy as np
 
-from ...warp.grids import stored_points
+from ...warp.coordinate_functions import stored_points
 from ...warp.lens import undistort_points
 from ...warp.lens_models import LENS_MODELS, LensModel, LensModelLike
 from ..errors import UserError
@@ -98,4 +98,5 @@ class UndistortedPoints(Field):
 
     def of(self, rows: Array, columns: Array) -> tuple[jax.Array, ...]:
         x, y = columns[None].astype(np.float32) + 0.5, rows[:, None].astype(np.float32) + 0.5
-        return undistort_points((x, y), self.matrix, self.coefficients, model=self.model)
+        x, y = undistort_points((x, y), self.matrix, self.coefficients, model=self.model)
+        return x, y

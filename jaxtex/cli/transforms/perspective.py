@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...warp.grids import projective, row_times_point
+from ...warp.coordinate_functions import projective, row_times_point
 from ..errors import UserError
 from ..grammar.values import Point
 from ..pictures.limits import Size

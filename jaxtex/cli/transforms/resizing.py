@@ -5,7 +5,7 @@
 import dataclasses
 import math
 
-from ...warp.grids import scaled
+from ...warp.coordinate_functions import scaled
 from ..pictures.limits import Size
 from .mappings import Mapping, Transform, to_parameters
 

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from ...warp import smoothing
-from ...warp.grids import scaled
+from ...warp.coordinate_functions import scaled
 from ..environment.devices import Device
 from ..pictures.limits import Size
 from ..pictures.picture import Array

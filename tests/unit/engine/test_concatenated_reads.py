@@ -14,7 +14,7 @@ from jaxtex._engine.describe.storage import Sliced
 from jaxtex._engine.forms import gpu_kernels
 from jaxtex._engine.rules.concatenated import BatchedRead, concatenated
 from jaxtex.nn.multiresolution import plan_pyramid
-from jaxtex.warp.grids import affine
+from jaxtex.warp.coordinate_functions import affine
 from jaxtex.warp.images import grid_operands
 from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_trees_close
