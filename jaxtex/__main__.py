@@ -2,6 +2,7 @@
 
 # pyright: strict
 
+import signal
 import sys
 
 
@@ -9,8 +10,11 @@ def run() -> int:
     """Runs the command line of the process; returns the exit code. An interrupt may come before all is imported."""
     try:
         from .cli import main
-        from .cli.environment.compilations import delete_oldest, keep_compilations
+        from .cli.jax_start import delete_oldest, keep_compilations
+        from .cli.process import end_at_once
 
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, end_at_once)
         folder = keep_compilations()
         code = main()
         if folder is not None:

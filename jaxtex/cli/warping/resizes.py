@@ -10,8 +10,7 @@ import numpy as np
 from ..._engine.compute.scaled_filter import ScaledFilter, SizedRows, rounded_up
 from ..._tables.filter_kernels import POINT
 from ...warp.resizing import filters_of_axes, is_widened
-from ..pictures.limits import Size
-from ..pictures.picture import Array
+from .mappings import Array, Size
 from .programs import ReadOptions, Window
 from .tiling import Place, large_shape
 
