@@ -1,6 +1,8 @@
 """What `jaxtex warp` makes of odd files, and what their outputs keep, as Pillow reads it."""
 
+import struct
 import warnings
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -225,3 +227,86 @@ def test_cmyk_is_converted_by_its_profile(folder):
     assert 100 < by_profile.mean() < 140  # L* = 50
     assert plain[0] > 245
     assert plain[1:].max() < 10
+
+
+# The table in the guide
+
+
+def jpeg_of_all() -> bytes:
+    parts = (
+        odd_files.exif_segment(),
+        odd_files.xmp_segment(),
+        odd_files.iptc_segment(),
+        odd_files.segment(0xEB, b"JP\0\1"),
+    )
+    return odd_files.jpeg(3, *parts, icc_profile=odd_files.RGB_PROFILE, comment=odd_files.COMMENT, dpi=(300, 300))
+
+
+def png_of_all() -> bytes:
+    chunks = [
+        *(b"eXIf", odd_files.exif()),
+        *(b"iTXt", b"XML:com.adobe.xmp" + bytes(5) + odd_files.XMP % 1),
+        *(b"pHYs", struct.pack(">IIB", 11811, 11811, 1)),
+        *(b"tEXt", b"Author\0" + odd_files.AUTHOR.encode()),
+        *(b"tEXt", b"Comment\0" + odd_files.COMMENT),
+        *(b"iCCP", b"ICC profile\0\0" + zlib.compress(odd_files.RGB_PROFILE)),
+        *(b"cICP", odd_files.CICP),
+        *(b"caBX", b"signed"),
+    ]
+    return odd_files.png(*(odd_files.chunk(name, body) for name, body in zip(chunks[::2], chunks[1::2])))
+
+
+def tiff_of_all() -> bytes:
+    xmp, iptc = odd_files.XMP % 1, odd_files.IPTC
+    tags = [(271, 2, 0, "Maker", True), (700, 1, len(xmp), xmp, True), (33723, 7, len(iptc), iptc, True)]
+    tags += [(33550, 12, 3, (1.0, 1.0, 0.0), True)]
+    resolution = {"resolution": (300, 300), "resolutionunit": "INCH"}
+    return odd_files.tiff(
+        odd_files.pixels(), photometric="rgb", extratags=tags, iccprofile=odd_files.RGB_PROFILE, **resolution
+    )
+
+
+SOURCES_OF_ALL = {
+    "PNG": png_of_all,
+    "JPEG": jpeg_of_all,
+    "TIFF": tiff_of_all,
+    "WebP": lambda: odd_files.save_webp(
+        exif=odd_files.exif(), xmp=odd_files.XMP % 1, icc_profile=odd_files.RGB_PROFILE
+    ),
+}
+SUFFIX_OF = {"PNG": ".png", "JPEG": ".jpg", "TIFF": ".tif", "WebP": ".webp"}
+# The words of the table, as `facts` and notes have them.
+FACTS_OF_ROWS = {"color profile": "profile", "texts": "PNG text", "gAMA, cHRM, cICP": "cICP"}
+
+
+def table_of_the_guide() -> dict[str, dict[str, str]]:
+    """The rows of the table, by what is kept: a word for each column."""
+    text = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
+    lines = text[text.index("| kept |") :].split("\n\n")[0].splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return {row[0]: dict(zip(rows[0][1:], row[1:])) for row in rows[2:]}
+
+
+@pytest.mark.parametrize("source", SOURCES_OF_ALL)
+@pytest.mark.parametrize("target", SUFFIX_OF)
+def test_the_table_of_the_guide_is_what_the_program_does(tmp_path, capsys, source, target):
+    """Each row that is "yes" is found in the output, and each that is "no" is named in the note."""
+    path, out = tmp_path / f"in{SUFFIX_OF[source]}", tmp_path / f"out{SUFFIX_OF[target]}"
+    path.write_bytes(SOURCES_OF_ALL[source]())
+    code, _, err = run(capsys, "warp", path, out, "--filter", "point")
+    assert code == 0
+    before, after = facts(path), facts(out)
+    for name, cells in table_of_the_guide().items():
+        own, cell = (
+            cells[f"{source} to {source}"],
+            cells["to another format" if source != target else f"{source} to {source}"],
+        )
+        fact = FACTS_OF_ROWS.get(name, name)
+        if not own:
+            assert fact not in before, name
+        elif cell == "yes":
+            assert after[fact] == before[fact], name
+        else:
+            assert cell == "no"
+            assert fact not in after, name
+            assert fact in err, name
