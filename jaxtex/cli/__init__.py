@@ -1,6 +1,7 @@
 """The command line: resize, rotate and warp images, and folders of images, with JAX on a CPU or a GPU.
 
-Modules that need JAX, or packages of the extra `cli`, are imported after the arguments are parsed.
+Modules that need JAX, or packages of the extra `cli`, are imported after the arguments are parsed. Whatever a user can
+mend is raised as a `process.UserError`, which names the file or the option.
 """
 
 # pyright: strict

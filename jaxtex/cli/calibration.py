@@ -66,11 +66,7 @@ class Lens(Transform):
     name: str | None = None
 
     def camera_of(self, source: Size) -> Camera:
-        """The camera in pixels of an image of this width and height.
-
-        Raises:
-            UserError: if the image has other proportions than those that the camera is of.
-        """
+        """The camera in pixels of an image of this width and height."""
         focal, (width, height) = max(source), source
         fx, fy, cx, cy = self.camera or (focal, focal, width / 2, height / 2)
         if self.size is None or self.size == source:
@@ -152,9 +148,6 @@ def read_calibration(path: Path, model: LensModelLike) -> Lens:
     Args:
         path: a file in OpenCV's YAML or JSON.
         model: of the lens, where the file says nothing.
-
-    Raises:
-        UserError: if the file cannot be read, or does not describe a camera.
     """
     fields = read_fields(path)
     camera = numbers(path, fields, CAMERA_FIELDS, "the camera matrix")
@@ -184,11 +177,7 @@ def read_calibration(path: Path, model: LensModelLike) -> Lens:
 
 
 def read_fields(path: Path) -> Mapping[str, Any]:
-    """The fields of a file.
-
-    Raises:
-        UserError: if the file cannot be read, or is neither YAML nor JSON with fields.
-    """
+    """The fields of a file."""
     try:
         with open_regular(path) as file:
             data = file.read(LARGEST_FILE + 1)
@@ -221,11 +210,7 @@ def first(fields: Mapping[str, Any], names: tuple[str, ...]) -> Any:
 
 
 def numbers(path: Path, fields: Mapping[str, Any], names: tuple[str, ...], meaning: str) -> tuple[float, ...]:
-    """The elements of a matrix, by rows, or of a list.
-
-    Raises:
-        UserError: if there are none, or others than numbers, or a matrix has not as many as its rows and columns.
-    """
+    """The elements of a matrix, by rows, or of a list."""
     value = first(fields, names)
     matrix: dict[str, Any] | None = value if isinstance(value, dict) else None
     try:

@@ -156,11 +156,7 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
 
 
 def parse(argv: list[str]) -> Options:
-    """The options of a command line whose first word is a command, in any order.
-
-    Raises:
-        UserError: if they are none.
-    """
+    """The options of a command line whose first word is a command, in any order."""
     name, words = argv[0], argv[1:]
     parser = command_parser(name)
     for action in parser._actions:  # pyright: ignore[reportPrivateUsage]
@@ -194,11 +190,7 @@ def completion(shell: Shell) -> str:
 
 
 def check_combination(options: Options) -> None:
-    """Checks that no option excludes another one or has no effect.
-
-    Raises:
-        UserError: if one does.
-    """
+    """Checks that no option excludes another one or has no effect."""
     if options.command == "resize":
         given = [f"--{name}" for name in ("size", "scale", "fit") if getattr(options, name) is not None]
         if len(given) != 1:

@@ -52,11 +52,7 @@ FIRST_WITH_FAST_ATOMICS = (3, 12)
 
 
 def check_extra() -> None:
-    """Checks that the extra `cli` is installed, and imports none of it.
-
-    Raises:
-        UserError: if a package is missing.
-    """
+    """Checks that the extra `cli` is installed, and imports none of it."""
     missing = [package for module, package in PACKAGES.items() if importlib.util.find_spec(module) is None]
     if missing:
         raise UserError(
@@ -69,11 +65,7 @@ def check_extra() -> None:
 
 
 def start_jax() -> None:
-    """Imports JAX, once it is known that XLA takes its flags.
-
-    Raises:
-        UserError: if an environment variable has a value that one of them refuses.
-    """
+    """Imports JAX, once it is known that XLA takes its flags."""
     if "jax" in sys.modules:
         return
     check_xla_flags(os.environ)
@@ -97,11 +89,7 @@ def refused_settings(message: str, environment: Mapping[str, str]) -> str:
 
 
 def check_xla_flags(environment: Mapping[str, str]) -> None:
-    """Checks that XLA takes its flags, if there are any.
-
-    Raises:
-        UserError: if it would end the process.
-    """
+    """Checks that XLA takes its flags, if there are any."""
     flags = environment.get(XLA_FLAGS, "")
     if not flags.strip():
         return
@@ -169,11 +157,7 @@ def delete_oldest(folder: Path, most_bytes: int = MOST_BYTES) -> None:
 
 
 def default_devices() -> "list[Device]":
-    """The devices of the default backend, which this starts.
-
-    Raises:
-        UserError: if there is none, for example because JAX_PLATFORMS names a GPU that the machine does not have.
-    """
+    """The devices of the default backend, which this starts."""
     import jax
 
     try:
@@ -191,9 +175,6 @@ def find_device(name: str | None, number: int = 0) -> "Device":
     Args:
         name: of the platform, such as cpu or gpu; `None` for the first device of the default backend.
         number: from 0.
-
-    Raises:
-        UserError: if there is no such device, with a list of those that there are, or JAX may not compile.
     """
     import jax
 

@@ -12,7 +12,6 @@ import dataclasses
 import io
 import itertools
 import math
-import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -36,10 +35,6 @@ from .warping.mappings import Array, Device, Size
 from .warping.programs import ReadOptions
 from .warping.warp import WarpResult, warp
 
-# With N threads, at most N + 1 images are being read or wait to be warped, one is on its way to the device, and N + 1
-# are being warped or written: 2 N + 3 in memory.
-THREADS = min(os.cpu_count() or 1, 16)
-MAX_PENDING = THREADS + 1
 PREVIEW: Size = (480, 480)  # width and height of each half of a preview, at most
 
 
@@ -81,11 +76,7 @@ Result = tuple[Path, WrittenFile | UserError]
 
 
 def find_pictures(path: Path, target: Path, recipe: Recipe) -> list[PictureFile]:
-    """The pictures of a file that are warped: one, or all pages of a TIFF.
-
-    Raises:
-        UserError: if the file cannot be read, or the output cannot store its pages.
-    """
+    """The pictures of a file that are warped: one, or all pages of a TIFF."""
     source = find_picture(path, recipe.options.page)
     total = len(source.pages)
     if total > 1 and recipe.options.preview:
@@ -105,22 +96,14 @@ def find_pictures(path: Path, target: Path, recipe: Recipe) -> list[PictureFile]
 
 
 def read_page(source: PictureFile, target: Path, recipe: Recipe) -> Picture:
-    """Reads an image, once it is known that its output can be written.
-
-    Raises:
-        UserError: if one of them cannot be, or one is too large.
-    """
+    """Reads an image, once it is known that its output can be written."""
     if target != STREAM:
         check_target(target, recipe.options.force)
     return read_picture(source, lambda size: recipe.check_size(size, target))
 
 
 def start_warp(source: PictureFile, picture: Picture, recipe: Recipe) -> StartedWarp:
-    """Sends an image to the device, and does not wait for the result.
-
-    Raises:
-        UserError: if `recipe` does not fit the image.
-    """
+    """Sends an image to the device, and does not wait for the result."""
     if recipe.options.alpha:
         picture = picture.with_alpha()
     height, width, channels = picture.pixels.shape
@@ -136,11 +119,7 @@ def start_warp(source: PictureFile, picture: Picture, recipe: Recipe) -> Started
 def finish_warp(
     source: PictureFile, target: Path, started: StartedWarp, recipe: Recipe
 ) -> "WrittenFile | FinishedPage":
-    """Waits for the device, and writes the result; one of several pages is left to `join_pages`.
-
-    Raises:
-        UserError: if the device fails, or the file cannot be written.
-    """
+    """Waits for the device, and writes the result; one of several pages is left to `join_pages`."""
     picture, result = started
     with errors_about(source):
         pixels = result.pixels()
@@ -203,11 +182,7 @@ def format_size(size: Sequence[int]) -> str:
 
 
 def join_pages(results: Iterable[tuple[PictureFile, FinishedPage]], target: Path, recipe: Recipe) -> WrittenFile:
-    """Writes pages to one file as they come.
-
-    Raises:
-        UserError: if the file cannot be written.
-    """
+    """Writes pages to one file as they come."""
     results = iter(results)
     source, first = next(results)
     reports: list[WrittenFile] = []
@@ -272,10 +247,11 @@ class Crew(NamedTuple):
 @contextlib.contextmanager
 def crew_of(recipe: Recipe) -> Generator[Crew, None, None]:
     """The threads of a run. At the end of the block they finish what was started."""
-    threads = recipe.options.jobs
-    pool = ThreadPoolExecutor(threads or THREADS)
+    # With N threads, at most N + 1 images are being read or wait to be warped, one is on its way to the device, and
+    # N + 1 are being warped or written: 2 N + 3 in memory.
+    pool = ThreadPoolExecutor(recipe.threads)
     try:
-        yield Crew(pool, threads + 1 if threads else MAX_PENDING)
+        yield Crew(pool, recipe.threads + 1)
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -310,11 +286,7 @@ def warp_pages(crew: Crew, pages: Iterable[Item], targets: dict[Path, Path], rec
 
 
 def joined(items: Iterator[Item], target: Path, recipe: Recipe) -> WrittenFile:
-    """What came of a file, whose pages are joined.
-
-    Raises:
-        UserError: what stopped a page.
-    """
+    """What came of a file, whose pages are joined."""
     source, result = next(items)
     if isinstance(result, WrittenFile):
         return result

@@ -184,11 +184,7 @@ def printable(text: str) -> str:
 
 
 def print_report(line: str) -> None:
-    """Prints a line to standard output. A reader who closed it wants no more, which is no error.
-
-    Raises:
-        UserError: if it cannot be written for another reason, such as a full disk.
-    """
+    """Prints a line to standard output. A reader who closed it wants no more, which is no error."""
     with reader_may_leave():
         write_line(line, sys.stdout)
         if sys.stdout:
@@ -236,11 +232,7 @@ def write_line(line: str, stream: TextIO | None) -> None:
 
 @contextlib.contextmanager
 def reader_may_leave() -> Generator[None, None, None]:
-    """Ends the block without an error if standard output is a closed pipe.
-
-    Raises:
-        UserError: if standard output cannot be written for another reason, such as a full disk.
-    """
+    """Ends the block without an error if standard output is a closed pipe."""
     try:
         yield
     except BrokenPipeError:

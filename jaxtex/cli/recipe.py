@@ -3,6 +3,7 @@
 # pyright: strict
 
 import dataclasses
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from .warping.mappings import Array, Device, Size
 from .warping.programs import ReadOptions
 
 NO_LIMIT = 2**63
+THREADS = min(os.cpu_count() or 1, 16)
 # How the value of each whole transform's option, and the other options, become a transform.
 BUILDERS: dict[str, Callable[[Any, Options], Transform]] = {
     "matrix": lambda elements, _: Matrix(tuple(elements)),
@@ -48,6 +50,11 @@ class Recipe:
     options: Options
 
     @property
+    def threads(self) -> int:
+        """How many threads read and write."""
+        return self.options.jobs or THREADS
+
+    @property
     def verbosity(self) -> int:
         """-1 prints nothing but errors, 1 a line for each image."""
         return self.options.verbose - self.options.quiet
@@ -62,11 +69,7 @@ class Recipe:
         return (size[0] + width, max(size[1], height)) if self.options.compare else (width, height)
 
     def check_size(self, size: Size, target: Path) -> None:
-        """Checks, before any work, that an image and its output are not too large to be warped and written.
-
-        Raises:
-            UserError: if one of them is.
-        """
+        """Checks, before any work, that an image and its output are not too large to be warped and written."""
         most = self.options.max_pixels or (NO_LIMIT if self.options.tile else MAX_PIXELS)
         check_pixels(size, most)
         file_format = format_of(target, self.options)
@@ -78,11 +81,7 @@ class Recipe:
             raise OutputError(f"cannot write {target}: {error}") from error
 
     def check_width(self, width: int) -> None:
-        """Checks that an image so wide can be read.
-
-        Raises:
-            UserError: if it cannot.
-        """
+        """Checks that an image so wide can be read."""
         if self.read.sampler.address_mode == "sphere" and width % 2:
             raise UserError(f"--address sphere needs an even width, and the image is {width} pixels wide")
 
@@ -92,9 +91,6 @@ class Recipe:
         Args:
             channels: of the image, 1 to 4.
             dtype: of the image, uint8 or uint16.
-
-        Raises:
-            UserError: if the border has a color or an alpha, and the image has no channel for it.
         """
         if self.options.border is None:
             return np.zeros(channels, dtype)
@@ -121,22 +117,14 @@ class Recipe:
 
 
 def recipe_of(options: Options, device: Device) -> Recipe:
-    """What is done to each image.
-
-    Raises:
-        UserError: if a file that the transform needs cannot be used, or the transform fits no image.
-    """
+    """What is done to each image."""
     recipe = Recipe(build_transform(options), read_options(options), device, options)
     recipe.transform.check()
     return recipe
 
 
 def build_transform(options: Options) -> Transform:
-    """The whole transform that is given, or the affine one from its parts.
-
-    Raises:
-        UserError: if a file that the transform needs cannot be used.
-    """
+    """The whole transform that is given, or the affine one from its parts."""
     for name, build in BUILDERS.items():
         if (value := getattr(options, name)) is not None:
             return build(value, options)

@@ -59,11 +59,7 @@ WITHOUT_EFFECT = frozenset(
 
 
 def warp_file(path: Path, target: Path, recipe: Recipe) -> int:
-    """Warps one image file, and reports it in one line; returns the exit code.
-
-    Raises:
-        UserError: if the image cannot be read, warped or written.
-    """
+    """Warps one image file, and reports it in one line; returns the exit code."""
     if recipe.options.skip_existing and target != STREAM and os.path.isfile(target):
         return report_skipped(path, target, recipe)
     pages = find_pictures(path, target, recipe)
@@ -127,9 +123,6 @@ def warp_folder(title: str, targets: dict[Path, Path], recipe: Recipe) -> int:
 
     Returns:
         The exit code, 2 if an image failed.
-
-    Raises:
-        FullDiskError: if there is no space for an image, which ends the run.
     """
     for folder in {target.parent for target in targets.values()}:
         remove_stale_files(folder)
@@ -165,11 +158,7 @@ class Tally:
     compile_seconds: float = 0.0
 
     def count(self, path: Path, target: Path, result: WrittenFile | UserError) -> None:
-        """Counts an image, and prints its error or its notes.
-
-        Raises:
-            FullDiskError: if there was no space for it.
-        """
+        """Counts an image, and prints its error or its notes."""
         if isinstance(result, FullDiskError):
             raise result
         if isinstance(result, UserError):
@@ -198,11 +187,7 @@ def says_how_to_continue(words: str) -> Generator[None, None, None]:
 
 
 def warp_large(path: Path, target: Path, recipe: Recipe) -> int:
-    """Warps one TIFF tile by tile, and reports it in one line; returns the exit code.
-
-    Raises:
-        UserError: if it cannot be read in parts, warped or written.
-    """
+    """Warps one TIFF tile by tile, and reports it in one line; returns the exit code."""
     options = recipe.options
     if STREAM in (path, target):
         raise UserError("--tile reads and writes files, and - is a stream")
@@ -214,7 +199,7 @@ def warp_large(path: Path, target: Path, recipe: Recipe) -> int:
     recipe.check_size(source.pages[0].size, target)
     check_target(target, options.force)
     most = options.memory or DEFAULT_BYTES
-    with open_large(source, int(CACHE_SHARE * (most - OWN_BYTES)), options.jobs, options.alpha) as large:
+    with open_large(source, int(CACHE_SHARE * (most - OWN_BYTES)), recipe.threads, options.alpha) as large:
         line, notes = warp_opened(source, large, target, recipe, int(WINDOW_SHARE * (most - OWN_BYTES)))
     if recipe.verbosity >= 0:
         print_notes(path.name, (*source.notes, *large.notes, *notes))
@@ -223,11 +208,7 @@ def warp_large(path: Path, target: Path, recipe: Recipe) -> int:
 
 
 def only_page(path: Path, recipe: Recipe) -> PictureFile:
-    """The page of a TIFF that is warped.
-
-    Raises:
-        UserError: if the file is none, or has several.
-    """
+    """The page of a TIFF that is warped."""
     source = find_picture(path, recipe.options.page)
     count = len(source.pages)
     if not count:
@@ -258,7 +239,7 @@ def warp_opened(
         channels * image.dtype.itemsize,
         fingerprint_of(source.path, options),
         resume=options.skip_existing,
-        threads=options.jobs,
+        threads=recipe.threads,
         source=status_of_source(source.path),
     )
     boxes = warped.boxes()
@@ -296,11 +277,7 @@ def ranges(start: tuple[int, ...], shape: tuple[int, ...]) -> tuple[range, range
 
 @contextlib.contextmanager
 def tile_errors() -> Generator[None, None, None]:
-    """Turns the errors of tiles that read too much into errors that the user can mend.
-
-    Raises:
-        UserError: if there is one.
-    """
+    """Turns the errors of tiles that read too much into errors that the user can mend."""
     try:
         yield
     except WindowTooLarge as error:

@@ -41,9 +41,6 @@ class Transform(abc.ABC):
         Args:
             source: width and height of the input.
             target: width and height of the output.
-
-        Raises:
-            UserError: if the transform has no inverse, or does not fit these sizes.
         """
 
     def output_size(self, source: Size) -> Size:
@@ -51,11 +48,7 @@ class Transform(abc.ABC):
         return source
 
     def check(self) -> None:
-        """Checks what does not depend on an image, so that a mistake is reported once for a whole folder.
-
-        Raises:
-            UserError: if the transform has no inverse for any image.
-        """
+        """Checks what does not depend on an image, so that a mistake is reported once for a whole folder."""
         self.mapping((1, 1), (1, 1))
 
 
@@ -144,11 +137,7 @@ def inscribed(width: float, height: float, degrees: float) -> tuple[float, float
 
 
 def inverse_mapping(matrix: Array) -> Mapping:
-    """The mapping from output to input points for a (2, 3) matrix from input to output points.
-
-    Raises:
-        UserError: if the matrix is singular, or its inverse does not fit float32.
-    """
+    """The mapping from output to input points for a (2, 3) matrix from input to output points."""
     linear, translation = matrix[:, :2], matrix[:, 2]
     with np.errstate(all="ignore"):
         check_condition(linear)
@@ -160,11 +149,7 @@ def inverse_mapping(matrix: Array) -> Mapping:
 
 
 def check_condition(matrix: Array) -> None:
-    """Checks that a square matrix has an inverse.
-
-    Raises:
-        UserError: if it has none.
-    """
+    """Checks that a square matrix has an inverse."""
     if not np.linalg.cond(matrix) < MAX_CONDITION:
         raise UserError("the transform is singular: it maps the image onto a line or a point")
 
@@ -236,9 +221,6 @@ def homography(sources: tuple[str, Array], targets: tuple[str, Array]) -> Array:
 
     Returns:
         A matrix under which all four sources have a positive third coordinate.
-
-    Raises:
-        UserError: if there is no such matrix.
     """
     for name, points in (sources, targets):
         check_general_position(name, points)
@@ -264,11 +246,7 @@ def homogeneous(points: Array) -> Array:
 
 
 def check_general_position(name: str, points: Array) -> None:
-    """Checks that no three of the points lie on one line.
-
-    Raises:
-        UserError: names three points that do.
-    """
+    """Checks that no three of the points lie on one line."""
     for triangle in itertools.combinations(points, 3):
         a, b, c = triangle
         sides = np.array([b - a, c - a, c - b])
@@ -365,9 +343,6 @@ def read_flow(path: Path) -> Flow:
 
     Args:
         path: a file of shape (height, width, 2) and a floating dtype. A pixel with NaN reads outside the input.
-
-    Raises:
-        UserError: if the file cannot be read, or holds something else.
     """
     try:
         with open_regular(path) as file:

@@ -19,7 +19,7 @@ import pytest
 from PIL import Image
 
 import jaxtex
-from jaxtex.cli import main, pipeline
+from jaxtex.cli import main, pipeline, recipe
 from jaxtex.cli.files import replace
 from jaxtex.cli.process import Stopped, UserError, check_stopped, printable, stoppable
 from tests.cli.test_cli import load, noise, run, save
@@ -174,7 +174,7 @@ def test_a_full_disk_ends_the_run(tmp_path, capsys, monkeypatch):
 
     rename = os.replace
     monkeypatch.setattr(os, "replace", full)
-    monkeypatch.setattr(pipeline, "THREADS", 1)
+    monkeypatch.setattr(recipe, "THREADS", 1)
     code, report, errors = run(capsys, "warp", folder, out, *POINT)
     assert (code, report) == (2, "")
     assert errors == f"jaxtex: error: cannot write {out / '05.png'}: No space left on device; {CONTINUE}\n"
@@ -208,7 +208,7 @@ def test_an_image_too_large_for_the_memory_leaves_the_others_alone(tmp_path, cap
         return work(*arguments, **options)
 
     monkeypatch.setattr(pipeline, step, hungry)
-    monkeypatch.setattr(pipeline, "THREADS", 1)
+    monkeypatch.setattr(recipe, "THREADS", 1)
     code, report, errors = run(capsys, "warp", folder, tmp_path / "out")
     assert (code, "2 warped, 1 failed" in report, errors.count("\n")) == (2, True, 1)
     assert "01.png: it needs more memory than there is (Unable to allocate 1 PiB)" in errors

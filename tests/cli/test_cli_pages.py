@@ -11,7 +11,7 @@ import pytest
 import tifffile
 from PIL import Image, ImageSequence
 
-from jaxtex.cli import main, pipeline
+from jaxtex.cli import main, pipeline, recipe
 from jaxtex.cli.files import tiff
 from jaxtex.cli.files.inputs import FORMATS
 from jaxtex.cli.files.metadata import Metadata
@@ -301,7 +301,7 @@ def test_a_device_that_fails_at_a_page_is_a_sentence(tmp_path, capsys, monkeypat
         return warp(*arguments, **options)
 
     monkeypatch.setattr(pipeline, "warp", failing)
-    monkeypatch.setattr(pipeline, "THREADS", 1)
+    monkeypatch.setattr(recipe, "THREADS", 1)
     code, _, err = run(capsys, "warp", source, tmp_path / "out.tif", *POINT)
     assert (code, err.count("\n"), f"cannot warp {source} (page 2): " in err) == (2, 1, True)
     assert names(tmp_path) == ["in.tif"]

@@ -97,12 +97,14 @@ def test_files_of_every_layout(tmp_path, capsys, layout):
 
 def test_decoded_segments_leave_the_cache(tmp_path):
     source = find_picture(make(tmp_path / "in.tif", "tiles"))
-    with large_tiff.open_large(source, 2**16) as image:
+    with large_tiff.open_large(source, 2**16, 2) as image:
         assert_exact(image[0:180, 0:260], load(tmp_path / "in.tif"))
-        assert 0 < image.samples.kept_bytes <= 2**16
+        kept = image.samples.decoded.cache_info()
+        assert 0 < kept.currsize * 64 * 128 * 3 <= 2**16
+        assert kept.misses > kept.maxsize
     with (
         pytest.raises(UserError, match="its tiles have 0 MB each"),
-        large_tiff.open_large(source, 100),
+        large_tiff.open_large(source, 100, 2),
     ):
         pass
 

@@ -349,7 +349,7 @@ def test_messages_come_in_the_order_of_names_whoever_is_first(tmp_path, capsys, 
         return read(source, *rest)
 
     monkeypatch.setattr(pipeline, "read_picture", overtaken)
-    monkeypatch.setattr(pipeline, "THREADS", 4)
+    monkeypatch.setattr(recipe, "THREADS", 4)
     code, out, err = run(capsys, "warp", folder, tmp_path / "out", "--filter", "point")
     assert code == 2
     assert "8 warped, 4 failed" in out
@@ -388,7 +388,7 @@ def test_few_images_are_in_memory_at_once(tmp_path, capsys, monkeypatch):
         return call
 
     monkeypatch.setattr(pipeline, "ThreadPoolExecutor", WorstOrder)
-    monkeypatch.setattr(pipeline, "MAX_PENDING", 4)
+    monkeypatch.setattr(recipe, "THREADS", 3)
     monkeypatch.setattr(pipeline, "read_picture", counted(pipeline.read_picture, 1))
     monkeypatch.setattr(pipeline, "finish_warp", counted(pipeline.finish_warp, -1))
     assert run(capsys, "warp", folder_of(tmp_path, 40), tmp_path / "out")[0] == 0

@@ -13,7 +13,6 @@ decodes what the other codecs do not:
 import contextlib
 import dataclasses
 import io
-import math
 import re
 import warnings
 from collections.abc import Callable, Generator
@@ -27,6 +26,7 @@ from PIL import Image
 
 from ..process import UserError
 from ..warping.mappings import Array, Size
+from ..warping.texels import aligned
 from .containers import PNG_SIGNATURE, read_jpeg, read_png
 from .exif import ORIENTATION, upright_size
 from .inputs import HEAD_BYTES, STREAM, PictureFile, check_kind, choose_frame, read_errors, read_stdin
@@ -37,7 +37,7 @@ JPEG_SCAN, JPEG_END = b"\xff\xda", b"\xff\xd9"
 # Bits of an image that a codec would take from behind its end: of ones and zeros in every pattern.
 MORE_BITS = bytes(range(1, 250)) * 8
 FILLING = 128  # what a codec shows where the pixels of a JPEG are missing
-ALIGNMENT = 64  # bytes
+CUT_OFF = "it is broken or cut off: pixels are missing"
 MODES_8_BIT = {
     **{"1": "L", "L": "L", "La": "LA", "LA": "LA", "P": "RGB", "PA": "RGBA", "RGB": "RGB", "RGBX": "RGB"},
     **{"RGBa": "RGBA", "RGBA": "RGBA", "CMYK": "RGB", "YCbCr": "RGB"},
@@ -81,9 +81,6 @@ def find_picture(path: Path, number: int | None = None) -> PictureFile:
     Args:
         path: of a regular file, or - for standard input.
         number: of the only page or frame that is used, from 1; `None` for all pages of a TIFF.
-
-    Raises:
-        UserError: if the file cannot be read, is a TIFF without pictures, or has no such page.
     """
     source = PictureFile(path, frame=number)
     with read_errors(source):
@@ -107,9 +104,6 @@ def read_picture(source: PictureFile | Path, accept: Accept = lambda _: None) ->
         source: as `find_picture` finds it; a path is that of a file with one picture.
         accept: is called with the width and the height of the upright picture before memory is allocated for it, and
             raises a `UserError` to refuse it.
-
-    Raises:
-        UserError: if the file cannot be read, is not an image, is refused, or has an unsupported depth.
     """
     if isinstance(source, Path):
         source = find_picture(source)
@@ -164,7 +158,7 @@ def decode(data: bytes, frame: int | None = None) -> Picture:
             metadata = read_pillow(image)
         if data.startswith(PNG_SIGNATURE) and count == 1:
             pixels = imagecodecs.png_decode(data)
-        elif image.format == "JPEG" and image.mode in ("L", "RGB") and is_complete_jpeg(data):
+        elif image.format == "JPEG" and image.mode in ("L", "RGB"):
             pixels = decode_jpeg(data, image)
         else:
             pixels, icc, notes = load_pixels(image)
@@ -177,40 +171,20 @@ def decode(data: bytes, frame: int | None = None) -> Picture:
 # JPEG
 
 
-def is_complete_jpeg(data: bytes) -> bool:
-    """Whether an end of image follows the last start of a scan.
-
-    Pillow raises for a truncated file, while imagecodecs fills the missing part with gray. The end of a preview in the
-    head of the file does not count, since it stands before the scan.
-    """
-    end = data.rfind(JPEG_END)
-    return end >= 0 and data.find(JPEG_SCAN, end) < 0
-
-
 def decode_jpeg(data: bytes, image: Image.Image) -> Array:
-    """The pixels of a JPEG in gray or RGB.
-
-    Raises:
-        UserError: if some are missing.
-    """
+    """The pixels of a JPEG in gray or RGB, none of which is missing."""
+    end = data.rfind(JPEG_END)
+    if end < data.rfind(JPEG_SCAN):  # the end of a preview in the head of the file stands before the scan
+        raise UserError(CUT_OFF)
     shape = (image.height, image.width, 3) if image.mode == "RGB" else (image.height, image.width)
-    pixels = imagecodecs.jpeg8_decode(data, out=empty_aligned(shape))
+    pixels = imagecodecs.jpeg8_decode(data, out=aligned(shape, np.dtype(np.uint8)))
     if not image.info.get("progressive") and (pixels[-1, -1] != FILLING).any():
         return pixels
     # A scan that ends too soon is filled. One that is whole is decoded alike whatever stands behind it.
-    end = data.rfind(JPEG_END)
     other = imagecodecs.jpeg8_decode(data[:end] + MORE_BITS + data[end:])
     if not np.array_equal(pixels, other):
-        raise UserError("it is broken or cut off: pixels are missing")
+        raise UserError(CUT_OFF)
     return pixels
-
-
-def empty_aligned(shape: tuple[int, ...]) -> Array:
-    """An empty uint8 array at an address that JAX reads in place on a CPU; an unaligned array would be copied."""
-    count = math.prod(shape)
-    buffer = np.empty(count + ALIGNMENT, np.uint8)
-    first = -buffer.ctypes.data % ALIGNMENT
-    return buffer[first : first + count].reshape(shape)
 
 
 # What Pillow decodes
@@ -231,11 +205,7 @@ def read_pillow(image: Image.Image) -> Metadata:
 
 
 def load_pixels(image: Image.Image) -> tuple[Array, bytes | None, tuple[str, ...]]:
-    """The pixels of an image, their color profile, and notes on what was lost.
-
-    Raises:
-        UserError: if the image has another depth than 8 or 16 bits.
-    """
+    """The pixels of an image, their color profile, and notes on what was lost."""
     icc: bytes | None = image.info.get("icc_profile")
     notes: tuple[str, ...] = ()
     image.load()

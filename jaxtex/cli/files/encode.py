@@ -49,9 +49,6 @@ def write_picture(path: Path, picture: Picture, options: Options, source: Path |
 
     Returns:
         What the format cannot store, each the end of a sentence that begins with the name of the file.
-
-    Raises:
-        UserError: if the format is unknown, the encoder refuses the image, or the file cannot be written.
     """
     file_format = format_of(path, options)
     try:

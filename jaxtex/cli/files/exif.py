@@ -134,11 +134,7 @@ class ByteLayout(NamedTuple):
 
 
 def layout_of(data: Bytes) -> ByteLayout:
-    """The layout of a TIFF stream.
-
-    Raises:
-        ValueError: if it is none.
-    """
+    """The layout of a TIFF stream."""
     if bytes(data[:4]) not in SIGNATURES:
         raise ValueError("no TIFF header")
     return ByteLayout(*SIGNATURES[bytes(data[:4])])
@@ -148,9 +144,6 @@ def find_fields(data: Bytes, layout: ByteLayout, at: int) -> tuple[dict[int, Tag
     """The fields of the directory at `at`, and where the offset of the next directory is stored.
 
     A field whose value lies outside the data is left out.
-
-    Raises:
-        ValueError: if the directory is not inside the data.
     """
     count = layout.read(data, at, layout.count_bytes)
     at += layout.count_bytes
@@ -170,11 +163,7 @@ def find_fields(data: Bytes, layout: ByteLayout, at: int) -> tuple[dict[int, Tag
 
 
 def read_directory(data: Bytes, layout: ByteLayout, at: int, depth: int = 0) -> Directory:
-    """The entries of a directory and of those inside it, but for broken ones.
-
-    Raises:
-        ValueError: if the directory is not inside the data.
-    """
+    """The entries of a directory and of those inside it, but for broken ones."""
     found: Directory = {}
     for tag, (type_number, start, stop) in find_fields(data, layout, at)[0].items():
         if tag in CHILDREN and depth < len(CHILDREN):
@@ -242,9 +231,6 @@ def update(exif: bytes, size: Size) -> bytes:
     Args:
         exif: a TIFF stream.
         size: width and height of the picture.
-
-    Raises:
-        ValueError: if the stream is broken.
     """
     data, layout = bytearray(exif), layout_of(exif)
     fields, next_at = find_fields(data, layout, layout.offset(data, layout.first_at))

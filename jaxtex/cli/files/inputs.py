@@ -102,11 +102,7 @@ class Files(NamedTuple):
 
 
 def find_files(options: Options) -> Files:
-    """The files that the arguments name, in the order of the arguments. Folders to write to are made.
-
-    Raises:
-        UserError: if there is nothing to read, two results would be one file, or a result would replace an input.
-    """
+    """The files that the arguments name, in the order of the arguments. Folders to write to are made."""
     sources, target = options.sources, options.target
     if STREAM in sources and len(sources) > 1:
         raise UserError("- reads standard input and is given alone")
@@ -145,11 +141,7 @@ def find_files(options: Options) -> Files:
 
 
 def check_overwritten(sources: Iterable[Path], targets: Iterable[Path], options: Options) -> None:
-    """Checks that no output is an input.
-
-    Raises:
-        UserError: if one is, unless the user allows it.
-    """
+    """Checks that no output is an input."""
     if options.overwrite:
         return
     inputs = {os.path.realpath(source) for source in sources if source != STREAM}
@@ -172,11 +164,7 @@ def single_target(source: Path, target: Path, options: Options) -> Path:
 
 
 def format_of(target: Path, options: Options) -> str:
-    """The format of an output: what its suffix stands for, or `--format` on standard output.
-
-    Raises:
-        UserError: if the suffix is none of `FORMATS`.
-    """
+    """The format of an output: what its suffix stands for, or `--format` on standard output."""
     suffix = f".{options.format or FORMAT_OF_STREAM}" if target == STREAM else target.suffix
     try:
         return FORMATS[suffix.lower()]
@@ -186,11 +174,7 @@ def format_of(target: Path, options: Options) -> str:
 
 
 def check_effects(target: Path, options: Options) -> None:
-    """Checks that the format of the only output has the options of JPEG and WebP.
-
-    Raises:
-        UserError: if an option has no effect.
-    """
+    """Checks that the format of the only output has the options of JPEG and WebP."""
     if target != STREAM and target.suffix.lower() not in FORMATS:
         return
     file_format = format_of(target, options)
@@ -232,9 +216,6 @@ def image_paths(folder: Path, recursive: bool = False) -> list[Path]:
     Args:
         folder: to read.
         recursive: whether those of its subfolders belong to it too.
-
-    Raises:
-        UserError: if there are none, or the folder cannot be read.
     """
     visible, unreadable = visible_paths(folder, recursive)
     if folder in unreadable:
@@ -285,34 +266,20 @@ def make_folder(folder: Path) -> None:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Opens a file, and waits for no pipe and no device.
-
-    Raises:
-        UserError: if it is no regular file.
-        OSError: if it cannot be opened.
-    """
+    """Opens a file, and waits for no pipe and no device."""
     check_regular(path.stat())
     return path.open("rb")
 
 
 def read_stdin() -> bytes:
-    """All of standard input.
-
-    Raises:
-        UserError: if it is closed.
-    """
+    """All of standard input."""
     if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
         raise UserError("standard input is closed")
     return sys.stdin.buffer.read()
 
 
 def check_regular(status: os.stat_result) -> None:
-    """Checks that a file is one that ends.
-
-    Raises:
-        UserError: if it is a pipe, a socket or a device.
-        OSError: if it is a folder.
-    """
+    """Checks that a file is one that ends."""
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError("Is a directory")
     if not stat.S_ISREG(status.st_mode):
@@ -327,9 +294,6 @@ def check_kind(name: str, head: bytes) -> None:
     Args:
         name: of the file, for its suffix.
         head: the first bytes.
-
-    Raises:
-        UserError: if it is a camera raw file or a HEIF file.
     """
     suffix = Path(name).suffix.lower()
     kind = next((kind for at, bytes_, kind in RAW_SIGNATURES if head.startswith(bytes_, at)), None)
@@ -353,9 +317,6 @@ def choose_frame(count: int, frame: int | None) -> int:
     Args:
         count: how many the file has.
         frame: from 1, as the user chose; `None` for no choice.
-
-    Raises:
-        UserError: if there is no such one, or no choice where one is needed.
     """
     if frame is None and count > 1:
         raise UserError(f"it has {count} pages or frames, and one is warped; choose it with --page 1 to --page {count}")

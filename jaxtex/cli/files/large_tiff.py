@@ -3,11 +3,10 @@
 # pyright: strict, reportUnknownMemberType=false
 
 import contextlib
+import functools
 import math
 import mmap
-import os
 import threading
-from collections import OrderedDict
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -24,7 +23,6 @@ from .metadata import Metadata, add_alpha
 from .tiff import finished_pixels, is_decoded, read_tiff, unsupported
 
 SEPARATE = 2  # planes of samples
-THREADS = min(os.cpu_count() or 1, 16)
 
 
 class LargeTiff:
@@ -36,7 +34,7 @@ class LargeTiff:
         page: of tifffile.
         metadata: of the page.
         cache_bytes: how many bytes of decoded strips and tiles, or of the mapped file, stay in memory.
-        threads: how many decode; `None` is one for each core.
+        threads: how many decode.
         alpha: whether a picture without alpha gets an opaque one.
 
     Attributes:
@@ -54,7 +52,7 @@ class LargeTiff:
         page: Any,
         metadata: Metadata,
         cache_bytes: int,
-        threads: int | None = None,
+        threads: int,
         alpha: bool = False,
     ) -> None:
         if not is_decoded(page):
@@ -70,7 +68,7 @@ class LargeTiff:
         if page.is_final and page.dataoffsets[0] % page.dtype.itemsize == 0:
             self.samples = MappedSamples(file, page, cache_bytes)
         else:
-            self.samples = DecodedSamples(file, page, cache_bytes, threads or THREADS)
+            self.samples = DecodedSamples(file, page, cache_bytes, threads)
 
     def __getitem__(self, part: tuple[slice, ...]) -> Array:
         rows, columns = stored_part((part[0], part[1]), self.stored_size, self.orientation)
@@ -114,7 +112,7 @@ class DecodedSamples:
     """The samples of a page in tiles or strips, of which those that were used last stay decoded."""
 
     def __init__(self, file: BinaryIO, page: Any, cache_bytes: int, threads: int) -> None:
-        self.file, self.page, self.cache_bytes = file, page, cache_bytes
+        self.file, self.page = file, page
         self.tables: Any = page.jpegtables
         if page.is_tiled:
             self.segment: tuple[int, int] = page.tilelength, page.tilewidth
@@ -130,9 +128,8 @@ class DecodedSamples:
                 f"its {kind} have {segment_bytes / 2**20:.0f} MB each, of which --memory leaves room for "
                 f"{cache_bytes / 2**20:.0f}; give it more"
             )
-        self.kept: OrderedDict[int, Array] = OrderedDict()
-        self.kept_bytes, self.lock = 0, threading.Lock()
-        self.pool = ThreadPoolExecutor(threads)
+        self.pool, self.lock = ThreadPoolExecutor(threads), threading.Lock()
+        self.decoded = functools.lru_cache(maxsize=cache_bytes // segment_bytes)(self.decode)
 
     def part(self, rows: slice, columns: slice) -> Array:
         """Samples of some rows and columns, (height, width, samples)."""
@@ -162,25 +159,10 @@ class DecodedSamples:
         channels = slice(plane, plane + self.of_segment) if self.planes > 1 else slice(None)
         out[to[0], to[1], channels] = segment[at[0], at[1]]
 
-    def decoded(self, place: tuple[int, int, int]) -> Array:
-        """A segment, (height, width, samples), kept or decoded."""
-        plane, y, x = place
-        index = (plane * self.grid[0] + y) * self.grid[1] + x
-        with self.lock:
-            if index in self.kept:
-                self.kept.move_to_end(index)
-                return self.kept[index]
-        segment = self.decode(index, (y, x))
-        with self.lock:
-            if index not in self.kept:
-                self.kept[index] = segment
-                self.kept_bytes += segment.nbytes
-            while self.kept_bytes > self.cache_bytes:
-                self.kept_bytes -= self.kept.popitem(last=False)[1].nbytes
-        return segment
-
-    def decode(self, index: int, number: tuple[int, int]) -> Array:
-        """A segment as it is in the file. One without bytes has the value that the file names for those."""
+    def decode(self, place: tuple[int, int, int]) -> Array:
+        """A segment, (height, width, samples). One without bytes has the value that the file names for those."""
+        plane, *number = place
+        index = (plane * self.grid[0] + number[0]) * self.grid[1] + number[1]
         count: int = self.page.databytecounts[index]
         with self.lock:
             self.file.seek(self.page.dataoffsets[index])
@@ -199,13 +181,9 @@ class DecodedSamples:
 
 @contextlib.contextmanager
 def open_large(
-    source: PictureFile, cache_bytes: int, threads: int | None = None, alpha: bool = False
+    source: PictureFile, cache_bytes: int, threads: int, alpha: bool = False
 ) -> Generator[LargeTiff, None, None]:
-    """Opens the only page of a TIFF.
-
-    Raises:
-        UserError: if it cannot be read in parts.
-    """
+    """Opens the only page of a TIFF."""
     with contextlib.ExitStack() as stack:
         with read_errors(source):
             at = source.pages[0].directory

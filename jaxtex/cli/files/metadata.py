@@ -230,9 +230,6 @@ def check_pixels(size: Size, max_pixels: int) -> None:
     Args:
         size: width and height.
         max_pixels: the most that the user allows.
-
-    Raises:
-        UserError: if it has more.
     """
     width, height = size
     if width * height > max_pixels:
@@ -243,11 +240,7 @@ def check_pixels(size: Size, max_pixels: int) -> None:
 
 
 def check_sides(size: Size, file_format: str) -> None:
-    """Checks that a format can store an image so wide and so high.
-
-    Raises:
-        UserError: if it cannot.
-    """
+    """Checks that a format can store an image so wide and so high."""
     limit = MAX_SIDES[file_format]
     if max(size) > limit:
         width, height = size

@@ -29,11 +29,7 @@ STALE_SECONDS = 2  # after which a temporary file that no process holds is a dea
 
 
 def check_target(path: Path, force: bool) -> None:
-    """Checks that a file can be written or replaced, before any work.
-
-    Raises:
-        UserError: if its folder cannot be written to, or it is no regular file, or read-only without `force`.
-    """
+    """Checks that a file can be written or replaced, before any work."""
     try:
         target = Path(os.path.realpath(path))
         status = status_of(target)
@@ -101,9 +97,6 @@ def replacing(
         path: of the target.
         source: the status of the file that the new one is made from.
         preserve_times: whether the target takes the times of `source`.
-
-    Raises:
-        UserError: if the file cannot be written.
     """
     target = Path(os.path.realpath(path))
     partial = target.with_name(f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}{SUFFIX}")
@@ -138,11 +131,7 @@ def mode_of(source: os.stat_result | None) -> int:
 
 
 def put_in_place(partial: Path, target: Path, source: os.stat_result | None, preserve_times: bool) -> None:
-    """Renames a complete temporary file to a target whose links are resolved, with attributes as of `replacing`.
-
-    Raises:
-        OSError: if that is not possible.
-    """
+    """Renames a complete temporary file to a target whose links are resolved, with attributes as of `replacing`."""
     old = status_of(target)
     if old:
         copy_attributes(target, old, partial)
@@ -196,11 +185,7 @@ def remove_stale_files(folder: Path) -> None:
 
 
 def write_stdout(data: bytes) -> None:
-    """Writes bytes to standard output.
-
-    Raises:
-        UserError: if it cannot be written to.
-    """
+    """Writes bytes to standard output."""
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
         raise UserError("cannot write to standard output: it is closed")
     left = memoryview(data)

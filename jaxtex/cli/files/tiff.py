@@ -92,11 +92,7 @@ class PageFile(io.RawIOBase):
 
 
 def find_pages(file: io.BufferedIOBase) -> tuple[list[Page], tuple[str, ...]]:
-    """The pages of a TIFF that are pictures of their own, and notes on what else it holds.
-
-    Raises:
-        UserError: if it is a camera raw file or holds volumes.
-    """
+    """The pages of a TIFF that are pictures of their own, and notes on what else it holds."""
     file.seek(0)
     with tifffile.TiffFile(cast(BinaryIO, file)) as opened:  # which closes no file that it did not open
         directories: list[Any] = [opened.pages.first] if len(opened.pages) == 1 else list(opened.pages)
@@ -106,11 +102,7 @@ def find_pages(file: io.BufferedIOBase) -> tuple[list[Page], tuple[str, ...]]:
 
 
 def check_flat_pictures(opened: Any, directories: list[Any]) -> None:
-    """Checks that a TIFF of tifffile holds finished pictures, and no volume.
-
-    Raises:
-        UserError: if it is a camera raw file or holds volumes.
-    """
+    """Checks that a TIFF of tifffile holds finished pictures, and no volume."""
     for page in directories:
         if DNG_VERSION in page.tags:
             raise raw_error("DNG")
@@ -166,11 +158,7 @@ def is_decoded(page: Any) -> bool:
 
 
 def decode_page(file: PageFile) -> Picture | Metadata:
-    """The first page of a TIFF, or its metadata alone if Pillow has to decode it; raises whatever the codec raises.
-
-    Raises:
-        UserError: if no codec decodes it.
-    """
+    """The first page of a TIFF, or its metadata alone if Pillow has to decode it; raises whatever the codec raises."""
     with tifffile.TiffFile(cast(BinaryIO, file)) as opened:
         page: Any = opened.pages.first
         metadata = read_tiff(FileBytes(file), page.offset)
@@ -293,9 +281,6 @@ class PageWriter:
 
         Args:
             pixels: (height, width) or (height, width, channels).
-
-        Raises:
-            OSError: if the file cannot be written.
         """
         channels = pixels.shape[-1] if pixels.ndim == 3 else 1
         entries = entries_of(metadata)

@@ -26,7 +26,6 @@ from .exif import LONG, LONG8, SIGNATURES, ByteLayout, Directory, Entry, layout_
 from .replace import first_mode, hold, put_in_place, status_of, write_error
 from .tiff import LARGEST_CLASSIC
 
-THREADS = min(os.cpu_count() or 1, 16)
 SIDE = 256  # of a tile of the file, in pixels
 WIDTH, HEIGHT, TILE_WIDTH, TILE_HEIGHT, TILE_OFFSETS, TILE_BYTES = 256, 257, 322, 323, 324, 325
 STRIP_TAGS = (273, 278, 279)
@@ -64,11 +63,8 @@ class TiledOutput:
         texel_bytes: of a pixel.
         fingerprint: what the tiles are made from and by.
         resume: whether to go on with tiles that an earlier run has written.
-        threads: how many compress tiles; `None` is one for each core.
+        threads: how many compress tiles.
         source: the status of the input, whose permissions the file takes if it is new.
-
-    Raises:
-        UserError: if the file cannot be written, or the tiles there are made by other options.
     """
 
     def __init__(
@@ -79,7 +75,7 @@ class TiledOutput:
         fingerprint: RunFingerprint,
         *,
         resume: bool,
-        threads: int | None = None,
+        threads: int,
         source: os.stat_result | None = None,
     ) -> None:
         self.path, self.target, self.size, self.source = target, Path(os.path.realpath(target)), size, source
@@ -88,7 +84,7 @@ class TiledOutput:
         order = "little" if sys.byteorder == "little" else "big"
         self.layout = ByteLayout(order, size[0] * size[1] * texel_bytes > LARGEST_CLASSIC)
         self.tiles: dict[int, Stored] = {}
-        self.pool = ThreadPoolExecutor(threads or THREADS)
+        self.pool = ThreadPoolExecutor(threads)
         try:
             end = self.recorded(fingerprint) if resume else 0
             mode = first_mode(status_of(self.target), source)
@@ -117,11 +113,7 @@ class TiledOutput:
         self.lines = self.record.open("a", encoding="utf-8")
 
     def recorded(self, fingerprint: RunFingerprint) -> int:
-        """Takes over the tiles of an earlier run; returns where they end, or 0 if there are none.
-
-        Raises:
-            UserError: if they are made from another file or by other options.
-        """
+        """Takes over the tiles of an earlier run; returns where they end, or 0 if there are none."""
         if not is_begun(self.target):
             return 0
         first, *lines = self.record.read_text(encoding="utf-8").splitlines() or [""]
@@ -159,11 +151,7 @@ class TiledOutput:
         return all(number in self.tiles for number, _, _ in self.numbers(rows, columns))
 
     def write(self, rows: range, columns: range, pixels: Array) -> None:
-        """Writes the tiles of a part of the picture that begins at one.
-
-        Raises:
-            UserError: if that is not possible.
-        """
+        """Writes the tiles of a part of the picture that begins at one."""
         places = self.numbers(rows, columns)
         parts = (pixels[y : y + SIDE, x : x + SIDE] for _, y, x in places)
         try:
@@ -182,9 +170,6 @@ class TiledOutput:
 
         Args:
             example: a small TIFF with the same kind of pixels and all metadata, as `encode` makes it.
-
-        Raises:
-            UserError: if that is not possible.
         """
         source = layout_of(example)
         directory = read_directory(example, source, source.offset(example, source.first_at))
