@@ -23,9 +23,9 @@ import numpy as np
 
 from ..sampler import Sampler
 from .files.decode import find_picture, read_picture
-from .files.encode import Fitted, fit_picture, status_of_source, write_picture
+from .files.encode import fit_picture, write_picture
 from .files.inputs import STREAM, PictureFile, format_of, read_errors
-from .files.metadata import Picture
+from .files.metadata import Picture, add_alpha
 from .files.replace import check_target, replacing, write_stdout
 from .files.tiff import page_writer
 from .process import FullDiskError, OutputError, UserError, check_stopped, describe
@@ -62,7 +62,7 @@ class WrittenFile(NamedTuple):
 class FinishedPage(NamedTuple):
     """A page that is still to be written, and what to report of it."""
 
-    fitted: Fitted
+    picture: Picture
     report: WrittenFile
 
 
@@ -105,7 +105,7 @@ def read_page(source: PictureFile, target: Path, recipe: Recipe) -> Picture:
 def start_warp(source: PictureFile, picture: Picture, recipe: Recipe) -> StartedWarp:
     """Sends an image to the device, and does not wait for the result."""
     if recipe.options.alpha:
-        picture = picture.with_alpha()
+        picture = dataclasses.replace(picture, pixels=add_alpha(picture.pixels))
     height, width, channels = picture.pixels.shape
     with errors_about(source):
         recipe.check_width(width)
@@ -131,9 +131,9 @@ def finish_warp(
     size = format_size(pixels.shape[1::-1])
     if len(source.pages) > 1:
         fitted = fit_picture(picture, "TIFF", strip=recipe.options.strip)
-        return FinishedPage(fitted, WrittenFile(size, result.compile_seconds, (*picture.notes, *fitted.notes)))
+        return FinishedPage(fitted, WrittenFile(size, result.compile_seconds, fitted.notes))
     notes = write_picture(target, picture, recipe.options, source.path)
-    return WrittenFile(size, result.compile_seconds, (*picture.notes, *notes))
+    return WrittenFile(size, result.compile_seconds, notes)
 
 
 @contextlib.contextmanager
@@ -193,8 +193,7 @@ def join_pages(results: Iterable[tuple[PictureFile, FinishedPage]], target: Path
     ):
         for page in itertools.chain([first], (page for _, page in results)):
             check_stopped()
-            pixels, icc, metadata, _ = page.fitted
-            writer.append(pixels, icc, metadata)
+            writer.append(page.picture)
             reports.append(page.report)
     sizes = {report.size for report in reports}
     return WrittenFile(
@@ -210,7 +209,7 @@ def opened_target(
 ) -> Generator[tuple[BinaryIO, tuple[str, ...]], None, None]:
     """A stream to write an output to, which becomes the file at the end of the block, and notes on the file."""
     if target != STREAM:
-        with replacing(target, status_of_source(source), recipe.options.preserve_times) as replacement:
+        with replacing(target, source, recipe.options.preserve_times) as replacement:
             yield replacement
         return
     with io.BytesIO() as stream:

@@ -17,7 +17,7 @@ from tqdm import tqdm
 from .. import __version__
 from ..warp.streaming import WindowTooLarge
 from .files.decode import find_picture
-from .files.encode import fit_picture, status_of_source
+from .files.encode import fit_picture
 from .files.inputs import STREAM, PictureFile, format_of
 from .files.large_tiff import LargeTiff, open_large
 from .files.metadata import Picture
@@ -232,7 +232,7 @@ def warp_opened(
         mapping, border = recipe.transform.mapping((width, height), size), recipe.border_texel(channels, image.dtype)
         warped = StreamedImage(image, mapping, border, size, recipe.read, recipe.device, window_bytes)
     empty = Picture(np.zeros((1, 1, channels), image.dtype), image.icc, metadata=image.metadata)
-    pixels, icc, metadata, notes = fit_picture(empty, "TIFF", strip=options.strip, size=size)
+    example = fit_picture(empty, "TIFF", strip=options.strip, size=size)
     begun = TiledOutput(
         target,
         size,
@@ -240,7 +240,7 @@ def warp_opened(
         fingerprint_of(source.path, options),
         resume=options.skip_existing,
         threads=recipe.threads,
-        source=status_of_source(source.path),
+        source=source.path,
     )
     boxes = warped.boxes()
     with (
@@ -262,11 +262,11 @@ def warp_opened(
                 output.write(*ranges(box.start, box.shape), tile)
                 progress.update()
                 check_stopped()
-        output.finish(encode_tiff(pixels, icc, metadata), options.preserve_times)
+        output.finish(encode_tiff(example), options.preserve_times)
     kept = f", {done} of them before" if done else ""
     tiles = f"{len(boxes)} tiles of {format_size(warped.tile[::-1])}{kept}"
     timing = format_timing(recipe, time.perf_counter() - start, warped.whole.programs.compile_seconds)
-    return f"{width}x{height} -> {target} {format_size(size)}: {recipe}, {timing}, {tiles}", notes
+    return f"{width}x{height} -> {target} {format_size(size)}: {recipe}, {timing}, {tiles}", example.notes
 
 
 def ranges(start: tuple[int, ...], shape: tuple[int, ...]) -> tuple[range, range]:

@@ -14,7 +14,7 @@ from PIL import Image, ImageSequence
 from jaxtex.cli import main, pipeline, recipe
 from jaxtex.cli.files import tiff
 from jaxtex.cli.files.inputs import FORMATS
-from jaxtex.cli.files.metadata import Metadata
+from jaxtex.cli.files.metadata import Metadata, Picture
 from tests.cli import odd_files
 from tests.cli.odd_files import ODD_FILES, make
 from tests.cli.test_cli import load, noise, run, save
@@ -123,18 +123,18 @@ def test_each_page_keeps_its_own_metadata(tmp_path, capsys):
 def test_pages_are_joined_to_a_file_of_any_size(tmp_path, is_big):
     """Offsets have eight bytes where four might not do; EXIF stays readable."""
     exif = odd_files.exif(6)
-    images = [noise(3), noise(1, "uint16", 70, 300)[..., 0], noise(4)]
+    images = [noise(3), noise(1, "uint16", 70, 300), noise(4)]
     with (
         open(tmp_path / "out.tif", "w+b") as file,
         tiff.page_writer(file, len(images) + 1, 2**33 if is_big else 2**31) as writer,
     ):
         for image in images:
-            writer.append(image, None, Metadata())
-        writer.append(images[0], None, Metadata("JPEG", exif))
+            writer.append(Picture(image))
+        writer.append(Picture(images[0], metadata=Metadata("JPEG", exif)))
     with tifffile.TiffFile(tmp_path / "out.tif") as written:
         assert written.is_bigtiff == is_big
         for page, image in zip(written.pages, images):
-            np.testing.assert_array_equal(page.asarray(), image)
+            np.testing.assert_array_equal(page.asarray().reshape(image.shape), image)
         assert written.pages[3].tags[34665].value["DateTimeOriginal"] == odd_files.DATE
     with Image.open(tmp_path / "out.tif") as image:
         image.seek(3)

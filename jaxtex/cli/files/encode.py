@@ -8,9 +8,8 @@ while it encodes.
 # pyright: strict, reportUnknownMemberType=false
 
 import io
-import os
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import imagecodecs
 import numpy as np
@@ -18,24 +17,15 @@ from PIL import Image
 
 from ..options import Options, Subsampling
 from ..process import UserError, describe
-from ..warping.mappings import Array, Size
+from ..warping.mappings import Size
 from .containers import add_to_jpeg, add_to_png
 from .inputs import STREAM, format_of
-from .metadata import Metadata, Picture, enumerate_names, fit, fit_profile
+from .metadata import Picture, enumerate_names, fit, fit_profile
 from .replace import replacing, write_stdout
 from .tiff import encode_tiff
 
 FORMATS_OF_16_BITS = ("PNG", "TIFF")
 JPEG_QUALITY = 95
-
-
-class Fitted(NamedTuple):
-    """A picture as a format stores it: pixels, without an axis for one channel; profile, metadata, and what is lost."""
-
-    pixels: Array
-    icc: bytes | None
-    metadata: Metadata
-    notes: tuple[str, ...]
 
 
 def write_picture(path: Path, picture: Picture, options: Options, source: Path | None = None) -> tuple[str, ...]:
@@ -48,7 +38,7 @@ def write_picture(path: Path, picture: Picture, options: Options, source: Path |
         source: the input, whose permissions and times the output takes.
 
     Returns:
-        What the format cannot store, each the end of a sentence that begins with the name of the file.
+        What is lost, each the end of a sentence that begins with the name of the file.
     """
     file_format = format_of(path, options)
     try:
@@ -59,18 +49,13 @@ def write_picture(path: Path, picture: Picture, options: Options, source: Path |
     if path == STREAM:
         write_stdout(data)
         return fitted.notes
-    with replacing(path, status_of_source(source), options.preserve_times) as (stream, notes):
+    with replacing(path, source, options.preserve_times) as (stream, notes):
         stream.write(data)
     return (*fitted.notes, *notes)
 
 
-def status_of_source(source: Path | None) -> os.stat_result | None:
-    """The status of the file that an output is made from, if it is one."""
-    return source.stat() if source and os.path.exists(source) else None
-
-
-def fit_picture(picture: Picture, file_format: str, *, strip: bool = False, size: Size | None = None) -> Fitted:
-    """A picture as a format stores it.
+def fit_picture(picture: Picture, file_format: str, *, strip: bool = False, size: Size | None = None) -> Picture:
+    """A picture as a format stores it, without what it cannot store, which further notes name.
 
     Args:
         picture: its metadata is that of the input.
@@ -78,7 +63,7 @@ def fit_picture(picture: Picture, file_format: str, *, strip: bool = False, size
         strip: whether metadata is dropped, but for what tells the meaning of pixels.
         size: the width and height that metadata states; by default those of the picture.
     """
-    pixels, notes = picture.pixels, ()
+    pixels, notes = picture.pixels, picture.notes
     height, width, _ = pixels.shape
     if pixels.dtype == np.uint16 and file_format not in FORMATS_OF_16_BITS:
         pixels = np.rint(pixels / 257.0).astype(np.uint8)
@@ -92,19 +77,19 @@ def fit_picture(picture: Picture, file_format: str, *, strip: bool = False, size
     lost += others
     if lost:
         notes += (f"is written as {file_format} without its {enumerate_names(lost)}",)
-    return Fitted(np.ascontiguousarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels), icc, metadata, notes)
+    return Picture(pixels, icc, notes, metadata)
 
 
-def encode(fitted: Fitted, file_format: str, quality: int | None = None, subsampling: Subsampling = "444") -> bytes:
+def encode(picture: Picture, file_format: str, quality: int | None = None, subsampling: Subsampling = "444") -> bytes:
     """Encodes a picture that fits its format; raises whatever the encoder raises.
 
     Args:
         quality: of JPEG and WebP, 1 to 100; `None` is 95 for JPEG, and WebP without loss.
         subsampling: of the colors of JPEG.
     """
-    pixels, icc, metadata, _ = fitted
     if file_format == "TIFF":
-        return encode_tiff(pixels, icc, metadata)
+        return encode_tiff(picture)
+    pixels, icc, metadata = picture.bare_pixels, picture.icc, picture.metadata
     if file_format == "JPEG":
         data = bytes(imagecodecs.jpeg8_encode(pixels, level=quality or JPEG_QUALITY, subsampling=subsampling))
         return add_to_jpeg(data, metadata, icc)

@@ -122,9 +122,10 @@ class Picture:
         notes += ("has a channel of undeclared meaning, which is dropped",) if drops_channel else ()
         return cls(np.ascontiguousarray(turned), icc, notes, metadata)
 
-    def with_alpha(self) -> "Picture":
-        """The picture with an opaque alpha channel, if it has none."""
-        return dataclasses.replace(self, pixels=add_alpha(self.pixels))
+    @property
+    def bare_pixels(self) -> Array:
+        """The pixels as codecs take them: contiguous, and without an axis for one channel."""
+        return np.ascontiguousarray(self.pixels[..., 0] if self.pixels.shape[-1] == 1 else self.pixels)
 
 
 def add_alpha(pixels: Array) -> Array:

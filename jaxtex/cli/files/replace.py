@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Generator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from ..process import FULL_DISK, FullDiskError, UserError
 from .inputs import check_regular
@@ -47,10 +47,10 @@ def check_target(path: Path, force: bool) -> None:
         raise write_error(path, error) from error
 
 
-def status_of(path: Path) -> os.stat_result | None:
+def status_of(path: Path | None) -> os.stat_result | None:
     """The status of a file, or `None` if there is none."""
     try:
-        return path.stat()
+        return path.stat() if path else None
     except FileNotFoundError:
         return None
 
@@ -66,47 +66,28 @@ def write_error(path: Path, error: OSError) -> UserError:
     return kind(f"cannot write {path}: {error.strerror or error}")
 
 
-class Replacement(NamedTuple):
-    """A file that takes the place of another one when it is complete.
-
-    Attributes:
-        stream: what is written to it.
-        notes: what changes for other names of the file, as the ends of sentences.
-    """
-
-    stream: BinaryIO
-    notes: tuple[str, ...]
-
-
-def replace_file(
-    path: Path, data: bytes, source: os.stat_result | None = None, preserve_times: bool = False
-) -> tuple[str, ...]:
-    """Replaces a file by `data`, as `replacing` does; returns what changed for other names of it."""
-    with replacing(path, source, preserve_times) as (stream, notes):
-        stream.write(data)
-    return notes
-
-
 @contextlib.contextmanager
 def replacing(
-    path: Path, source: os.stat_result | None = None, preserve_times: bool = False
-) -> Generator[Replacement, None, None]:
+    path: Path, source: Path | None = None, preserve_times: bool = False
+) -> Generator[tuple[BinaryIO, tuple[str, ...]], None, None]:
     """Opens a temporary file beside `path`, and renames it at the end of the block; the temporary file never stays.
+
+    The block gets a stream, and notes on what changes for other names of the file, as the ends of sentences.
 
     Args:
         path: of the target.
-        source: the status of the file that the new one is made from.
+        source: the file that the new one is made from.
         preserve_times: whether the target takes the times of `source`.
     """
-    target = Path(os.path.realpath(path))
+    target, status = Path(os.path.realpath(path)), status_of(source)
     partial = target.with_name(f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}{SUFFIX}")
     try:
         old = status_of(target)
-        mode = first_mode(old, source)
+        mode = first_mode(old, status)
         with open(partial, "w+b", opener=lambda path, _: os.open(path, CREATE, mode)) as stream:
             hold(stream.fileno())
-            yield Replacement(stream, link_notes(path, old))
-        put_in_place(partial, target, source, preserve_times)
+            yield stream, link_notes(path, old)
+        put_in_place(partial, target, status, preserve_times)
     except BaseException as error:  # an interrupt too
         with contextlib.suppress(OSError):
             partial.unlink()

@@ -276,14 +276,9 @@ class PageWriter:
         self.layout = ByteLayout("little", most_bytes > LARGEST_CLASSIC)
         self.writer = tifffile.TiffWriter(stream, bigtiff=self.layout.is_big, byteorder="<")
 
-    def append(self, pixels: Array, icc: bytes | None, metadata: Metadata) -> None:
-        """Appends a page.
-
-        Args:
-            pixels: (height, width) or (height, width, channels).
-        """
-        channels = pixels.shape[-1] if pixels.ndim == 3 else 1
-        entries = entries_of(metadata)
+    def append(self, picture: Picture) -> None:
+        """Appends a page."""
+        channels, entries = picture.pixels.shape[-1], entries_of(picture.metadata)
         sides = [tuple(tiff.numbers(entries, tag)) for tag in (tiff.X_RESOLUTION, tiff.Y_RESOLUTION)]
         unit = tiff.number(entries, tiff.RESOLUTION_UNIT, INCH)
         is_known = all(len(side) == 2 and all(side) for side in sides) and unit in (NO_UNIT, INCH, CENTIMETER)
@@ -293,13 +288,13 @@ class PageWriter:
         tags, renamed = self.tags_of({tag: entry for tag, entry in entries.items() if tag not in RESOLUTION})
         directory = self.stream.tell() + self.stream.tell() % 2
         self.writer.write(
-            pixels,
+            picture.bare_pixels,
             photometric="rgb" if channels >= 3 else "minisblack",
             planarconfig="contig" if channels > 1 else None,
             extrasamples=["unassalpha"] if channels in (2, 4) else None,
             compression="adobe_deflate",
             subfiletype=PAGE_OF_SEVERAL if self.total > 1 else 0,
-            iccprofile=icc,
+            iccprofile=picture.icc,
             resolution=cast(Any, tuple(sides) if is_known else None),
             resolutionunit=unit if is_known else None,
             software=False,
@@ -349,9 +344,9 @@ def page_writer(stream: BinaryIO, total: int = 1, most_bytes: int = 0) -> Genera
     writer.writer.close()
 
 
-def encode_tiff(pixels: Array, icc: bytes | None, metadata: Metadata) -> bytes:
+def encode_tiff(picture: Picture) -> bytes:
     """A TIFF of one page."""
     stream = io.BytesIO()
     with page_writer(stream) as writer:
-        writer.append(pixels, icc, metadata)
+        writer.append(picture)
     return stream.getvalue()

@@ -64,7 +64,7 @@ class TiledOutput:
         fingerprint: what the tiles are made from and by.
         resume: whether to go on with tiles that an earlier run has written.
         threads: how many compress tiles.
-        source: the status of the input, whose permissions the file takes if it is new.
+        source: the input, whose permissions the file takes if it is new.
     """
 
     def __init__(
@@ -76,9 +76,9 @@ class TiledOutput:
         *,
         resume: bool,
         threads: int,
-        source: os.stat_result | None = None,
+        source: Path | None = None,
     ) -> None:
-        self.path, self.target, self.size, self.source = target, Path(os.path.realpath(target)), size, source
+        self.path, self.target, self.size, self.source = target, Path(os.path.realpath(target)), size, status_of(source)
         self.part, self.record = (self.target.with_name(self.target.name + suffix) for suffix in (PART, RECORD))
         # Pixels are compressed as they are in memory.
         order = "little" if sys.byteorder == "little" else "big"
@@ -87,7 +87,7 @@ class TiledOutput:
         self.pool = ThreadPoolExecutor(threads)
         try:
             end = self.recorded(fingerprint) if resume else 0
-            mode = first_mode(status_of(self.target), source)
+            mode = first_mode(status_of(self.target), self.source)
             opened = os.open(self.part, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), mode)
             self.file: BinaryIO = open(opened, "r+b")  # noqa: SIM115  closed by `close`
             if not hold(self.file.fileno()) and sys.platform != "win32":
