@@ -2,7 +2,6 @@
 
 # pyright: strict
 
-import signal
 import sys
 
 
@@ -11,10 +10,9 @@ def run() -> int:
     try:
         from .cli import main
         from .cli.jax_start import delete_oldest, keep_compilations
-        from .cli.process import end_at_once
+        from .cli.process import end_at_once, handle
 
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, end_at_once)
+        handle(end_at_once)  # until something can be lost
         folder = keep_compilations()
         code = main()
         if folder is not None:

@@ -13,7 +13,7 @@ import threading
 import warnings
 from collections.abc import Callable, Generator, Iterable
 from types import FrameType
-from typing import NoReturn, TextIO
+from typing import Any, NoReturn, TextIO
 
 ERROR = 2  # the exit code
 LONGEST_MESSAGE = 160  # characters
@@ -127,12 +127,9 @@ def stoppable() -> Generator[None, None, None]:
     if threading.current_thread() is not threading.main_thread():  # which alone may set handlers
         yield
         return
-    before = {number: signal.getsignal(number) for name in STOPS if (number := getattr(signal, name, None))}
-    replaced = [n for n, old in before.items() if old in (signal.SIG_DFL, signal.default_int_handler, end_at_once)]
     threads = set(threading.enumerate())
     received.clear()
-    for number in replaced:
-        signal.signal(number, stop)
+    before = handle(stop)
     try:
         yield
     except BaseException as error:
@@ -148,9 +145,19 @@ def stoppable() -> Generator[None, None, None]:
         stopped.__notes__ = list(getattr(error, "__notes__", ()))
         raise stopped from error
     finally:
-        for number in replaced:
-            signal.signal(number, before[number])
+        for number, handler in before.items():
+            signal.signal(number, handler)
         received.clear()
+
+
+def handle(handler: Callable[[int, FrameType | None], None]) -> dict[int, Any]:
+    """Sets a handler of the signals that stop a run, where the caller has set none; returns those before."""
+    found = {number: signal.getsignal(number) for name in STOPS if (number := getattr(signal, name, None))}
+    ours = (signal.SIG_DFL, signal.default_int_handler, end_at_once)
+    before = {number: old for number, old in found.items() if old in ours}
+    for number in before:
+        signal.signal(number, handler)
+    return before
 
 
 def stop(number: int, _: FrameType | None) -> None:
