@@ -64,10 +64,10 @@ def run_warp(options: Options) -> int:
     device = find_device(*options.device)
     with jax.default_device(device), silence_codecs(), warnings_as_notes(options.quiet), stoppable():
         recipe = recipe_of(options, device)
-        found = find_files(options)
-        if options.tile and found.title is not None:
-            raise UserError("--tile warps one TIFF; run it for each")
-        if found.title is None:
-            ((source, target),) = found.targets.items()
+        targets, title = find_files(options)
+        if title is None:
+            ((source, target),) = targets.items()
             return (warp_large if options.tile else warp_file)(source, target, recipe)
-        return warp_folder(found.title, found.targets, recipe)
+        if options.tile:
+            raise UserError("--tile warps one TIFF; run it for each")
+        return warp_folder(title, targets, recipe)

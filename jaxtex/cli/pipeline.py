@@ -9,6 +9,7 @@ stream; their results are joined as they come.
 
 import contextlib
 import dataclasses
+import functools
 import io
 import itertools
 import math
@@ -236,31 +237,28 @@ def merged_notes(notes: Sequence[tuple[str, ...]]) -> list[str]:
 # The stream
 
 
-class Crew(NamedTuple):
-    """Threads that read and write, and the most images that each step of theirs holds."""
-
-    pool: ThreadPoolExecutor
-    most: int
+# Applies a step to items in threads, and yields in order.
+Ahead = Callable[[Callable[..., Item], Iterable[Item]], Iterator[Item]]
 
 
 @contextlib.contextmanager
-def crew_of(recipe: Recipe) -> Generator[Crew, None, None]:
-    """The threads of a run. At the end of the block they finish what was started."""
+def threads_of(recipe: Recipe) -> Generator[Ahead, None, None]:
+    """`map_ahead` in the threads of a run. At the end of the block they finish what was started."""
     # With N threads, at most N + 1 images are being read or wait to be warped, one is on its way to the device, and
     # N + 1 are being warped or written: 2 N + 3 in memory.
     pool = ThreadPoolExecutor(recipe.threads)
     try:
-        yield Crew(pool, recipe.threads + 1)
+        yield functools.partial(map_ahead, pool, recipe.threads + 1)
     finally:
         pool.shutdown(cancel_futures=True)
 
 
 def warp_stream(targets: dict[Path, Path], recipe: Recipe) -> Generator[Result, None, None]:
     """Reads, warps and writes images, and yields the results in order. Closed early, it finishes what was started."""
-    with crew_of(recipe) as crew:
+    with threads_of(recipe) as ahead:
         find = pass_errors_on(lambda source, _: find_pictures(source.path, targets[source.path], recipe))
-        files = map_ahead(crew, find, ((PictureFile(path), None) for path in targets))
-        yield from warp_pages(crew, (item for found in files for item in pages_of(*found)), targets, recipe)
+        files = ahead(find, ((PictureFile(path), None) for path in targets))
+        yield from warp_pages(ahead, (item for found in files for item in pages_of(*found)), targets, recipe)
 
 
 def pages_of(source: PictureFile, found: list[PictureFile] | UserError) -> Iterator[Item]:
@@ -268,7 +266,7 @@ def pages_of(source: PictureFile, found: list[PictureFile] | UserError) -> Itera
     return iter([(source, found)] if isinstance(found, UserError) else [(page, None) for page in found])
 
 
-def warp_pages(crew: Crew, pages: Iterable[Item], targets: dict[Path, Path], recipe: Recipe) -> Iterator[Result]:
+def warp_pages(ahead: Ahead, pages: Iterable[Item], targets: dict[Path, Path], recipe: Recipe) -> Iterator[Result]:
     """Reads, warps and writes pages, and yields the results of their files in order; no page follows an error."""
     failed: set[Path] = set()
     read = pass_errors_on(lambda source, _: read_page(source, targets[source.path], recipe))
@@ -276,7 +274,7 @@ def warp_pages(crew: Crew, pages: Iterable[Item], targets: dict[Path, Path], rec
     finish = pass_errors_on(lambda source, started: finish_warp(source, targets[source.path], started, recipe))
     join = pass_errors_on(lambda source, items: joined(items, targets[source.path], recipe))
     wanted = (item for item in pages if item[0].path not in failed)
-    done = map_ahead(crew, finish, itertools.starmap(start, map_ahead(crew, read, wanted)))
+    done = ahead(finish, itertools.starmap(start, ahead(read, wanted)))
     for path, items in itertools.groupby(done, key=lambda item: item[0].path):
         result = join(PictureFile(path), items)[1]
         if isinstance(result, UserError):
@@ -300,12 +298,12 @@ def without_errors(items: Iterable[Item]) -> Iterator[tuple[PictureFile, Finishe
         yield source, result
 
 
-def map_ahead(crew: Crew, step: Callable[..., Item], items: Iterable[Item]) -> Iterator[Item]:
-    """Applies `step` to items in the threads of a crew, and yields in order; few are pending."""
+def map_ahead(pool: ThreadPoolExecutor, most: int, step: Callable[..., Item], items: Iterable[Item]) -> Iterator[Item]:
+    """Applies `step` to items in the threads of a pool, and yields in order; at most so many are pending."""
     pending: deque[Future[Item]] = deque()
     for item in items:
-        pending.append(crew.pool.submit(step, *item))
-        if len(pending) == crew.most:
+        pending.append(pool.submit(step, *item))
+        if len(pending) == most:
             yield pending.popleft().result()
     while pending:
         yield pending.popleft().result()

@@ -27,13 +27,13 @@ from .files.tiled_output import RunFingerprint, TiledOutput, closing_output, is_
 from .options import Options
 from .pipeline import (
     WrittenFile,
-    crew_of,
     errors_about,
     find_pictures,
     finish_warp,
     format_size,
     read_page,
     start_warp,
+    threads_of,
     warp_pages,
     warp_stream,
 )
@@ -92,8 +92,8 @@ def warp_only_page(pages: list[PictureFile], target: Path, recipe: Recipe) -> tu
 def warp_several(pages: list[PictureFile], target: Path, recipe: Recipe) -> tuple[str, float, WrittenFile]:
     """Warps a file of several pages; returns how many, how long all took, and what was written."""
     start = time.perf_counter()
-    with crew_of(recipe) as crew:
-        _, result = next(warp_pages(crew, ((page, None) for page in pages), {pages[0].path: target}, recipe))
+    with threads_of(recipe) as ahead:
+        _, result = next(warp_pages(ahead, ((page, None) for page in pages), {pages[0].path: target}, recipe))
     if isinstance(result, UserError):
         raise result
     return f"{len(pages)} pages", time.perf_counter() - start, result

@@ -6,6 +6,7 @@ PNG specification, third edition, section 11.3.
 
 # pyright: strict
 
+import dataclasses
 import struct
 import zlib
 from collections.abc import Iterator
@@ -20,7 +21,6 @@ from .metadata import (
     XMP_HEADER,
     Block,
     Metadata,
-    Resolution,
     without_thumbnails,
 )
 
@@ -33,7 +33,10 @@ XMP_EXTENSION_HEADER = b"http://ns.adobe.com/xmp/extension/\0"
 PROFILE_HEADER = b"ICC_PROFILE\0"
 PHOTOSHOP_HEADER = b"Photoshop 3.0\0"
 # Segments that say nothing of the picture: headers of codecs, thumbnails, and indices of pictures that follow.
-CODEC_HEADERS = (b"JFIF\0", b"JFXX\0", b"Adobe", b"Ducky", b"MPF\0", b"FPXR\0", PROFILE_HEADER)
+CODEC_HEADERS = (
+    *(b"JFIF\0", b"JFXX\0", b"Adobe", b"Ducky", b"MPF\0", b"FPXR\0"),
+    *(PROFILE_HEADER, EXIF_HEADER, XMP_HEADER),  # which are read by themselves
+)
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 PNG_HEADER_BYTES = 33  # signature and IHDR
@@ -49,11 +52,6 @@ OLD_EXIF = (b"Raw profile type exif", b"Raw profile type APP1")  # as hexadecima
 MAX_TEXT_BYTES = 2**26
 DENSITY = b"JFIF density"  # the kind of a block
 INCH = Fraction(254, 10000)  # meters
-
-
-def turned(resolution: Resolution | None, is_turned: bool) -> Resolution | None:
-    """The resolution of the upright picture, from that of the stored one."""
-    return (resolution[1], resolution[0]) if resolution and is_turned else resolution
 
 
 # JPEG
@@ -76,38 +74,34 @@ def jpeg_segments(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 def read_jpeg(data: bytes) -> Metadata:
     """The metadata of a JPEG, without its profile."""
-    exif, xmp, density = b"", None, b""
+    segments = list(jpeg_segments(data))
+    exif = b"".join(body[len(EXIF_HEADER) :] for _, body in segments if body.startswith(EXIF_HEADER))
+    xmp = next((body[len(XMP_HEADER) :] for _, body in segments if body.startswith(XMP_HEADER)), None)
+    metadata = Metadata("JPEG", exif or None, xmp)
     blocks: list[Block] = []
-    dropped: list[str] = []
-    for marker, body in jpeg_segments(data):
+    resolution, dropped = None, ()
+    for marker, body in segments:
         kind = bytes((0xFF, marker))
-        if body.startswith(EXIF_HEADER):
-            exif += body[len(EXIF_HEADER) :]
-        elif body.startswith(XMP_HEADER):
-            xmp = body[len(XMP_HEADER) :]
-        elif body.startswith(b"JFIF\0") and len(body) >= 12:
-            density = body[7:12]
+        if body.startswith(b"JFIF\0") and len(body) >= 12:
+            unit, *sides = struct.unpack(">BHH", body[7:12])
+            x, y = sides[::-1] if metadata.is_turned else sides
+            blocks.append(Block(DENSITY, struct.pack(">BHH", unit, x, y)))
+            if unit in JFIF_UNITS and x and y:
+                resolution = x * JFIF_UNITS[unit], y * JFIF_UNITS[unit]
         elif body.startswith(PHOTOSHOP_HEADER):
             resources = without_thumbnails(body[len(PHOTOSHOP_HEADER) :])
             has_iptc = b"8BIM" + IPTC_RESOURCE.to_bytes(2) in resources
             if resources:
                 blocks.append(Block(kind, PHOTOSHOP_HEADER + resources, "IPTC" if has_iptc else "Photoshop data"))
         elif marker == APP11:
-            dropped.append(CREDENTIALS)
+            dropped = (CREDENTIALS,)
         elif marker == COMMENT:
             blocks.append(Block(kind, body, "comment"))
         elif body.startswith(XMP_EXTENSION_HEADER):
             blocks.append(Block(kind, body, "the rest of a long XMP"))
         elif APP0 <= marker <= APP15 and not body.startswith(CODEC_HEADERS):
             blocks.append(Block(kind, body, f"APP{marker - APP0} data"))
-    metadata = Metadata("JPEG", exif or None, xmp, dropped=tuple(dict.fromkeys(dropped)))
-    resolution = None
-    if density:
-        unit, x, y = struct.unpack(">BHH", density)
-        if unit in JFIF_UNITS and x and y:
-            resolution = turned((x * JFIF_UNITS[unit], y * JFIF_UNITS[unit]), metadata.is_turned)
-        blocks.append(Block(DENSITY, struct.pack(">BHH", unit, *((y, x) if metadata.is_turned else (x, y)))))
-    return Metadata("JPEG", exif or None, xmp, resolution, tuple(blocks), metadata.dropped)
+    return dataclasses.replace(metadata, resolution=resolution, blocks=tuple(blocks), dropped=dropped)
 
 
 def add_to_jpeg(data: bytes, metadata: Metadata, profile: bytes | None) -> bytes:
@@ -142,13 +136,12 @@ def png_chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 def read_png(data: bytes) -> Metadata:
     """The metadata of a PNG, without its profile."""
-    exif, xmp, density = None, None, b""
-    blocks: list[Block] = []
-    dropped: list[str] = []
     chunks = list(png_chunks(data))
     keywords = dict.fromkeys(body.split(b"\0", 1)[0] for name, body in chunks if name in PNG_TEXTS)
     shown = ", ".join(word.decode("latin-1") for word in keywords if word not in (PNG_XMP, *OLD_EXIF))
     says_srgb = any(name in (b"sRGB", b"iCCP") for name, _ in chunks)  # which gamma and primaries repeat
+    exif, xmp, density, dropped = None, None, b"", ()
+    blocks: list[Block] = []
     for name, body in chunks:
         keyword = body.split(b"\0", 1)[0]
         if name in PNG_TEXTS and keyword == PNG_XMP:
@@ -166,16 +159,16 @@ def read_png(data: bytes) -> Metadata:
             repeats = name == b"sRGB" or (says_srgb and name in (b"gAMA", b"cHRM"))
             blocks.append(Block(name, body, "" if repeats else name.decode(), is_color=True))
         elif name == b"caBX":
-            dropped.append(CREDENTIALS)
+            dropped = (CREDENTIALS,)
         elif name not in PNG_STRUCTURE:
             blocks.append(Block(name, body, f"PNG chunk {name.decode('latin-1')}"))
-    metadata = Metadata("PNG", exif or None, xmp, None, tuple(blocks), tuple(dropped))
-    if not density:
-        return metadata
-    x, y, unit = struct.unpack(">IIB", density)
-    resolution = turned((x * INCH, y * INCH), metadata.is_turned) if unit == 1 and x and y else None
-    blocks.append(Block(b"pHYs", struct.pack(">IIB", *((y, x) if metadata.is_turned else (x, y)), unit)))
-    return Metadata("PNG", exif or None, xmp, resolution, tuple(blocks), tuple(dropped))
+    metadata, resolution = Metadata("PNG", exif or None, xmp, dropped=dropped), None
+    if density:
+        *sides, unit = struct.unpack(">IIB", density)
+        x, y = sides[::-1] if metadata.is_turned else sides
+        blocks.append(Block(b"pHYs", struct.pack(">IIB", x, y, unit)))
+        resolution = (x * INCH, y * INCH) if unit == 1 and x and y else None
+    return dataclasses.replace(metadata, resolution=resolution, blocks=tuple(blocks))
 
 
 def text_of(name: bytes, body: bytes) -> bytes:

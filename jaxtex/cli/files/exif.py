@@ -14,8 +14,6 @@ import re
 import struct
 from typing import Literal, NamedTuple, Union
 
-import numpy as np
-
 from ..warping.mappings import Array, Size
 
 Order = Literal["little", "big"]
@@ -306,16 +304,9 @@ def xmp_orientation(xmp: bytes) -> int:
 # The orientation (TIFF 6.0, tag 274)
 
 
+# Those that swap the axes, after rows and columns are reversed.
 SWAPPING = (5, 6, 7, 8)
-# Orientations 5 to 8 also swap the axes, after the flip.
-FLIPS = {
-    2: np.s_[:, ::-1],
-    3: np.s_[::-1, ::-1],
-    4: np.s_[::-1],
-    6: np.s_[::-1],
-    7: np.s_[::-1, ::-1],
-    8: np.s_[:, ::-1],
-}
+REVERSED_ROWS, REVERSED_COLUMNS = (3, 4, 6, 7), (2, 3, 7, 8)
 
 
 def upright_size(size: Size, orientation: int) -> Size:
@@ -329,15 +320,16 @@ def stored_part(part: tuple[slice, slice], stored: Size, orientation: int) -> tu
     Args:
         stored: height and width.
     """
-    found = list(part[::-1] if orientation in SWAPPING else part)
-    flips = FLIPS.get(orientation, ())
-    for axis, flip in enumerate(flips if isinstance(flips, tuple) else (flips,)):
-        if flip.step == -1:
-            found[axis] = slice(stored[axis] - found[axis].stop, stored[axis] - found[axis].start)
-    return found[0], found[1]
+    rows, columns = part[::-1] if orientation in SWAPPING else part
+    if orientation in REVERSED_ROWS:
+        rows = slice(stored[0] - rows.stop, stored[0] - rows.start)
+    if orientation in REVERSED_COLUMNS:
+        columns = slice(stored[1] - columns.stop, stored[1] - columns.start)
+    return rows, columns
 
 
 def apply_orientation(pixels: Array, orientation: int) -> Array:
     """Turns stored pixels upright."""
-    pixels = pixels[FLIPS.get(orientation, np.s_[:])]
+    steps = (-1 if orientation in reversed_ else 1 for reversed_ in (REVERSED_ROWS, REVERSED_COLUMNS))
+    pixels = pixels[tuple(slice(None, None, step) for step in steps)]
     return pixels.swapaxes(0, 1) if orientation in SWAPPING else pixels

@@ -86,23 +86,14 @@ class PictureFile(NamedTuple):
         return cast(io.BufferedReader, open_regular(self.path))
 
 
-class Files(NamedTuple):
-    """What one run reads and writes.
-
-    Attributes:
-        targets: the file to write for each file to read.
-        title: what the report calls them all; `None` for a single file.
-    """
-
-    targets: dict[Path, Path]
-    title: str | None
-
-
 # What the arguments name
 
 
-def find_files(options: Options) -> Files:
-    """The files that the arguments name, in the order of the arguments. Folders to write to are made."""
+def find_files(options: Options) -> tuple[dict[Path, Path], str | None]:
+    """The file to write for each file to read, in the order of the arguments, and what the report calls them all.
+
+    A single file has no title. Folders to write to are made.
+    """
     sources, target = options.sources, options.target
     if STREAM in sources and len(sources) > 1:
         raise UserError("- reads standard input and is given alone")
@@ -110,7 +101,7 @@ def find_files(options: Options) -> Files:
         path = single_target(sources[0], target, options)
         check_effects(path, options)
         check_overwritten(sources, [path], options)
-        return Files({sources[0]: path}, None)
+        return {sources[0]: path}, None
     if options.preview and target != STREAM and (os.path.isdir(target) or not target.suffix):
         raise UserError(f"--preview writes one image, and {target} names a folder; name a file such as preview.png")
     if target == STREAM and not options.preview:
@@ -121,7 +112,7 @@ def find_files(options: Options) -> Files:
     if options.preview:
         path = single_target(found[0][0], target, options)
         check_overwritten([source for source, _ in found], [path], options)
-        return Files({found[0][0]: path}, None)
+        return {found[0][0]: path}, None
     targets: dict[Path, Path] = {}
     sources_of: dict[Path, Path] = {}
     for source, path in found:
@@ -137,7 +128,7 @@ def find_files(options: Options) -> Files:
             print_left_out(folder, options.recursive)
     for folder in dict.fromkeys(path.parent for path in targets.values()):
         make_folder(folder)
-    return Files(targets, f"{', '.join(map(str, sources[:3]))}{', ...' if len(sources) > 3 else ''} -> {target}")
+    return targets, f"{', '.join(map(str, sources[:3]))}{', ...' if len(sources) > 3 else ''} -> {target}"
 
 
 def check_overwritten(sources: Iterable[Path], targets: Iterable[Path], options: Options) -> None:
