@@ -1,7 +1,5 @@
 """`python -m jaxtex`, and the program `jaxtex`."""
 
-# pyright: strict
-
 import sys
 
 

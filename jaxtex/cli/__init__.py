@@ -4,8 +4,6 @@ Modules that need JAX, or packages of the extra `cli`, are imported after the ar
 mend is raised as a `process.UserError`, which names the file or the option.
 """
 
-# pyright: strict
-
 import sys
 from collections.abc import Sequence
 

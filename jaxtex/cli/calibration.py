@@ -1,7 +1,5 @@
 """Lenses: their distortion, removed from an image or applied to it, and the files in which OpenCV describes them."""
 
-# pyright: strict, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 import dataclasses
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """The commands: the options that each takes, what is parsed of a command line, and completions for shells."""
 
-# pyright: strict
-
 import argparse
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """What the help of each command says before its options."""
 
-# pyright: strict
-
 OVERVIEW = """\
 Resize, rotate and warp images, and folders of images, with JAX on a CPU or a GPU.
 

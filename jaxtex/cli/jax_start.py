@@ -3,8 +3,6 @@
 Nothing here imports JAX before `start_jax`, since that takes a second.
 """
 
-# pyright: strict, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 import contextlib
 import importlib
 import importlib.metadata

@@ -1,7 +1,5 @@
 """The options of the command line: their words, their values, and what the help says of each."""
 
-# pyright: strict
-
 import argparse
 from collections.abc import Callable
 from pathlib import Path

@@ -5,8 +5,6 @@ Every step keeps the order of the names, so messages are in that order too. The 
 stream; their results are joined as they come.
 """
 
-# pyright: strict, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 import contextlib
 import dataclasses
 import functools

@@ -1,7 +1,5 @@
 """What surrounds every command: errors become sentences, signals stop a run, and lines are printed to any stream."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import contextlib
 import errno
 import io

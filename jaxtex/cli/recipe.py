@@ -1,7 +1,5 @@
 """What is done to each image, as the options describe it, whatever the size and the channels of the image."""
 
-# pyright: strict
-
 import dataclasses
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A run over one image file, over many, or over one that fits no memory, and what it reports."""
 
-# pyright: strict, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 import contextlib
 import dataclasses
 import os

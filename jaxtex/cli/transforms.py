@@ -3,8 +3,6 @@
 A matrix maps points of the input to points of the output.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import abc
 import dataclasses
 import itertools

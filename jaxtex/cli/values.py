@@ -1,7 +1,5 @@
 """The values that options take: text to numbers, points, sizes and colors."""
 
-# pyright: strict
-
 import argparse
 import math
 import re

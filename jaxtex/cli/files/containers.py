@@ -4,8 +4,6 @@ Sources: JPEG, ITU-T T.81, annex B; JFIF 1.02; EXIF 2.32; XMP specification, par
 PNG specification, third edition, section 11.3.
 """
 
-# pyright: strict
-
 import dataclasses
 import struct
 import zlib

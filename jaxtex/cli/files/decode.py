@@ -8,8 +8,6 @@ decodes what the other codecs do not:
 - TIFF of 8 and 16 bits: tifffile, since libtiff under Pillow writes to standard error and keeps 8 bits.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import contextlib
 import dataclasses
 import io

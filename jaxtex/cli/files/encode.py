@@ -5,8 +5,6 @@ Pixels are as `decode` makes them. 16-bit PNG is encoded by imagecodecs and TIFF
 while it encodes.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import io
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ EXIF is edited in place where it can be, since a maker's note holds offsets that
 Sources: TIFF 6.0, section 2; EXIF 2.32 (CIPA DC-008), section 4.6; the BigTIFF proposal of libtiff.
 """
 
-# pyright: strict
-
 import contextlib
 import io
 import os

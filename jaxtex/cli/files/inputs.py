@@ -1,7 +1,5 @@
 """Which files are read, where each result goes, and which kinds of files are refused."""
 
-# pyright: strict
-
 import contextlib
 import io
 import os

@@ -1,7 +1,5 @@
 """A TIFF that may be larger than memory: parts of its upright picture, mapped from the file or decoded as needed."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import contextlib
 import functools
 import math

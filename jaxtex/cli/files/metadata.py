@@ -4,8 +4,6 @@ An output in the format of the input gets all of it as it was stored, but for th
 Between formats, the color profile, EXIF, XMP and the resolution are carried.
 """
 
-# pyright: strict
-
 import dataclasses
 from fractions import Fraction
 

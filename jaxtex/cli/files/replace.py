@@ -5,8 +5,6 @@ the input, less the process's mask. A symbolic link stays a link. A hard link do
 backup.
 """
 
-# pyright: strict
-
 import contextlib
 import errno
 import os

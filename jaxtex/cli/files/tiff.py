@@ -3,8 +3,6 @@
 Sources: TIFF 6.0, sections 2 and 8, and the tags that Adobe, EXIF and GeoTIFF register.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import contextlib
 import io
 import logging

@@ -6,8 +6,6 @@ from and by, and then a line for each tile. At the end the directory follows, an
 Source: TIFF 6.0, section 15, and the BigTIFF proposal of libtiff.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import contextlib
 import json
 import os

@@ -3,8 +3,6 @@
 Points are in pixels: the origin is the top left corner, x points right, y points down, pixel centers are at +0.5.
 """
 
-# pyright: strict
-
 import abc
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol

@@ -1,7 +1,5 @@
 """What is computed of one tile, by programs that serve images of many sizes."""
 
-# pyright: strict, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast

@@ -1,7 +1,5 @@
 """What the tiles of a resize read, by filters that are as wide as its steps."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import functools
 from typing import NamedTuple
 

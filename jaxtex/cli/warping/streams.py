@@ -1,7 +1,5 @@
 """The warp of an image that fits no memory, as a stream of tiles, each of which reads a part of the image."""
 
-# pyright: strict, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 import dataclasses
 from collections.abc import Iterator
 from typing import Any

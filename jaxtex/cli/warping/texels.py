@@ -1,7 +1,5 @@
 """The texels of an image in a flat array of few capacities, so that programs serve images of many sizes."""
 
-# pyright: strict, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """An image as tiles of few shapes, so that programs for tiles serve images of every size."""
 
-# pyright: strict
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The warp of one image, tile by tile, by programs that serve images of many sizes."""
 
-# pyright: strict, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 import dataclasses
 import functools
 import time
