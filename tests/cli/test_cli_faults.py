@@ -28,16 +28,36 @@ POINT = ("--filter", "point")
 # Files that are cut off
 
 
-@pytest.mark.parametrize("depth", [8, 16])
-def test_a_png_without_all_rows_is_refused(tmp_path, depth):
+@pytest.mark.parametrize(("depth", "interlace"), [(8, 0), (8, 1), (16, 0)])
+def test_a_png_without_all_rows_is_refused(tmp_path, depth, interlace):
     """Its chunks are whole, and so is the stream of what it has."""
     rows = b"".join(b"\0" + bytes(WIDTH * 3 * depth // 8) for _ in range(HEIGHT // 2))
-    head = chunk(b"IHDR", struct.pack(">IIBBBBB", WIDTH, HEIGHT, depth, 2, 0, 0, 0))
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", WIDTH, HEIGHT, depth, 2, 0, 0, interlace))
     (tmp_path / "in.png").write_bytes(
         b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
     )
     with pytest.raises(UserError, match=r"cannot read .*: it is broken"):
         read_picture(tmp_path / "in.png")
+
+
+ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
+
+
+@pytest.mark.parametrize("size", [(13, 9), (1, 1), (3, 70)])
+def test_an_interlaced_png_and_one_with_odd_chunks_are_read_without_a_word(tmp_path, capfd, size):
+    width, height = size
+    pixels = noise(3, height=height, width=width)
+    passes = [pixels[y::down, x::across] for x, y, across, down in ADAM7]
+    rows = b"".join(b"\0" + row.tobytes() for part in passes if part.size for row in part)
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 1))
+    end = chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    (tmp_path / "in.png").write_bytes(b"\x89PNG\r\n\x1a\n" + head + end)
+    assert_exact(read_picture(tmp_path / "in.png").pixels, pixels)
+    odd = chunk(b"iCCP", b"x\0\0broken") + chunk(b"sBIT", bytes(9)) + chunk(b"gAMA", bytes(4))
+    data = save(tmp_path / "in.png", pixels).read_bytes()
+    (tmp_path / "in.png").write_bytes(data[:33] + odd + data[33:])
+    assert_exact(read_picture(tmp_path / "in.png").pixels, pixels)
+    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("progressive", [False, True])
@@ -52,6 +72,17 @@ def test_a_jpeg_that_ends_inside_its_scan_is_refused(tmp_path, progressive, chan
     path.write_bytes(data[: int(len(data) * share)] + b"\xff\xd9")
     with pytest.raises(UserError, match="pixels are missing"):
         read_picture(path)
+
+
+@pytest.mark.parametrize("progressive", [False, True])
+def test_what_follows_a_jpeg_does_not_matter(tmp_path, progressive):
+    """As the film behind a photograph of a phone, in which there are all pairs of bytes."""
+    path = tmp_path / "in.jpg"
+    photograph(3).save(path, progressive=progressive)
+    pixels = read_picture(path).pixels
+    for film in (b"\xff\xd9\xff\xda film", b"film \xff\xda \xff\xd9"):
+        path.write_bytes(path.read_bytes() + film)
+        assert_exact(read_picture(path).pixels, pixels)
 
 
 def test_a_gray_jpeg_is_no_broken_one(tmp_path):

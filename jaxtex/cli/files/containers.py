@@ -45,6 +45,9 @@ PNG_STRUCTURE = (
     *(b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"bKGD", b"sBIT", b"hIST", b"sPLT", b"tIME", b"iCCP"),
     *(b"acTL", b"fcTL", b"fdAT"),
 )
+PNG_PIXELS = (b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND")
+PNG_SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # of a pixel, by the type of color
+ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 PNG_XMP = b"XML:com.adobe.xmp"
 OLD_EXIF = (b"Raw profile type exif", b"Raw profile type APP1")  # as hexadecimal digits
 MAX_TEXT_BYTES = 2**26
@@ -123,13 +126,36 @@ def add_to_jpeg(data: bytes, metadata: Metadata, profile: bytes | None) -> bytes
 # PNG
 
 
-def png_chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The name and the body of each chunk of a PNG, without the bodies of its pixels."""
+def chunk_places(data: bytes) -> Iterator[tuple[bytes, slice]]:
+    """The name of each chunk of a PNG, and where it lies: its length, its name, its body and a checksum."""
     at = len(PNG_SIGNATURE)
     while at + 12 <= len(data):
-        length, name = int.from_bytes(data[at : at + 4]), data[at + 4 : at + 8]
-        yield name, b"" if name == b"IDAT" else data[at + 8 : at + 8 + length]
-        at += 12 + length
+        end = at + 12 + int.from_bytes(data[at : at + 4])
+        yield data[at + 4 : at + 8], slice(at, end)
+        at = end
+
+
+def png_chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """The name and the body of each chunk of a PNG, without the bodies of its pixels."""
+    for name, at in chunk_places(data):
+        yield name, b"" if name == b"IDAT" else data[at.start + 8 : at.stop - 4]
+
+
+def png_of_pixels(data: bytes) -> bytes:
+    """A PNG without all that its codec might warn of on standard error."""
+    view = memoryview(data)
+    return PNG_SIGNATURE + b"".join(view[at] for name, at in chunk_places(data) if name in PNG_PIXELS)
+
+
+def has_all_rows(data: bytes) -> bool:
+    """Whether an interlaced PNG has all of its pixels (PNG specification, section 8.2)."""
+    width, height, depth, color = struct.unpack(">IIBB", data[16:26])
+    texel_bits, expected = depth * PNG_SAMPLES[color], 0
+    for x, y, step_x, step_y in ADAM7:
+        across, down = -(-(width - x) // step_x), -(-(height - y) // step_y)
+        expected += down * (1 + -(-across * texel_bits // 8)) if min(across, down) > 0 else 0
+    stored = b"".join(data[at.start + 8 : at.stop - 4] for name, at in chunk_places(data) if name == b"IDAT")
+    return len(zlib.decompressobj().decompress(stored, expected)) == expected
 
 
 def read_png(data: bytes) -> Metadata:

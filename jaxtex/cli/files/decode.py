@@ -3,7 +3,8 @@
 Pixels are (height, width, channels) in uint8 or uint16; 1 to 4 channels are gray, gray and alpha, RGB, RGBA. Pillow
 decodes what the other codecs do not:
 
-- PNG: imagecodecs, which keeps 16 bits and refuses a file without all of its rows;
+- PNG: imagecodecs, which keeps 16 bits and refuses a file without all of its rows; it would write a warning of one
+  that is interlaced to standard error;
 - JPEG: imagecodecs, which runs the same codec, since Pillow holds Python's lock while it decodes;
 - TIFF of 8 and 16 bits: tifffile, since libtiff under Pillow writes to standard error and keeps 8 bits.
 """
@@ -25,13 +26,14 @@ from PIL import Image
 from ..process import UserError
 from ..warping.mappings import Array, Size
 from ..warping.texels import aligned
-from .containers import PNG_SIGNATURE, read_jpeg, read_png
+from .containers import PNG_SIGNATURE, has_all_rows, jpeg_segments, png_of_pixels, read_jpeg, read_png
 from .exif import ORIENTATION, upright_size
 from .inputs import HEAD_BYTES, STREAM, PictureFile, check_kind, choose_frame, read_errors, read_stdin
 from .metadata import EXIF_HEADER, Metadata, Picture
 from .tiff import SIGNATURES, PageFile, decode_page, find_pages
 
-JPEG_SCAN, JPEG_END = b"\xff\xda", b"\xff\xd9"
+PNG_DEPTH, PNG_INTERLACE = 24, 28  # bytes
+JPEG_END = b"\xff\xd9"
 # Bits of an image that a codec would take from behind its end: of ones and zeros in every pattern.
 MORE_BITS = bytes(range(1, 250)) * 8
 FILLING = 128  # what a codec shows where the pixels of a JPEG are missing
@@ -154,11 +156,13 @@ def decode(data: bytes, frame: int | None = None) -> Picture:
             metadata = read_jpeg(data)
         else:
             metadata = read_pillow(image)
-        if data.startswith(PNG_SIGNATURE) and count == 1:
-            pixels = imagecodecs.png_decode(data)
+        if data.startswith(PNG_SIGNATURE) and count == 1 and (data[PNG_DEPTH] == 16 or not data[PNG_INTERLACE]):
+            pixels = imagecodecs.png_decode(png_of_pixels(data))
         elif image.format == "JPEG" and image.mode in ("L", "RGB"):
             pixels = decode_jpeg(data, image)
         else:
+            if data.startswith(PNG_SIGNATURE) and count == 1 and not has_all_rows(data):
+                raise UserError(CUT_OFF)
             pixels, icc, notes = load_pixels(image)
             notes += depth_notes(data, image)
     if is_mpo and frame is None:
@@ -171,8 +175,9 @@ def decode(data: bytes, frame: int | None = None) -> Picture:
 
 def decode_jpeg(data: bytes, image: Image.Image) -> Array:
     """The pixels of a JPEG in gray or RGB, none of which is missing."""
-    end = data.rfind(JPEG_END)
-    if end < data.rfind(JPEG_SCAN):  # the end of a preview in the head of the file stands before the scan
+    # Behind the head, which may hold a preview with an end of its own; anything may follow, such as a film.
+    end = data.find(JPEG_END, 2 + sum(4 + len(body) for _, body in jpeg_segments(data)))
+    if end < 0:
         raise UserError(CUT_OFF)
     shape = (image.height, image.width, 3) if image.mode == "RGB" else (image.height, image.width)
     pixels = imagecodecs.jpeg8_decode(data, out=aligned(shape, np.dtype(np.uint8)))
