@@ -26,7 +26,7 @@ from .files.encode import fit_picture, write_picture
 from .files.inputs import STREAM, PictureFile, format_of, read_errors
 from .files.metadata import Picture, add_alpha
 from .files.replace import check_target, replacing, write_stdout
-from .files.tiff import page_writer
+from .files.tiff import compressed_strips, page_writer
 from .process import FullDiskError, OutputError, UserError, check_stopped, describe
 from .recipe import Recipe
 from .transforms import Resize
@@ -59,9 +59,10 @@ class WrittenFile(NamedTuple):
 
 
 class FinishedPage(NamedTuple):
-    """A page that is still to be written, and what to report of it."""
+    """A page that is still to be written, its pixels once more in compressed strips, and what to report of it."""
 
     picture: Picture
+    strips: list[bytes]
     report: WrittenFile
 
 
@@ -130,7 +131,8 @@ def finish_warp(
     size = format_size(pixels.shape[1::-1])
     if len(source.pages) > 1:
         fitted = fit_picture(picture, "TIFF", strip=recipe.options.strip)
-        return FinishedPage(fitted, WrittenFile(size, result.compile_seconds, fitted.notes))
+        strips = compressed_strips(fitted.bare_pixels)
+        return FinishedPage(fitted, strips, WrittenFile(size, result.compile_seconds, fitted.notes))
     notes = write_picture(target, picture, recipe.options, source.path)
     return WrittenFile(size, result.compile_seconds, notes)
 
@@ -192,7 +194,7 @@ def join_pages(results: Iterable[tuple[PictureFile, FinishedPage]], target: Path
     ):
         for page in itertools.chain([first], (page for _, page in results)):
             check_stopped()
-            writer.append(page.picture)
+            writer.append(page.picture, page.strips)
             reports.append(page.report)
     sizes = {report.size for report in reports}
     return WrittenFile(

@@ -129,8 +129,8 @@ def test_pages_are_joined_to_a_file_of_any_size(tmp_path, is_big):
         tiff.page_writer(file, len(images) + 1, 2**33 if is_big else 2**31) as writer,
     ):
         for image in images:
-            writer.append(Picture(image))
-        writer.append(Picture(images[0], metadata=Metadata("JPEG", exif)))
+            writer.append(Picture(image), tiff.compressed_strips(image))
+        writer.append(Picture(images[0], metadata=Metadata("JPEG", exif)), tiff.compressed_strips(images[0]))
     with tifffile.TiffFile(tmp_path / "out.tif") as written:
         assert written.is_bigtiff == is_big
         for page, image in zip(written.pages, images):

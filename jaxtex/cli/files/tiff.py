@@ -10,6 +10,7 @@ import os
 from collections.abc import Generator
 from typing import Any, BinaryIO, cast
 
+import imagecodecs
 import numpy as np
 import tifffile
 
@@ -41,6 +42,7 @@ NOT_EXIF = tiff.STRUCTURE | DROPPED_TAGS.keys() | {PHOTOSHOP}
 RESOLUTION = {tiff.X_RESOLUTION, tiff.Y_RESOLUTION, tiff.RESOLUTION_UNIT}
 NO_UNIT, INCH, CENTIMETER = 1, 2, 3  # of a resolution
 PAGE_NUMBER, PAGE_OF_SEVERAL = 297, 2  # a tag, and a type of a page
+STRIP_BYTES = 2**18
 # The largest file in which offsets have four bytes, with room for what is not pixels.
 LARGEST_CLASSIC = 2**32 - 2**26
 
@@ -260,8 +262,19 @@ def entries_of(metadata: Metadata) -> Directory:
 # Writing
 
 
+def rows_of_strip(pixels: Array) -> int:
+    """How many rows are stored together."""
+    return min(len(pixels), max(1, STRIP_BYTES // pixels[0].nbytes))
+
+
+def compressed_strips(pixels: Array) -> list[bytes]:
+    """Pixels in strips of rows, compressed by deflate: by any thread, since one alone writes them."""
+    rows, stored = rows_of_strip(pixels), pixels.astype(pixels.dtype.newbyteorder("<"), copy=False)
+    return [bytes(imagecodecs.zlib_encode(stored[k : k + rows].tobytes())) for k in range(0, len(stored), rows)]
+
+
 class PageWriter:
-    """Writes pages to a TIFF, compressed by deflate.
+    """Writes pages to a TIFF.
 
     Args:
         stream: to write to, from its beginning.
@@ -274,9 +287,9 @@ class PageWriter:
         self.layout = ByteLayout("little", most_bytes > LARGEST_CLASSIC)
         self.writer = tifffile.TiffWriter(stream, bigtiff=self.layout.is_big, byteorder="<")
 
-    def append(self, picture: Picture) -> None:
-        """Appends a page."""
-        channels, entries = picture.pixels.shape[-1], entries_of(picture.metadata)
+    def append(self, picture: Picture, strips: list[bytes]) -> None:
+        """Appends a page, whose pixels are compressed by `compressed_strips`."""
+        pixels, channels, entries = picture.bare_pixels, picture.pixels.shape[-1], entries_of(picture.metadata)
         sides = [tuple(tiff.numbers(entries, tag)) for tag in (tiff.X_RESOLUTION, tiff.Y_RESOLUTION)]
         unit = tiff.number(entries, tiff.RESOLUTION_UNIT, INCH)
         is_known = all(len(side) == 2 and all(side) for side in sides) and unit in (NO_UNIT, INCH, CENTIMETER)
@@ -286,7 +299,10 @@ class PageWriter:
         tags, renamed = self.tags_of({tag: entry for tag, entry in entries.items() if tag not in RESOLUTION})
         directory = self.stream.tell() + self.stream.tell() % 2
         self.writer.write(
-            picture.bare_pixels,
+            iter(strips),
+            shape=pixels.shape,
+            dtype=pixels.dtype,
+            rowsperstrip=rows_of_strip(pixels),
             photometric="rgb" if channels >= 3 else "minisblack",
             planarconfig="contig" if channels > 1 else None,
             extrasamples=["unassalpha"] if channels in (2, 4) else None,
@@ -346,5 +362,5 @@ def encode_tiff(picture: Picture) -> bytes:
     """A TIFF of one page."""
     stream = io.BytesIO()
     with page_writer(stream) as writer:
-        writer.append(picture)
+        writer.append(picture, compressed_strips(picture.bare_pixels))
     return stream.getvalue()
