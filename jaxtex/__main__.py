@@ -1,7 +1,5 @@
 """`python -m jaxtex`, and the program `jaxtex`."""
 
-# pyright: strict
-
 import sys
 
 
@@ -9,8 +7,10 @@ def run() -> int:
     """Runs the command line of the process; returns the exit code. An interrupt may come before all is imported."""
     try:
         from .cli import main
-        from .cli.environment.compilations import delete_oldest, keep_compilations
+        from .cli.jax_start import delete_oldest, keep_compilations
+        from .cli.process import end_at_once, handle
 
+        handle(end_at_once)  # until something can be lost
         folder = keep_compilations()
         code = main()
         if folder is not None:

@@ -15,7 +15,6 @@ MENU = {
         "conventions",
         "image-warping",
         "command-line",
-        "explore",
         "spatial-transformers",
         "reads-inside-models",
         "volumes",

@@ -1,6 +1,5 @@
 """The command line, in process on small images, against codecs and arithmetic of another kind."""
 
-import argparse
 import os
 import subprocess
 import sys
@@ -15,16 +14,12 @@ from PIL import Image
 
 import jaxtex
 from jaxtex import AddressMode, FilterMode
-from jaxtex.cli import main
-from jaxtex.cli.batch import files
-from jaxtex.cli.environment import info
-from jaxtex.cli.environment.extra import PACKAGES
-from jaxtex.cli.grammar import commands
-from jaxtex.cli.grammar.option_groups import ADDRESSES, FILTERS, WHOLE_TRANSFORMS
-from jaxtex.cli.pictures import decode, encode
-from jaxtex.cli.pictures.metadata.exif import ORIENTATION
-from jaxtex.cli.pictures.picture import Picture
-from jaxtex.cli.transforms import affine
+from jaxtex.cli import commands, jax_start, main, pipeline, transforms
+from jaxtex.cli.files import decode, encode
+from jaxtex.cli.files.exif import ORIENTATION
+from jaxtex.cli.files.metadata import Picture
+from jaxtex.cli.jax_start import PACKAGES
+from jaxtex.cli.options import ADDRESSES, FILTERS, WHOLE_TRANSFORMS, Options
 from jaxtex.cli.warping import warp
 from tests.support.tolerances import assert_close, assert_codes_close
 
@@ -229,7 +224,7 @@ BREAKS = {
 def test_a_broken_file_is_one_sentence(tmp_path, capfd, suffix, dtype, broken):
     """Also on the descriptor, to which C libraries write past Python."""
     path = tmp_path / f"in{suffix}"
-    encode.write_picture(path, Picture(noise(3, dtype, 30, 30)))
+    encode.write_picture(path, Picture(noise(3, dtype, 30, 30)), Options())
     path.write_bytes(BREAKS[broken](path.read_bytes()))
     assert main(["warp", str(path), str(tmp_path / "out.png")]) == 2
     out, err = capfd.readouterr()
@@ -280,7 +275,7 @@ def test_exif_orientation_is_applied(tmp_path, suffix, dtype, orientation):
 )
 def test_a_color_profile_stays_if_it_fits(tmp_path, suffix, dtype, channels, profile, kept):
     path = tmp_path / f"out{suffix}"
-    encode.write_picture(path, Picture(noise(channels, dtype), profile))
+    encode.write_picture(path, Picture(noise(channels, dtype), profile), Options())
     again = decode.read_picture(path)
     assert again.icc == (profile if kept else None)
     if suffix == ".png":
@@ -357,7 +352,7 @@ def test_an_image_may_replace_itself_and_a_link_stays_a_link(tmp_path, capsys):
     source = save(tmp_path / "in.png", noise(3))
     link = tmp_path / "link.png"
     link.symlink_to(source)
-    assert run(capsys, "warp", link, link, "--filter", "point", "--translate", 1, 0)[0] == 0
+    assert run(capsys, "warp", link, link, "--filter", "point", "--translate", 1, 0, "--overwrite")[0] == 0
     assert link.is_symlink()
     np.testing.assert_array_equal(load(source)[:, 1:], noise(3)[:, :-1])
 
@@ -414,10 +409,10 @@ def test_a_sphere_goes_on_beyond_its_poles(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "back"),
     [
-        (("--rotate", 30), affine.rotation(-30)),
-        (("--rotate", -7.5, "--scale", 0.8), affine.rotation(7.5) / 0.8),
+        (("--rotate", 30), transforms.rotation(-30)),
+        (("--rotate", -7.5, "--scale", 0.8), transforms.rotation(7.5) / 0.8),
         (("--shear", 0.5), np.array([[1, -0.5], [0, 1]])),
-        (("--shear", 0.5, "--rotate", 30), np.array([[1, -0.5], [0, 1]]) @ affine.rotation(-30)),
+        (("--shear", 0.5, "--rotate", 30), np.array([[1, -0.5], [0, 1]]) @ transforms.rotation(-30)),
         (("--scale", "3"), np.eye(2) / 3),
     ],
 )
@@ -580,13 +575,13 @@ ERRORS = {
     "no image": (["warp", "TEXT", "OUT"], "not an image"),
     "an empty file": (["warp", "EMPTY", "OUT"], "not an image"),
     "half an image": (["warp", "HALF", "OUT"], "half.png"),
-    "float pixels": (["warp", "FLOAT", "OUT"], "not supported"),
+    "float pixels": (["warp", "FLOAT", "OUT"], "its pixels are MINISBLACK of float32"),
     "an unknown suffix": (["warp", "IN", "out.bmp"], "'.bmp'"),
     "no suffix": (["warp", "IN", "out"], "no suffix"),
     "an output folder that is not there": (["warp", "IN", "nowhere/out.png"], "there is no folder "),
     "an output folder that is a file": (["warp", "IN", "IN/out.png"], "Not a directory"),
     "a folder into a file": (["warp", "FOLDER", "IN"], "name a folder"),
-    "a folder into itself": (["warp", "FOLDER", "FOLDER/../folder"], "input folder"),
+    "a folder into itself": (["warp", "FOLDER", "FOLDER/../folder"], "is also an input, which it would replace"),
     "a folder without images": (["warp", "BARE", "made"], "no image file"),
     "an empty name to read": (["warp", "", "OUT"], "argument IN: a name is empty"),
     "an empty name to write": (["warp", "IN", ""], "argument OUT: a name is empty"),
@@ -657,8 +652,7 @@ def test_help_states_the_conventions(capsys):
 
 
 def test_help_names_unit_example_and_default_of_every_option():
-    warp = argparse.ArgumentParser()
-    commands.add_warp_options(warp)
+    warp = commands.command_parser("warp")
     for action in warp._actions:
         if action.nargs == 0 or action.choices or not action.option_strings:
             continue
@@ -676,7 +670,7 @@ def test_out_of_memory_is_one_sentence(tmp_path, capsys, monkeypatch):
     def exhausted(*_, **__):
         raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory\nallocating 1 byte.")
 
-    monkeypatch.setattr(files, "warp", exhausted)
+    monkeypatch.setattr(pipeline, "warp", exhausted)
     code, _, err = run(capsys, "warp", save(tmp_path / "in.png", noise(3)), tmp_path / "out.png")
     assert (code, err.count("\n")) == (2, 1)
 
@@ -688,7 +682,7 @@ def test_as_a_program(tmp_path):
     script = """
 import runpy, sys
 import jaxtex
-heavy = {"PIL", "tqdm", "tifffile", "imagecodecs"}
+heavy = {"PIL", "tqdm", "tifffile", "imagecodecs", "yaml", "shtab"}
 assert not heavy & set(sys.modules) and "jaxtex.cli" not in sys.modules
 import jaxtex.cli
 assert jaxtex.cli.main(["warp", "IN", "OUT", "--size", "0x0"]) == 2 and not heavy & set(sys.modules)
@@ -769,26 +763,26 @@ assert main(["info"]) == 0
     ],
 )
 def test_which_releases_scatter_slowly(version, slow):
-    assert info.has_slow_scatter(version) == slow
-    assert ("upgrade" in info.scatter_advice(version, "")) == slow
+    assert jax_start.has_slow_scatter(version) == slow
+    assert ("upgrade" in jax_start.scatter_advice(version, "")) == slow
 
 
 def test_the_advice_knows_whether_it_was_taken():
     flag = "--xla_backend_extra_options=-nvptx-allow-ftz-atomics"
-    assert f"XLA_FLAGS={flag} " in info.scatter_advice("0.11.0", "--xla_other=1")
-    assert "upgrade" not in info.scatter_advice("0.11.0", f"--xla_other=1 {flag}")
+    assert f"XLA_FLAGS={flag} " in jax_start.scatter_advice("0.11.0", "--xla_other=1")
+    assert "upgrade" not in jax_start.scatter_advice("0.11.0", f"--xla_other=1 {flag}")
 
 
 def test_the_advice_is_what_the_python_can_install():
-    assert "upgrade jaxlib to 0.11.1" in info.scatter_advice("0.11.0", "", (3, 12))
-    old = info.scatter_advice("0.10.2", "", (3, 11))
+    assert "upgrade jaxlib to 0.11.1" in jax_start.scatter_advice("0.11.0", "", (3, 12))
+    old = jax_start.scatter_advice("0.10.2", "", (3, 11))
     assert "no later jaxlib can be installed on Python 3.11: upgrade to Python 3.12 or later, or set XLA_FLAGS=" in old
 
 
 def test_the_advice_is_for_gpus():
-    assert info.scatter_row("0.10.2", "cpu") == "jaxlib 0.10.2 is slow on CUDA; CPUs are not affected"
-    assert info.scatter_row("0.12.0", "cpu") == info.scatter_advice("0.12.0", "")
-    assert "XLA_FLAGS" in info.scatter_row("0.10.2", "gpu")
+    assert jax_start.scatter_row("0.10.2", "cpu") == "jaxlib 0.10.2 is slow on CUDA; CPUs are not affected"
+    assert jax_start.scatter_row("0.12.0", "cpu") == jax_start.scatter_advice("0.12.0", "")
+    assert "XLA_FLAGS" in jax_start.scatter_row("0.10.2", "gpu")
 
 
 def test_info_prints_versions_and_devices(capsys):
@@ -809,7 +803,7 @@ def test_a_device_tells_its_memory():
         def memory_stats(self):
             return {"bytes_limit": 100 * 2**30}
 
-    assert info.describe_device(Device()) == "3: NVIDIA H200 (gpu), 100.0 GiB for JAX"
+    assert jax_start.describe_device(Device()) == "3: NVIDIA H200 (gpu), 100.0 GiB for JAX"
 
 
 def test_no_device_is_one_sentence(tmp_path, capsys, monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import jaxtex
-from jaxtex.cli.environment import compilations
+from jaxtex.cli import jax_start
 
 
 @pytest.mark.parametrize(
@@ -26,42 +26,42 @@ from jaxtex.cli.environment import compilations
     ],
 )
 def test_folders_of_platforms(platform, environment, folder):
-    assert compilations.cache_folder(environment, platform) == (None if folder is None else Path(folder))
+    assert jax_start.cache_folder(environment, platform) == (None if folder is None else Path(folder))
 
 
 @pytest.fixture
 def environment(monkeypatch, tmp_path):
     """An environment that is taken back, with an empty cache folder."""
-    for name in (compilations.FOLDER, compilations.SWITCH, *compilations.KEEP_ALL):
+    for name in (jax_start.CACHE_FOLDER, jax_start.CACHE_SWITCH, *jax_start.KEEP_ALL):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
-    monkeypatch.setattr(compilations.sys, "platform", "linux")
+    monkeypatch.setattr(jax_start.sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     return monkeypatch
 
 
 def test_jax_is_told_of_the_folder(environment, tmp_path):
-    assert compilations.keep_compilations() == tmp_path / "jaxtex"
-    assert os.environ[compilations.FOLDER] == str(tmp_path / "jaxtex")
+    assert jax_start.keep_compilations() == tmp_path / "jaxtex"
+    assert os.environ[jax_start.CACHE_FOLDER] == str(tmp_path / "jaxtex")
     assert (tmp_path / "jaxtex").is_dir()
 
 
 def test_a_folder_of_the_user_is_left_alone(environment):
-    environment.setenv(compilations.FOLDER, "/elsewhere")
-    assert compilations.keep_compilations() is None
-    assert os.environ[compilations.FOLDER] == "/elsewhere"
+    environment.setenv(jax_start.CACHE_FOLDER, "/elsewhere")
+    assert jax_start.keep_compilations() is None
+    assert os.environ[jax_start.CACHE_FOLDER] == "/elsewhere"
 
 
 def test_nothing_is_kept_if_jax_keeps_nothing(environment, tmp_path):
-    environment.setenv(compilations.SWITCH, "0")
-    assert compilations.keep_compilations() is None
+    environment.setenv(jax_start.CACHE_SWITCH, "0")
+    assert jax_start.keep_compilations() is None
     assert not (tmp_path / "jaxtex").exists()
 
 
 def test_nothing_is_kept_where_no_folder_can_be_made(environment, tmp_path):
     (tmp_path / "jaxtex").write_text("a file")
-    assert compilations.keep_compilations() is None
-    assert compilations.FOLDER not in os.environ
+    assert jax_start.keep_compilations() is None
+    assert jax_start.CACHE_FOLDER not in os.environ
 
 
 def test_what_was_not_used_for_longest_is_deleted(tmp_path):
@@ -69,7 +69,7 @@ def test_what_was_not_used_for_longest_is_deleted(tmp_path):
         path = tmp_path / f"program{age}"
         path.write_bytes(bytes(100))
         os.utime(path, (1e9 - age, 1e9 - age))
-    compilations.delete_oldest(tmp_path, 250)
+    jax_start.delete_oldest(tmp_path, 250)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["program0", "program1"]
 
 

@@ -6,9 +6,9 @@ import warnings
 import jax
 import pytest
 
-from jaxtex.cli.batch import files
-from jaxtex.cli.environment.jax_settings import check_xla_flags, refused_settings
-from jaxtex.cli.errors import UserError
+from jaxtex.cli import pipeline
+from jaxtex.cli.jax_start import check_xla_flags, refused_settings
+from jaxtex.cli.process import UserError
 from tests.cli.test_cli import noise, run, save
 from tests.cli.test_cli_folders import start
 
@@ -51,13 +51,13 @@ def test_flags_that_xla_takes_are_no_error(flags):
 @pytest.mark.parametrize("options", [(), ("--quiet",)])
 def test_warnings_of_libraries_are_notes(tmp_path, capsys, monkeypatch, options):
     """As of a cache that cannot be written."""
-    warp = files.warp
+    warp = pipeline.warp
 
     def warning(*arguments, **keywords):
         warnings.warn("cannot\nwrite the cache", UserWarning, stacklevel=1)
         return warp(*arguments, **keywords)
 
-    monkeypatch.setattr(files, "warp", warning)
+    monkeypatch.setattr(pipeline, "warp", warning)
     code, _, errors = run(capsys, "warp", save(tmp_path / "in.png", noise(3)), tmp_path / "out.png", *options)
     assert (code, errors) == (0, "" if options else "jaxtex: note: cannot write the cache\n")
 

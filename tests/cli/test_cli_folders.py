@@ -19,12 +19,9 @@ import pytest
 from PIL import Image
 
 import jaxtex
-from jaxtex.cli import main
-from jaxtex.cli.batch import files, pipeline
-from jaxtex.cli.errors import UserError
-from jaxtex.cli.pictures import targets
-from jaxtex.cli.process.messages import printable
-from jaxtex.cli.process.signals import Terminated, signals_raise
+from jaxtex.cli import main, pipeline, recipe
+from jaxtex.cli.files import replace
+from jaxtex.cli.process import Stopped, UserError, check_stopped, printable, stoppable
 from tests.cli.test_cli import load, noise, run, save
 from tests.cli.test_cli_warps import CONTINUE, folder_of
 
@@ -52,13 +49,12 @@ def names(folder: Path) -> list[str]:
 
 SLOW = """
 import time
-from jaxtex.cli.pictures import targets
-replace = targets.replace_file
-def slow(path, *rest):
+from jaxtex.cli import pipeline
+write = pipeline.write_picture
+def slow(*arguments):
     time.sleep(0.05)
-    return replace(path, *rest)
-from jaxtex.cli.pictures import encode
-encode.replace_file = slow
+    return write(*arguments)
+pipeline.write_picture = slow
 """
 
 
@@ -101,14 +97,14 @@ def test_what_is_there_is_skipped(tmp_path, capsys):
 
 
 def test_temporary_files_of_the_dead_are_removed(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(targets, "STALE_SECONDS", -1)
+    monkeypatch.setattr(replace, "STALE_SECONDS", -1)
     folder, out = folder_of(tmp_path, 1), tmp_path / "out"
     out.mkdir()
     dead, living = (out / f".jaxtex-{k}.part" for k in (1, 2))
     for path in (dead, living):
         path.write_bytes(b"half")
     with living.open("rb") as file:
-        targets.hold(file.fileno())
+        replace.hold(file.fileno())
         assert run(capsys, "warp", folder, out)[0] == 0
         assert names(out) == [living.name, "00.png"]
 
@@ -138,13 +134,13 @@ def test_a_signal_in_a_callback_of_the_garbage_collector_is_not_lost():
             signal.raise_signal(signal.SIGTERM)
 
     def collect():
-        with signals_raise():
+        with stoppable():
             gc.callbacks.append(callback)
             gc.collect()
             gc.callbacks.remove(callback)
-            time.sleep(5)
+            check_stopped()
 
-    with pytest.raises(Terminated):
+    with pytest.raises(Stopped):
         collect()
 
 
@@ -174,16 +170,16 @@ def test_a_full_disk_ends_the_run(tmp_path, capsys, monkeypatch):
         if len(written) == 5:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         written.append(paths)
-        return replace(*paths)
+        return rename(*paths)
 
-    replace = os.replace
+    rename = os.replace
     monkeypatch.setattr(os, "replace", full)
-    monkeypatch.setattr(pipeline, "THREADS", 1)
+    monkeypatch.setattr(recipe, "THREADS", 1)
     code, report, errors = run(capsys, "warp", folder, out, *POINT)
     assert (code, report) == (2, "")
     assert errors == f"jaxtex: error: cannot write {out / '05.png'}: No space left on device; {CONTINUE}\n"
     assert names(out) == names(folder)[:5]
-    monkeypatch.setattr(os, "replace", replace)
+    monkeypatch.setattr(os, "replace", rename)
     code, report, _ = run(capsys, "warp", folder, out, *POINT, "--resume")
     assert (code, "55 warped, 0 failed, 5 skipped" in report) == (0, True)
 
@@ -193,8 +189,8 @@ def test_a_half_written_temporary_file_is_removed(tmp_path):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
     try:
-        with pytest.raises(UserError, match="File too large"):
-            targets.replace_file(tmp_path / "out.png", bytes(2000))
+        with pytest.raises(UserError, match="File too large"), replace.replacing(tmp_path / "out.png") as (stream, _):
+            stream.write(bytes(2000))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert not list(tmp_path.iterdir())
@@ -203,7 +199,7 @@ def test_a_half_written_temporary_file_is_removed(tmp_path):
 @pytest.mark.parametrize("step", ["read_picture", "warp", "write_picture"])
 def test_an_image_too_large_for_the_memory_leaves_the_others_alone(tmp_path, capsys, monkeypatch, step):
     folder, calls = folder_of(tmp_path, 3), []
-    work = getattr(files, step)
+    work = getattr(pipeline, step)
 
     def hungry(*arguments, **options):
         calls.append(1)
@@ -211,8 +207,8 @@ def test_an_image_too_large_for_the_memory_leaves_the_others_alone(tmp_path, cap
             raise MemoryError("Unable to allocate 1 PiB")
         return work(*arguments, **options)
 
-    monkeypatch.setattr(files, step, hungry)
-    monkeypatch.setattr(pipeline, "THREADS", 1)
+    monkeypatch.setattr(pipeline, step, hungry)
+    monkeypatch.setattr(recipe, "THREADS", 1)
     code, report, errors = run(capsys, "warp", folder, tmp_path / "out")
     assert (code, "2 warped, 1 failed" in report, errors.count("\n")) == (2, True, 1)
     assert "01.png: it needs more memory than there is (Unable to allocate 1 PiB)" in errors
@@ -344,7 +340,7 @@ def test_times_are_kept_on_request(tmp_path, capsys):
 
 def test_a_target_that_cannot_be_written_is_known_before_any_work(tmp_path, capsys, monkeypatch):
     source = save(tmp_path / "in.png", noise(3))
-    monkeypatch.setattr(files, "read_picture", lambda *_: pytest.fail("read"))
+    monkeypatch.setattr(pipeline, "read_picture", lambda *_: pytest.fail("read"))
     os.mkfifo(tmp_path / "pipe.png")
     (tmp_path / "loop.png").symlink_to("loop.png")
     for name, words in (

@@ -1,7 +1,8 @@
 """What `jaxtex warp` makes of odd files, and what their outputs keep, as Pillow reads it."""
 
-import io
+import struct
 import warnings
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -9,14 +10,11 @@ import pytest
 import tifffile
 from PIL import Image, IptcImagePlugin
 
-from jaxtex.cli.errors import UserError
-from jaxtex.cli.grammar.commands import command_parser
-from jaxtex.cli.grammar.file_options import FileOptions
-from jaxtex.cli.pictures import decode, encode
-from jaxtex.cli.pictures.limits import check_pixels
-from jaxtex.cli.pictures.metadata import exif
-from jaxtex.cli.pictures.metadata.kept import Metadata
-from jaxtex.cli.pictures.picture import Picture
+from jaxtex.cli.commands import command_parser
+from jaxtex.cli.files import decode, encode, exif
+from jaxtex.cli.files.metadata import Metadata, Picture, check_pixels
+from jaxtex.cli.options import Options
+from jaxtex.cli.process import UserError
 from tests.cli import odd_files
 from tests.cli.odd_files import ODD_FILES, make
 from tests.cli.test_cli import run
@@ -53,15 +51,15 @@ def facts(path: Path) -> dict[str, object]:
         elif image.format == "TIFF" and 700 in image.tag_v2:
             found["XMP"] = b'xmp:Rating="5"' in image.tag_v2[700]
         iptc = (IptcImagePlugin.getiptcinfo(image) or {}).get((2, 120))
-        if path.suffix == ".png" and "Raw profile type iptc" in info:
-            iptc = odd_files.CAPTION if odd_files.IPTC.hex() in "".join(info["Raw profile type iptc"].split()) else None
         found |= {"IPTC": iptc} if iptc else {}
-        comment = info.get("comment", info.get("Comment", image.tag_v2.get(270) if image.format == "TIFF" else None))
+        comment = info.get("comment", image.tag_v2.get(270) if image.format == "TIFF" else None)
         found |= {"comment": comment.encode() if isinstance(comment, str) else comment} if comment else {}
         dpi = info.get("dpi") or (tags.get(282), tags.get(283))
         if dpi[0] and dpi[0] not in (1, 72):  # where nothing is stated, Pillow says 72
             found["resolution"] = round(float(dpi[0])), round(float(dpi[1]))
-        texts = {name: text for name, text in getattr(image, "text", {}).items() if name in ("Author", "Title")}
+        texts = {
+            name: text for name, text in getattr(image, "text", {}).items() if name in ("Author", "Title", "Comment")
+        }
         found |= {"PNG text": texts} if texts else {}
         found |= {"gAMA": info["gamma"]} if "gamma" in info and "srgb" not in info else {}
         if path.suffix == ".png" and b"cICP" in path.read_bytes():
@@ -90,7 +88,7 @@ def test_metadata_is_kept_or_named(folder, tmp_path, name):
     before = facts(source)
     for suffix in SUFFIXES:
         target = tmp_path / f"out{suffix}"
-        notes = "; ".join((*picture.notes, *encode.write_picture(target, picture)))
+        notes = "; ".join(encode.write_picture(target, picture, Options()))
         assert bool(notes) == (suffix in odd.notes), (suffix, notes)
         assert odd.notes.get(suffix, "") in notes
         after = facts(target)
@@ -119,10 +117,10 @@ def test_strip_leaves_colors_alone(folder, tmp_path, suffix):
     for name in ("turned.jpg", "comment.jpg", "iptc.jpg", "texts.png", "profile.jpg", "resolution.png"):
         target = tmp_path / f"{name}{suffix}"
         picture = decode.read_picture(folder / name)
-        assert encode.write_picture(target, picture, files=FileOptions(strip=True)) == ()
+        assert encode.write_picture(target, picture, Options(strip=True)) == ()
         assert facts(target).keys() == ({"profile"} if name == "profile.jpg" else set())
     picture = decode.read_picture(folder / "gamma.png")
-    notes = encode.write_picture(tmp_path / f"gamma{suffix}", picture, files=FileOptions(strip=True))
+    notes = encode.write_picture(tmp_path / f"gamma{suffix}", picture, Options(strip=True))
     assert bool(notes) == (suffix != ".png")
     assert suffix != ".png" or facts(tmp_path / "gamma.png") == {"gAMA": 1.0}
     assert "color profiles stay, or the colors would change" in " ".join(command_parser("warp").format_help().split())
@@ -131,7 +129,7 @@ def test_strip_leaves_colors_alone(folder, tmp_path, suffix):
 def test_the_turned_resolution_changes_places(tmp_path):
     path = tmp_path / "in.jpg"
     path.write_bytes(odd_files.jpeg(3, odd_files.exif_segment(6), dpi=(300, 150)))
-    encode.write_picture(tmp_path / "out.png", decode.read_picture(path))
+    encode.write_picture(tmp_path / "out.png", decode.read_picture(path), Options())
     with Image.open(tmp_path / "out.png") as image:
         assert tuple(map(round, image.info["dpi"])) == (150, 300)
 
@@ -169,7 +167,7 @@ def test_directories_survive_any_damage():
         assert metadata.orientation >= 0
         picture = Picture(odd_files.pixels(), metadata=metadata)
         for file_format in ("TIFF", "JPEG"):
-            encode.encode_picture(picture, file_format)
+            encode.encode(encode.fit_picture(picture, file_format), file_format)
 
 
 def test_a_big_tiff_keeps_its_tags(tmp_path):
@@ -177,7 +175,7 @@ def test_a_big_tiff_keeps_its_tags(tmp_path):
     for order in "<>":
         tags = [(315, 2, 0, "Ada", True), (42000, 4, 3, (7, 8, 2**31), True)]
         tifffile.imwrite(path, odd_files.pixels(), photometric="rgb", bigtiff=True, byteorder=order, extratags=tags)
-        encode.write_picture(tmp_path / "out.tif", decode.read_picture(path))
+        encode.write_picture(tmp_path / "out.tif", decode.read_picture(path), Options())
         with tifffile.TiffFile(tmp_path / "out.tif") as out:
             assert out.pages.first.tags[315].value == "Ada"
             assert out.pages.first.tags[42000].value == (7, 8, 2**31)
@@ -186,7 +184,7 @@ def test_a_big_tiff_keeps_its_tags(tmp_path):
 
 def test_a_header_is_enough_to_refuse(folder, monkeypatch):
     """No pixel is decoded, and no file read to its end."""
-    for name in ("decode", "decode_page"):
+    for name in ("decode", "decode_tiff"):
         monkeypatch.setattr(decode, name, lambda *_: pytest.fail("decoded"))
     seen = []
     for name in ("exif.jpg", "texts.png", "exif.tif", "exif.webp"):
@@ -231,11 +229,84 @@ def test_cmyk_is_converted_by_its_profile(folder):
     assert plain[1:].max() < 10
 
 
-def test_iptc_of_a_png_is_read_back(folder, tmp_path):
-    path = tmp_path / "a.png"
-    encode.write_picture(path, decode.read_picture(folder / "iptc.jpg"))
-    metadata = decode.read_picture(path).metadata
-    assert metadata.iptc == odd_files.IPTC
-    encode.write_picture(tmp_path / "b.jpg", decode.read_picture(path))
-    with Image.open(io.BytesIO((tmp_path / "b.jpg").read_bytes())) as image:
-        assert IptcImagePlugin.getiptcinfo(image) == {(2, 120): odd_files.CAPTION}
+# The table in the guide
+
+
+def jpeg_of_all() -> bytes:
+    parts = (
+        odd_files.exif_segment(),
+        odd_files.xmp_segment(),
+        odd_files.iptc_segment(),
+        odd_files.segment(0xEB, b"JP\0\1"),
+    )
+    return odd_files.jpeg(3, *parts, icc_profile=odd_files.RGB_PROFILE, comment=odd_files.COMMENT, dpi=(300, 300))
+
+
+def png_of_all() -> bytes:
+    chunks = [
+        *(b"eXIf", odd_files.exif()),
+        *(b"iTXt", b"XML:com.adobe.xmp" + bytes(5) + odd_files.XMP % 1),
+        *(b"pHYs", struct.pack(">IIB", 11811, 11811, 1)),
+        *(b"tEXt", b"Author\0" + odd_files.AUTHOR.encode()),
+        *(b"tEXt", b"Comment\0" + odd_files.COMMENT),
+        *(b"iCCP", b"ICC profile\0\0" + zlib.compress(odd_files.RGB_PROFILE)),
+        *(b"cICP", odd_files.CICP),
+        *(b"caBX", b"signed"),
+    ]
+    return odd_files.png(*(odd_files.chunk(name, body) for name, body in zip(chunks[::2], chunks[1::2])))
+
+
+def tiff_of_all() -> bytes:
+    xmp, iptc = odd_files.XMP % 1, odd_files.IPTC
+    tags = [(271, 2, 0, "Maker", True), (700, 1, len(xmp), xmp, True), (33723, 7, len(iptc), iptc, True)]
+    tags += [(33550, 12, 3, (1.0, 1.0, 0.0), True)]
+    resolution = {"resolution": (300, 300), "resolutionunit": "INCH"}
+    return odd_files.tiff(
+        odd_files.pixels(), photometric="rgb", extratags=tags, iccprofile=odd_files.RGB_PROFILE, **resolution
+    )
+
+
+SOURCES_OF_ALL = {
+    "PNG": png_of_all,
+    "JPEG": jpeg_of_all,
+    "TIFF": tiff_of_all,
+    "WebP": lambda: odd_files.save_webp(
+        exif=odd_files.exif(), xmp=odd_files.XMP % 1, icc_profile=odd_files.RGB_PROFILE
+    ),
+}
+SUFFIX_OF = {"PNG": ".png", "JPEG": ".jpg", "TIFF": ".tif", "WebP": ".webp"}
+# The words of the table, as `facts` and notes have them.
+FACTS_OF_ROWS = {"color profile": "profile", "texts": "PNG text", "gAMA, cHRM, cICP": "cICP"}
+
+
+def table_of_the_guide() -> dict[str, dict[str, str]]:
+    """The rows of the table, by what is kept: a word for each column."""
+    text = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
+    lines = text[text.index("| kept |") :].split("\n\n")[0].splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return {row[0]: dict(zip(rows[0][1:], row[1:])) for row in rows[2:]}
+
+
+@pytest.mark.parametrize("source", SOURCES_OF_ALL)
+@pytest.mark.parametrize("target", SUFFIX_OF)
+def test_the_table_of_the_guide_is_what_the_program_does(tmp_path, capsys, source, target):
+    """Each row that is "yes" is found in the output, and each that is "no" is named in the note."""
+    path, out = tmp_path / f"in{SUFFIX_OF[source]}", tmp_path / f"out{SUFFIX_OF[target]}"
+    path.write_bytes(SOURCES_OF_ALL[source]())
+    code, _, err = run(capsys, "warp", path, out, "--filter", "point")
+    assert code == 0
+    before, after = facts(path), facts(out)
+    for name, cells in table_of_the_guide().items():
+        own, cell = (
+            cells[f"{source} to {source}"],
+            cells["to another format" if source != target else f"{source} to {source}"],
+        )
+        fact = FACTS_OF_ROWS.get(name, name)
+        if not own:
+            assert fact not in before, name
+        elif cell == "yes":
+            assert after[fact] == before[fact], name
+        else:
+            assert cell == "no"
+            assert fact not in after, name
+            assert fact in err, name

@@ -11,10 +11,10 @@ import pytest
 import tifffile
 from PIL import Image, ImageSequence
 
-from jaxtex.cli import main
-from jaxtex.cli.batch import files, pages, pipeline
-from jaxtex.cli.pictures import encode, joined_pages
-from jaxtex.cli.pictures.picture import Picture
+from jaxtex.cli import main, pipeline, recipe
+from jaxtex.cli.files import tiff
+from jaxtex.cli.files.inputs import FORMATS
+from jaxtex.cli.files.metadata import Metadata, Picture
 from tests.cli import odd_files
 from tests.cli.odd_files import ODD_FILES, make
 from tests.cli.test_cli import load, noise, run, save
@@ -62,8 +62,8 @@ def test_every_page_is_warped(tmp_path, capfd, name):
     assert err == (f"jaxtex: note: {name} {notes}\n" if notes else "")
     expected = fax_pages(source) if name == "fax.tif" else pages_in(source)
     assert_pages(target, expected)
-    with tifffile.TiffFile(target) as tiff:
-        assert [(page.tags[254].value, page.tags[297].value) for page in tiff.pages] == [
+    with tifffile.TiffFile(target) as written:
+        assert [(page.tags[254].value, page.tags[297].value) for page in written.pages] == [
             (2, (k, odd.pages)) for k in range(odd.pages)
         ]
     with Image.open(target) as image:
@@ -77,7 +77,7 @@ def test_every_page_is_warped(tmp_path, capfd, name):
 def test_a_format_without_pages_is_refused(tmp_path, capsys, suffix):
     source = make("pages.tif", tmp_path)
     code, out, err = run(capsys, "warp", source, tmp_path / f"out{suffix}")
-    format_name = encode.FORMATS[suffix]
+    format_name = FORMATS[suffix]
     assert (code, out, err) == (
         2,
         "",
@@ -120,21 +120,22 @@ def test_each_page_keeps_its_own_metadata(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("is_big", [False, True])
-def test_pages_are_joined_to_a_file_of_any_size(tmp_path, monkeypatch, is_big):
+def test_pages_are_joined_to_a_file_of_any_size(tmp_path, is_big):
     """Offsets have eight bytes where four might not do; EXIF stays readable."""
-    metadata = odd_files.exif_tiff()
-    (tmp_path / "in.tif").write_bytes(metadata)
+    exif = odd_files.exif(6)
     images = [noise(3), noise(1, "uint16", 70, 300), noise(4)]
-    with open(tmp_path / "out.tif", "wb") as file:
-        writer = joined_pages.PageWriter(file, len(images), 2**33 if is_big else 2**31)
+    with (
+        open(tmp_path / "out.tif", "w+b") as file,
+        tiff.page_writer(file, len(images) + 1, 2**33 if is_big else 2**31) as writer,
+    ):
         for image in images:
-            writer.append(encode.encode_for(Path("out.tif"), Picture(image))[0])
-        writer.append(metadata)
-    with tifffile.TiffFile(tmp_path / "out.tif") as tiff:
-        assert tiff.is_bigtiff == is_big
-        for page, image in zip(tiff.pages, images):
+            writer.append(Picture(image), tiff.compressed_strips(image))
+        writer.append(Picture(images[0], metadata=Metadata("JPEG", exif)), tiff.compressed_strips(images[0]))
+    with tifffile.TiffFile(tmp_path / "out.tif") as written:
+        assert written.is_bigtiff == is_big
+        for page, image in zip(written.pages, images):
             np.testing.assert_array_equal(page.asarray().reshape(image.shape), image)
-        assert tiff.pages[3].tags[34665].value["DateTimeOriginal"] == odd_files.DATE
+        assert written.pages[3].tags[34665].value["DateTimeOriginal"] == odd_files.DATE
     with Image.open(tmp_path / "out.tif") as image:
         image.seek(3)
         assert image.getexif().get_ifd(34853)[2] == odd_files.LATITUDE
@@ -145,11 +146,11 @@ def test_large_outputs_get_long_offsets(tmp_path, capsys, monkeypatch):
     source = multipage(tmp_path / "in.tif", noise(3, "uint16"), noise(3))
     most = 2 * 54 * 3 * 4 + 54 * 3 * 4  # bytes, for a scale of 2
     for limit, is_big in ((most, False), (most - 1, True)):
-        monkeypatch.setattr(joined_pages, "LARGEST_CLASSIC", limit)
+        monkeypatch.setattr(tiff, "LARGEST_CLASSIC", limit)
         assert run(capsys, "resize", source, tmp_path / "out.tif", "--scale", 2, *POINT)[0] == 0
-        with tifffile.TiffFile(tmp_path / "out.tif") as tiff:
-            assert tiff.is_bigtiff == is_big
-            assert tiff.pages[1].asarray().shape == (12, 18, 3)
+        with tifffile.TiffFile(tmp_path / "out.tif") as written:
+            assert written.is_bigtiff == is_big
+            assert written.pages[1].asarray().shape == (12, 18, 3)
 
 
 def test_sizes_and_pictures_beside_them_follow_each_page(tmp_path, capsys):
@@ -192,7 +193,9 @@ def test_a_folder_has_files_of_one_and_of_several_pages(tmp_path, capsys):
     (folder / "d.tif").chmod(0o600)
     code, report, err = run(capsys, "warp", folder, out, *POINT, "--verbose", "--jobs", 2)
     assert (code, err.count("\n")) == (2, 1)
-    assert err.startswith(f"jaxtex: error: cannot read {folder / 'c.tif'} (page 2): pixels of mode F")
+    assert err.startswith(
+        f"jaxtex: error: cannot read {folder / 'c.tif'} (page 2): its pixels are MINISBLACK of float32"
+    )
     assert "4 warped, 1 failed" in report
     assert f"{folder / 'd.tif'} -> {out / 'd.tif'}: 2 pages of 9x6\n" in report
     assert names(out) == ["a.png", "b.tif", "d.tif", "e.png"]
@@ -206,7 +209,7 @@ def test_a_folder_has_files_of_one_and_of_several_pages(tmp_path, capsys):
 
 def test_a_page_that_is_too_large_is_refused_before_any_work(tmp_path, capsys, monkeypatch):
     source = multipage(tmp_path / "in.tif", noise(1), noise(1), noise(1, height=20, width=20))
-    monkeypatch.setattr(files, "read_picture", lambda *_: pytest.fail("read"))
+    monkeypatch.setattr(pipeline, "read_picture", lambda *_: pytest.fail("read"))
     code, _, err = run(capsys, "warp", source, tmp_path / "out.tif", "--max-pixels", 300)
     assert (code, err.count("\n")) == (2, 1)
     assert err.startswith(f"jaxtex: error: cannot read {source} (page 3): 20x20 are 0.0004 million pixels")
@@ -223,14 +226,14 @@ def test_few_pages_are_in_memory_at_once(tmp_path, capsys, monkeypatch):
         most.append(alive[0])
         return real_read(*arguments)
 
-    class Writer(joined_pages.PageWriter):
-        def append(self, data):
-            super().append(data)
+    class Writer(tiff.PageWriter):
+        def append(self, *page):
+            super().append(*page)
             alive[0] -= 1
 
-    real_read = files.read_picture
-    monkeypatch.setattr(files, "read_picture", read)
-    monkeypatch.setattr(pages, "PageWriter", Writer)
+    real_read = pipeline.read_picture
+    monkeypatch.setattr(pipeline, "read_picture", read)
+    monkeypatch.setattr(tiff, "PageWriter", Writer)
     assert run(capsys, "warp", source, tmp_path / "out.tif", *POINT, "--jobs", 1)[0] == 0
     assert alive[0] == 0
     assert max(most) <= 2 * 2 + 2
@@ -238,11 +241,11 @@ def test_few_pages_are_in_memory_at_once(tmp_path, capsys, monkeypatch):
 
 
 def test_no_page_is_warped_after_one_that_failed(tmp_path, capsys, monkeypatch):
-    folder, seen, read = tmp_path / "in", [], files.read_picture
+    folder, seen, read = tmp_path / "in", [], pipeline.read_picture
     folder.mkdir()
     multipage(folder / "a.tif", noise(1), noise(1).astype(np.float32), *[noise(1)] * 50)
     save(folder / "b.tif", noise(3))
-    monkeypatch.setattr(files, "read_picture", lambda source, *rest: seen.append(source) or read(source, *rest))
+    monkeypatch.setattr(pipeline, "read_picture", lambda source, *rest: seen.append(source) or read(source, *rest))
     for name in ("in", "in/a.tif"):
         seen.clear()
         code, _, err = run(capsys, "warp", tmp_path / name, tmp_path / name.replace("in", "out"), *POINT, "--jobs", 1)
@@ -255,13 +258,13 @@ def test_no_page_is_warped_after_one_that_failed(tmp_path, capsys, monkeypatch):
 def test_a_signal_between_pages_leaves_the_old_file(tmp_path, capsys, monkeypatch, number):
     source, target = multipage(tmp_path / "in.tif", *[noise(1)] * 9), save(tmp_path / "out.tif", noise(3))
 
-    class Writer(joined_pages.PageWriter):
-        def append(self, data):
-            super().append(data)
+    class Writer(tiff.PageWriter):
+        def append(self, *page):
+            super().append(*page)
             if self.number == 3:
                 signal.raise_signal(number)
 
-    monkeypatch.setattr(pages, "PageWriter", Writer)
+    monkeypatch.setattr(tiff, "PageWriter", Writer)
     before = signal.signal(number, signal.default_int_handler)
     try:
         code, out, err = run(capsys, "warp", source, target, *POINT)
@@ -275,13 +278,13 @@ def test_a_signal_between_pages_leaves_the_old_file(tmp_path, capsys, monkeypatc
 def test_a_full_disk_between_pages_leaves_nothing(tmp_path, capsys, monkeypatch):
     source = multipage(tmp_path / "in.tif", *[noise(1)] * 9)
 
-    class Writer(joined_pages.PageWriter):
-        def append(self, data):
-            super().append(data)
+    class Writer(tiff.PageWriter):
+        def append(self, *page):
+            super().append(*page)
             if self.number == 3:
                 raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(pages, "PageWriter", Writer)
+    monkeypatch.setattr(tiff, "PageWriter", Writer)
     code, out, err = run(capsys, "warp", source, tmp_path / "out.tif", *POINT)
     assert (code, out) == (2, "")
     assert err == f"jaxtex: error: cannot write {tmp_path / 'out.tif'}: No space left on device\n"
@@ -289,7 +292,7 @@ def test_a_full_disk_between_pages_leaves_nothing(tmp_path, capsys, monkeypatch)
 
 
 def test_a_device_that_fails_at_a_page_is_a_sentence(tmp_path, capsys, monkeypatch):
-    source, calls, warp = multipage(tmp_path / "in.tif", *[noise(1)] * 3), [], files.warp
+    source, calls, warp = multipage(tmp_path / "in.tif", *[noise(1)] * 3), [], pipeline.warp
 
     def failing(*arguments, **options):
         calls.append(1)
@@ -297,8 +300,8 @@ def test_a_device_that_fails_at_a_page_is_a_sentence(tmp_path, capsys, monkeypat
             raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: out of memory")
         return warp(*arguments, **options)
 
-    monkeypatch.setattr(files, "warp", failing)
-    monkeypatch.setattr(pipeline, "THREADS", 1)
+    monkeypatch.setattr(pipeline, "warp", failing)
+    monkeypatch.setattr(recipe, "THREADS", 1)
     code, _, err = run(capsys, "warp", source, tmp_path / "out.tif", *POINT)
     assert (code, err.count("\n"), f"cannot warp {source} (page 2): " in err) == (2, 1, True)
     assert names(tmp_path) == ["in.tif"]

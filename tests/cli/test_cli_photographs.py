@@ -14,11 +14,8 @@ from PIL import Image
 
 import jaxtex
 from jaxtex import warp as jw
-from jaxtex.cli import main
-from jaxtex.cli.batch import pipeline
-from jaxtex.cli.grammar import commands, completion
-from jaxtex.cli.grammar.descriptions import DESCRIPTIONS
-from jaxtex.cli.transforms import resizing
+from jaxtex.cli import commands, main, pipeline, transforms
+from jaxtex.cli.help import DESCRIPTIONS
 from tests.cli.test_cli import HEIGHT, WIDTH, load, noise, run, save, warped
 from tests.support.tolerances import assert_codes_close
 
@@ -91,7 +88,8 @@ def test_nothing_shows_where_a_flow_or_a_lens_leads_nowhere(tmp_path):
         (("--scale", 0.01), (1, 1)),
         (("--size", "5x4"), (5, 4)),
         (("--fit", "4x4"), (4, 3)),
-        (("--fit", "90x24"), (36, 24)),
+        (("--fit", "90x24"), (9, 6)),
+        (("--fit", "90x24", "--enlarge"), (36, 24)),
     ],
 )
 def test_sizes_of_a_resized_picture(tmp_path, options, size):
@@ -128,9 +126,9 @@ def test_expanded_and_cropped_sizes(tmp_path):
     out = warped(tmp_path, pixels, "--scale", 3, "--translate", 1, 2, "--expand", "--filter", "point")
     np.testing.assert_array_equal(out, np.pad(pixels.repeat(3, 0).repeat(3, 1), ((4, 0), (2, 0), (0, 0))))
     # Of a square turned by 45 degrees half of the diagonal is left; a narrow strip touches with two sides.
-    assert resizing.covered(*resizing.inscribed(100, 100, 45)) == (70, 70)
-    assert resizing.inscribed(100, 50, 0) == (100, 50)
-    np.testing.assert_array_equal(np.round(resizing.inscribed(1000, 10, 30), 3), np.round((10, 10 / 3**0.5), 3))
+    assert transforms.AffineParts(rotate=45, crop=True).output_size((100, 100)) == (70, 70)
+    assert transforms.inscribed(100, 50, 0) == (100, 50)
+    np.testing.assert_array_equal(np.round(transforms.inscribed(1000, 10, 30), 3), np.round((10, 10 / 3**0.5), 3))
 
 
 # Transparency and light
@@ -344,7 +342,7 @@ def test_help_and_versions_start_without_jax_and_numpy():
     script = """
 import sys
 from jaxtex.cli import main
-from jaxtex.cli.grammar.commands import COMMANDS
+from jaxtex.cli.commands import COMMANDS
 for arguments in (["--version"], ["--help"], *([name, "--help"] for name in COMMANDS)):
     try:
         main(arguments)
@@ -360,7 +358,7 @@ assert not {"jax", "numpy", "PIL"} & sys.modules.keys()
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completions_name_every_command_and_option(shell):
-    script = completion.completion(shell)
+    script = commands.completion(shell)
     for name in commands.COMMANDS:
         assert name in script
         for action in commands.command_parser(name)._actions:
@@ -376,9 +374,9 @@ def test_bash_completes_options_and_their_values():
     if bash is None:
         pytest.skip("there is no bash")
     script = (
-        completion.completion("bash")
+        commands.completion("bash")
         + """
-try() { COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); COMPREPLY=(); _jaxtex; echo "${COMPREPLY[@]}"; }
+try() { COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); COMPREPLY=(); _shtab_jaxtex "$1" "${@: -1}"; echo "${COMPREPLY[@]}"; }
 try jaxtex re; try jaxtex warp --filter lanc; try jaxtex rotate --ex; try jaxtex completion z
 """
     )

@@ -9,16 +9,12 @@ import jax
 import numpy as np
 import pytest
 
-from jaxtex.cli.errors import UserError
-from jaxtex.cli.transforms.affine import AffineParts
-from jaxtex.cli.transforms.flow import Displacements, Flow
-from jaxtex.cli.transforms.lens import Lens
-from jaxtex.cli.transforms.mappings import Field
-from jaxtex.cli.transforms.perspective import Perspective
-from jaxtex.cli.transforms.resizing import Resize
+from jaxtex.cli.calibration import Lens
+from jaxtex.cli.transforms import AffineParts, Displacements, Flow, Perspective, Resize
 from jaxtex.cli.warping import streams
+from jaxtex.cli.warping.mappings import PerPixelParameters
 from jaxtex.cli.warping.programs import ReadOptions
-from jaxtex.cli.warping.streams import StreamedImage
+from jaxtex.cli.warping.streams import NeedsWholeImage, StreamedImage
 from jaxtex.cli.warping.tiling import LARGE, MOST_SMALL, SMALL, large_shape, tiles_of
 from jaxtex.cli.warping.warp import compiled, warp
 from jaxtex.sampler import Sampler
@@ -93,7 +89,7 @@ def picture(size, dtype, channels):
 
 def of_every_pixel(mapping, size):
     """A mapping with arrays for a field."""
-    if not isinstance(mapping.parameters, Field):
+    if not isinstance(mapping.parameters, PerPixelParameters):
         return mapping
     columns, rows = (np.arange(n, dtype=np.int32) for n in size)
     return mapping._replace(parameters=mapping.parameters.of(rows, columns))
@@ -196,7 +192,7 @@ def test_streamed_tiles_are_those_of_the_whole(name, monkeypatch):
 
 
 def test_a_streamed_image_that_needs_a_chain_is_refused():
-    with pytest.raises(UserError, match="jaxtex resize --tile first"):
+    with pytest.raises(NeedsWholeImage):
         StreamedImage(*arguments_of(SMOOTHED["shrunk"], SIZES[4]), jax.devices("cpu")[0], 2**30)
 
 

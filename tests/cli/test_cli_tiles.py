@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import tifffile
 
-from jaxtex.cli.batch import large_files
-from jaxtex.cli.errors import UserError
-from jaxtex.cli.pictures import large_tiff, tiled_output
-from jaxtex.cli.pictures.decode import find_source
-from jaxtex.cli.pictures.metadata.exif import ORIENTATION
-from jaxtex.cli.pictures.tiled_output import TiledOutput
+from jaxtex.cli import run as cli_run
+from jaxtex.cli.files import large_tiff, tiled_output
+from jaxtex.cli.files.decode import find_picture
+from jaxtex.cli.files.exif import ORIENTATION
+from jaxtex.cli.files.tiled_output import TiledOutput
+from jaxtex.cli.process import UserError
 from jaxtex.cli.warping import streams
 from tests.cli.test_cli import load, noise, run
 from tests.support.tolerances import assert_exact
@@ -44,7 +44,7 @@ def test_an_opaque_image_gets_an_alpha_channel(tmp_path, capsys):
 
 
 def test_a_pixel_that_reads_too_much_is_a_sentence(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(large_files, "WINDOW_SHARE", 1e-3)
+    monkeypatch.setattr(cli_run, "WINDOW_SHARE", 1e-3)
     source = make(tmp_path / "in.tif", "mapped")
     code, _, err = run(capsys, "resize", source, tmp_path / "out.tif", "--tile", "--size", "1x1", "--memory", "1G")
     assert (code, err.count("\n")) == (2, 1)
@@ -96,13 +96,15 @@ def test_files_of_every_layout(tmp_path, capsys, layout):
 
 
 def test_decoded_segments_leave_the_cache(tmp_path):
-    source = find_source(make(tmp_path / "in.tif", "tiles"))
-    with large_tiff.open_large(source, source.pages[0], 2**16) as image:
+    source = find_picture(make(tmp_path / "in.tif", "tiles"))
+    with large_tiff.open_large(source, 2**16, 2) as image:
         assert_exact(image[0:180, 0:260], load(tmp_path / "in.tif"))
-        assert 0 < image.samples.kept_bytes <= 2**16
+        kept = image.samples.decoded.cache_info()
+        assert 0 < kept.currsize * 64 * 128 * 3 <= 2**16
+        assert kept.misses > kept.maxsize
     with (
         pytest.raises(UserError, match="its tiles have 0 MB each"),
-        large_tiff.open_large(source, source.pages[0], 100),
+        large_tiff.open_large(source, 100, 2),
     ):
         pass
 
@@ -253,7 +255,10 @@ def test_other_files_are_refused(tmp_path, capsys):
     (tmp_path / "in.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(64))
     assert "it is no TIFF" in run(capsys, "warp", tmp_path / "in.png", tmp_path / "out.tif", "--tile")[2]
     tifffile.imwrite(tmp_path / "float.tif", np.zeros((20, 20), np.float32))
-    assert "--tile reads gray and RGB" in run(capsys, "warp", tmp_path / "float.tif", tmp_path / "out.tif", "--tile")[2]
+    assert (
+        "and --tile reads gray and RGB of 8 and 16 bits"
+        in run(capsys, "warp", tmp_path / "float.tif", tmp_path / "out.tif", "--tile")[2]
+    )
 
 
 def test_a_picture_of_more_pixels_than_others_may_have_is_warped(tmp_path, capsys):

@@ -13,17 +13,16 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from jaxtex.cli import main
-from jaxtex.cli.batch import files, pipeline
-from jaxtex.cli.errors import UserError
-from jaxtex.cli.grammar.option_groups import WHOLE_TRANSFORMS
-from jaxtex.cli.grammar.values import protect_negative_number
-from jaxtex.cli.pictures import decode, encode
-from jaxtex.cli.pictures.metadata.exif import ORIENTATION
-from jaxtex.cli.pictures.metadata.kept import Metadata
-from jaxtex.cli.pictures.picture import Picture
-from jaxtex.cli.transforms import affine, from_options, lens, mappings, perspective
+from jaxtex.cli import main, pipeline, recipe, transforms
+from jaxtex.cli.calibration import Lens
+from jaxtex.cli.files import decode, encode
+from jaxtex.cli.files.exif import ORIENTATION
+from jaxtex.cli.files.metadata import Picture
+from jaxtex.cli.options import WHOLE_TRANSFORMS, Options
+from jaxtex.cli.process import UserError
+from jaxtex.cli.values import protect_negative_number
 from jaxtex.cli.warping import warp
+from jaxtex.cli.warping.mappings import MAX_ANISOTROPY
 from tests.cli.test_cli import GRAY, HEIGHT, SRGB, TAP_BY_TAP, WIDTH, bilinear_at, load, noise, run, save, warped
 from tests.support import peers
 from tests.support.tolerances import assert_close, assert_codes_close
@@ -61,16 +60,16 @@ def ramp(height: int, width: int, step: int) -> np.ndarray:
 
 
 def test_four_points_go_where_they_are_sent():
-    matrix = perspective.homography(("input", SEEN), ("output", CORNERS))
+    matrix = transforms.homography(("input", SEEN), ("output", CORNERS))
     expected = eight_unknowns(SEEN, CORNERS)
     assert_close("homography", matrix / matrix[2, 2], expected, np.maximum(1, np.abs(expected)))
     far = 1e4 + 3e3 * SEEN
-    x, y, scale = perspective.homography(("input", far), ("output", 400 * CORNERS)) @ perspective.homogeneous(far).T
+    x, y, scale = transforms.homography(("input", far), ("output", 400 * CORNERS)) @ transforms.homogeneous(far).T
     assert_close("homography", np.stack([x / scale, y / scale], axis=-1), 400 * CORNERS, 400)
 
 
 def test_the_matrix_is_that_of_opencv():
-    matrix = perspective.homography(("input", SEEN), ("output", CORNERS))
+    matrix = transforms.homography(("input", SEEN), ("output", CORNERS))
     program = lambda cv2, starts, ends: [cv2.getPerspectiveTransform(starts, ends)]
     for (expected,) in peers.results("cv2", "homography", program, *np.float32([SEEN, CORNERS])):
         assert_close("homography", matrix / matrix[2, 2], expected, np.maximum(1, np.abs(expected)))
@@ -170,7 +169,7 @@ def test_distortion_is_the_inverse(tmp_path):
 
 def test_the_map_is_that_of_opencv():
     height, width = 30, 40
-    mapping = lens.Lens(STRONG, CAMERA).mapping((width, height), (width, height))
+    mapping = Lens(STRONG, CAMERA).mapping((width, height), (width, height))
     pixels = (c.astype(np.float32) for c in centers(height, width))
     x, y = jax.jit(mapping.function)(*pixels, *mapping.parameters)
     fx, fy, cx, cy = CAMERA
@@ -272,16 +271,16 @@ def test_smoothing_leaves_no_fringe_and_blends_the_border(tmp_path):
 @pytest.mark.parametrize(
     ("linear", "reads"),
     [
-        (affine.rotation(33), 1),
-        (affine.rotation(33) * 7, 1),
+        (transforms.rotation(33), 1),
+        (transforms.rotation(33) * 7, 1),
         (np.diag([3.0, 2.9]), 2),
         (np.diag([1.0, 4.0]), 4),
         (np.diag([1.0, 4.1]), 8),
-        (np.diag([1e-3, 1e3]), mappings.MAX_ANISOTROPY),
+        (np.diag([1e-3, 1e3]), MAX_ANISOTROPY),
     ],
 )
 def test_as_many_reads_as_the_footprint_is_long(linear, reads):
-    assert affine.anisotropy(linear) == reads
+    assert transforms.anisotropy(linear) == reads
 
 
 # One program for each kind of transform
@@ -309,8 +308,8 @@ def test_other_parameters_compile_nothing(tmp_path, capsys):
 
 def test_the_device_is_chosen_by_name_and_number(tmp_path, capsys, monkeypatch):
     used = []
-    real = files.warp
-    monkeypatch.setattr(files, "warp", lambda *a, **k: used.append(real(*a, **k)) or used[-1])
+    real = pipeline.warp
+    monkeypatch.setattr(pipeline, "warp", lambda *a, **k: used.append(real(*a, **k)) or used[-1])
     source, number = save(tmp_path / "in.png", noise(4)), len(jax.devices("cpu")) - 1
     code, out, err = run(capsys, "warp", source, tmp_path / "out.png", "--device", f"cpu:{number}", "--rotate", 180)
     assert (code, err) == (0, "")
@@ -349,8 +348,8 @@ def test_messages_come_in_the_order_of_names_whoever_is_first(tmp_path, capsys, 
             raise UserError(f"cannot read {path}: it is broken")
         return read(source, *rest)
 
-    monkeypatch.setattr(files, "read_picture", overtaken)
-    monkeypatch.setattr(pipeline, "THREADS", 4)
+    monkeypatch.setattr(pipeline, "read_picture", overtaken)
+    monkeypatch.setattr(recipe, "THREADS", 4)
     code, out, err = run(capsys, "warp", folder, tmp_path / "out", "--filter", "point")
     assert code == 2
     assert "8 warped, 4 failed" in out
@@ -367,7 +366,7 @@ class WorstOrder:
         pass
 
     def submit(self, step, path, value):
-        if isinstance(value, files.StartedWarp):
+        if isinstance(value, pipeline.StartedWarp):
             return types.SimpleNamespace(result=lambda: step(path, value))
         result = step(path, value)
         return types.SimpleNamespace(result=lambda: result)
@@ -389,8 +388,8 @@ def test_few_images_are_in_memory_at_once(tmp_path, capsys, monkeypatch):
         return call
 
     monkeypatch.setattr(pipeline, "ThreadPoolExecutor", WorstOrder)
-    monkeypatch.setattr(pipeline, "MAX_PENDING", 4)
-    monkeypatch.setattr(files, "read_picture", counted(files.read_picture, 1))
+    monkeypatch.setattr(recipe, "THREADS", 3)
+    monkeypatch.setattr(pipeline, "read_picture", counted(pipeline.read_picture, 1))
     monkeypatch.setattr(pipeline, "finish_warp", counted(pipeline.finish_warp, -1))
     assert run(capsys, "warp", folder_of(tmp_path, 40), tmp_path / "out")[0] == 0
     assert alive[0] == 0
@@ -406,7 +405,7 @@ def test_an_interrupt_ends_what_was_begun_and_leaves_whole_files(tmp_path, capsy
             _thread.interrupt_main()  # as Ctrl-C does
         return write(path, *rest)
 
-    monkeypatch.setattr(files, "write_picture", interrupting)
+    monkeypatch.setattr(pipeline, "write_picture", interrupting)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background jobs ignore
     try:
         code, out, err = run(capsys, "warp", folder, tmp_path / "out", "--filter", "point")
@@ -432,7 +431,7 @@ def test_codecs_do_not_warn_from_their_threads(tmp_path, capsys, monkeypatch):
 
 def test_an_error_that_is_not_the_users_is_not_hidden(tmp_path, monkeypatch):
     folder = folder_of(tmp_path, 3)
-    monkeypatch.setattr(files, "write_picture", lambda *_: 1 / 0)
+    monkeypatch.setattr(pipeline, "write_picture", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         main(["warp", str(folder), str(tmp_path / "out")])
 
@@ -464,14 +463,16 @@ def test_jpeg_pixels_are_those_of_pillow(tmp_path, channels, subsampling, progre
 def test_jpeg_files_are_those_of_pillow(channels):
     image, buffer = photograph(channels), io.BytesIO()
     image.save(buffer, "JPEG", quality=95, subsampling=0)
-    ours = encode.encode(np.asarray(image).reshape(image.height, image.width, -1), "JPEG", None, Metadata())
+    ours = encode.encode(
+        encode.fit_picture(Picture(np.asarray(image).reshape(image.height, image.width, -1)), "JPEG"), "JPEG"
+    )
     np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(ours))), np.asarray(Image.open(buffer)))
 
 
 @pytest.mark.parametrize(("channels", "head"), [(1, GRAY), (3, SRGB)])
 def test_a_long_profile_takes_several_segments(tmp_path, channels, head):
     pixels, profile = np.asarray(photograph(channels)), head[:20] + os.urandom(200_000)
-    encode.write_picture(tmp_path / "out.jpg", Picture(pixels.reshape(37, 53, -1), profile))
+    encode.write_picture(tmp_path / "out.jpg", Picture(pixels.reshape(37, 53, -1), profile), Options())
     assert decode.read_picture(tmp_path / "out.jpg").icc == profile
     with Image.open(tmp_path / "out.jpg") as image:
         assert np.abs(np.asarray(image).astype(int) - pixels).max() < 30
@@ -570,7 +571,7 @@ def test_a_mistake_is_one_sentence(tmp_path, capsys, monkeypatch, mistake):
 
 
 def test_every_whole_transform_is_made_somewhere():
-    assert tuple(from_options.BUILDERS) == WHOLE_TRANSFORMS
+    assert tuple(recipe.BUILDERS) == WHOLE_TRANSFORMS
 
 
 def test_a_negative_number_is_a_value_and_not_an_option():

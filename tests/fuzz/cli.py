@@ -18,9 +18,9 @@ import tifffile
 from PIL import Image
 
 from jaxtex.cli import main
-from jaxtex.cli.grammar.commands import command_parser
+from jaxtex.cli.commands import command_parser
 
-# All but `explore`, which serves a page until it is stopped. A list that grew would give its seeds other commands.
+# A list that grew would give its seeds other commands.
 DRAWN_COMMANDS = ("resize", "rotate", "undistort", "warp", "info", "completion")
 DRAWN_COMMANDS += ("warp", "resize", "rotate", "undistort") * 3
 # Of one picture, so that no size that is drawn takes long.

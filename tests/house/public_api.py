@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 
 import jaxtex
-from jaxtex.cli.grammar.commands import COMMANDS, command_parser
+from jaxtex.cli.commands import COMMANDS, command_parser
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests" / "data"

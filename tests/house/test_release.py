@@ -6,9 +6,9 @@ from pathlib import Path
 
 import jaxtex
 from jaxtex._engine.cuda.build.nvrtc import LEAST_VERSION
-from jaxtex.cli.environment.compilations import MOST_BYTES
-from jaxtex.cli.grammar.file_options import MAX_PIXELS
-from jaxtex.cli.transforms.file_storage import LARGEST_FILE
+from jaxtex.cli.calibration import LARGEST_FILE
+from jaxtex.cli.jax_start import MOST_BYTES
+from jaxtex.cli.options import MAX_PIXELS
 
 ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())

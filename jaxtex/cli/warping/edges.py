@@ -5,8 +5,6 @@ frame of half a texel, which may be many pixels wide. Here the picture is read w
 the output shows as much of it as the picture covers of the pixel.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import functools
 from collections.abc import Iterator, Sequence
 

@@ -3,8 +3,6 @@
 Source: IEC 61966-2-1.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import jax
 import jax.numpy as jnp
 

@@ -1,7 +1,5 @@
 """Conversions between stored pixels and the fractions that are blended, with colors weighted by alpha."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 from typing import Any
 
 import jax

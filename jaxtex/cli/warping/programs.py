@@ -1,7 +1,5 @@
 """What is computed of one tile, by programs that serve images of many sizes."""
 
-# pyright: strict, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
@@ -61,7 +59,7 @@ class ReadOptions(NamedTuple):
         return self.has_alpha(channels) or (self.linear_light and not self.is_point)
 
 
-class Source(NamedTuple):
+class DeviceTexels(NamedTuple):
     """The texels that the tiles of an image read.
 
     Attributes:
@@ -108,7 +106,7 @@ class TileProgram(NamedTuple):
         num_levels: the most levels of a chain.
         window: of a resize by filters as wide as its steps, height and width of what a tile reads.
         first_axis: along which such a resize filters first.
-        stored: height and width of the part of the image that `Source.texels` hold; `None` if they hold all of it.
+        stored: height and width of the part of the image that `DeviceTexels` holds; `None` if it holds all of it.
         touches: whether texels are brought into a cache first, see `touching`: on a CPU.
     """
 
@@ -123,7 +121,7 @@ class TileProgram(NamedTuple):
     touches: bool = False
 
     def texture(
-        self, source: Source, texels: jax.Array, color: jax.Array | None = None, num_levels: int = 1
+        self, source: DeviceTexels, texels: jax.Array, color: jax.Array | None = None, num_levels: int = 1
     ) -> SizedTexture:
         """Texels, or numbers of them, as a texture."""
         starts = () if source.starts is None else (source.starts[0], source.starts[1])
@@ -134,7 +132,7 @@ class TileProgram(NamedTuple):
         return tiles.Tile(self.function, parameters, origin, target, self.shape)
 
     def needed(
-        self, source: Source, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
+        self, source: DeviceTexels, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
     ) -> jax.Array:
         """Which of the reads of `smoothing` the pixels of a tile need."""
         texture = self.texture(source, source.texels)
@@ -142,7 +140,7 @@ class TileProgram(NamedTuple):
 
     def reached(
         self,
-        source: Source,
+        source: DeviceTexels,
         parameters: tuple[jax.Array, ...],
         origin: jax.Array,
         target: jax.Array,
@@ -162,7 +160,7 @@ class TileProgram(NamedTuple):
         return position_spans(tile.points[::-1], sized, needed, reach)
 
     def touching(
-        self, source: Source, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
+        self, source: DeviceTexels, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
     ) -> jax.Array:
         """The origin, once the texels are in a cache that an affine tile reads.
 
@@ -180,7 +178,7 @@ class TileProgram(NamedTuple):
         return materialized_p.bind(origin, jnp.max(found))[0]
 
     def opaque(
-        self, source: Source, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
+        self, source: DeviceTexels, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
     ) -> jax.Array:
         """The pixels of a tile of an image without alpha, or for the point filter, which returns stored texels."""
         origin = self.touching(source, parameters, origin, target)
@@ -190,7 +188,7 @@ class TileProgram(NamedTuple):
         return converted(self.values(source, tile, as_float(source.border)), dtype)
 
     def with_alpha(
-        self, source: Source, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
+        self, source: DeviceTexels, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
         """A filtered read of premultiplied fractions, and the nearest stored texels, of a tile.
 
@@ -211,7 +209,7 @@ class TileProgram(NamedTuple):
             filtered = premultiply(to_codes(divided(filtered)))
         return unpremultiply(filtered, nearest)
 
-    def values(self, source: Source, tile: tiles.Tile, color: jax.Array) -> jax.Array:
+    def values(self, source: DeviceTexels, tile: tiles.Tile, color: jax.Array) -> jax.Array:
         """The pixels of a tile in the numbers that are blended, of which `color` is one texel."""
         if self.window is not None:
             return self.filtered(source, self.window)
@@ -232,7 +230,7 @@ class TileProgram(NamedTuple):
             return out
         return over(out, color, coverage(tile.points, tile.footprint(), sizes[::-1], tile.shape))
 
-    def filtered(self, source: Source, shape: tuple[int, int]) -> jax.Array:
+    def filtered(self, source: DeviceTexels, shape: tuple[int, int]) -> jax.Array:
         """The pixels of a tile of a resize by filters as wide as its steps."""
         assert source.window is not None
         texels = source.texels if source.numbers is None else source.numbers

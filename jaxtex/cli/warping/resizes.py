@@ -1,7 +1,5 @@
 """What the tiles of a resize read, by filters that are as wide as its steps."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import functools
 from typing import NamedTuple
 
@@ -10,8 +8,7 @@ import numpy as np
 from ..._engine.compute.scaled_filter import ScaledFilter, SizedRows, rounded_up
 from ..._tables.filter_kernels import POINT
 from ...warp.resizing import filters_of_axes, is_widened
-from ..pictures.limits import Size
-from ..pictures.picture import Array
+from .mappings import Array, Size
 from .programs import ReadOptions, Window
 from .tiling import Place, large_shape
 

@@ -1,7 +1,5 @@
 """The warp of an image that fits no memory, as a stream of tiles, each of which reads a part of the image."""
 
-# pyright: strict, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 import dataclasses
 from collections.abc import Iterator
 from typing import Any
@@ -14,12 +12,8 @@ from ..._tables.filter_kernels import POINT, SPAN
 from ...warp import smoothing
 from ...warp.coordinate_functions import scaled
 from ...warp.streaming import Box, ImageLike, Tile, TileReads
-from ..environment.devices import Device
-from ..errors import UserError
-from ..pictures.limits import Size
-from ..pictures.picture import Array
-from ..transforms.mappings import Field, Mapping, Passing
-from .programs import ReadOptions, Source, read_axes
+from .mappings import Array, Device, Mapping, PerPixelParameters, Size, UncachedParameters
+from .programs import DeviceTexels, ReadOptions, read_axes
 from .resizes import ResizeFilters
 from .texels import LEAST, aligned
 from .tiling import Place
@@ -35,6 +29,10 @@ LEAST_WINDOW = 128
 WINDOWS = 3
 
 
+class NeedsWholeImage(ValueError):
+    """Some tile reads levels of a mip chain, which is made of the whole image."""
+
+
 class StreamedImage:
     """The warp of an image whose windows are loaded as tiles need them. The pixels are those of `ImageWarp`.
 
@@ -44,7 +42,7 @@ class StreamedImage:
         window_bytes: the most bytes that windows take together.
 
     Raises:
-        UserError: if the whole image is needed to compute a tile.
+        NeedsWholeImage: if a tile can only be computed from all of the image.
     """
 
     def __init__(
@@ -63,22 +61,19 @@ class StreamedImage:
             filters, read = ResizeFilters.of((width, height), size, read), read._replace(antialias=False)
         if read.antialias:
             read = read._replace(sampler=dataclasses.replace(read.sampler, max_anisotropy=mapping.max_anisotropy))
-        if isinstance(mapping.parameters, Field):
-            mapping = mapping._replace(parameters=Passing(mapping.parameters))
+        if isinstance(mapping.parameters, PerPixelParameters):
+            mapping = mapping._replace(parameters=UncachedParameters(mapping.parameters))
         else:
             mapping = mapping._replace(parameters=jax.device_put(mapping.parameters, device))
         sizes, target = (np.array(some, np.int32) for some in ((height, width), size[::-1]))
         nothing = np.zeros((LEAST, channels), image.dtype)
         texels, sizes, color, target = jax.device_put((nothing, sizes, border, target), device)
-        source = Source(texels, None, sizes, color)
+        source = DeviceTexels(texels, None, sizes, color)
         whole = ImageWarp(source, mapping, target, size, read, smoothing.SHARP, 1, Programs(device), filters)
         if read.antialias and max(height, width) > 1:
             whole = whole._replace(reads=whole.reads_needed())
         if whole.reads >= smoothing.TWO_LEVELS:
-            raise UserError(
-                "it becomes much smaller in places, for which --antialias needs the whole image in memory; make it "
-                "smaller with jaxtex resize --tile first, or leave --tile out"
-            )
+            raise NeedsWholeImage("antialiasing of an image that becomes much smaller reads the whole image")
         self.image, self.whole, self.device = image, whole, device
         self.axes = read_axes(read.sampler)
         self.kernels = (read.sampler.kernel, *((SPAN, POINT) if read.antialias else (POINT,)))

@@ -1,7 +1,5 @@
 """The texels of an image in a flat array of few capacities, so that programs serve images of many sizes."""
 
-# pyright: strict, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 import math
 from collections.abc import Callable
 from typing import Any
@@ -11,8 +9,8 @@ import numpy as np
 
 from ..._engine.compute import sized_chain
 from ..._engine.compute.decoding import WORD, bytes_in
-from ..pictures.picture import Array
 from .light import to_light
+from .mappings import Array
 from .pixels import premultiply, to_fractions
 
 # The least capacity of numbers, which begin as zeros, and of stored texels. Of those, each capacity is four times the

@@ -1,11 +1,9 @@
 """An image as tiles of few shapes, so that programs for tiles serve images of every size."""
 
-# pyright: strict
-
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..pictures.limits import Size
+from .mappings import Size
 
 # Height and width. A tile holds so many pixels that the call of its program takes a small part of the time, and so few
 # that what it reads stays in a cache.

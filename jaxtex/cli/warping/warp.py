@@ -1,7 +1,5 @@
 """The warp of one image, tile by tile, by programs that serve images of many sizes."""
 
-# pyright: strict, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 import dataclasses
 import functools
 import time
@@ -13,11 +11,8 @@ import numpy as np
 
 from ...warp import smoothing
 from ...warp.coordinate_functions import scaled
-from ..environment.devices import Device
-from ..pictures.limits import Size
-from ..pictures.picture import Array
-from ..transforms.mappings import Field, Mapping
-from .programs import ReadOptions, Source, TileProgram
+from .mappings import Array, Device, Mapping, PerPixelParameters, Size
+from .programs import DeviceTexels, ReadOptions, TileProgram
 from .resizes import ResizeFilters
 from .texels import (
     capacity_of,
@@ -97,7 +92,7 @@ class ImageWarp(NamedTuple):
         stored: as in `TileProgram`.
     """
 
-    source: Source
+    source: DeviceTexels
     mapping: Mapping
     target: jax.Array
     size: Size
@@ -124,9 +119,9 @@ class ImageWarp(NamedTuple):
         words = takes_words(pixels, read, device) and filters is None
         on_host = flat_words(pixels) if words else flat_texels(pixels, margin), sizes, border, target
         texels, sizes, color, target = jax.device_put(on_host, device)
-        if not isinstance(mapping.parameters, Field):
+        if not isinstance(mapping.parameters, PerPixelParameters):
             mapping = mapping._replace(parameters=jax.device_put(mapping.parameters, device))
-        source = Source(texels, None, sizes, color)
+        source = DeviceTexels(texels, None, sizes, color)
         image = cls(source, mapping, target, size, read, smoothing.SHARP, 1, Programs(device), filters)
         if read.antialias and max(height, width) > 1:
             image = image._replace(reads=image.reads_needed())
@@ -193,7 +188,7 @@ class ImageWarp(NamedTuple):
             more: what it takes beside the source, parameters, the origin of the tile and the size of the output.
         """
         parameters = parameters_of(self.mapping, place, self.size)
-        if isinstance(self.mapping.parameters, Field):
+        if isinstance(self.mapping.parameters, PerPixelParameters):
             parameters = jax.device_put(parameters, self.programs.device)
         origin = origin_on(place.row, place.column, self.programs.device)
         source = self.source
@@ -212,7 +207,7 @@ def takes_words(pixels: Array, read: ReadOptions, device: Device) -> bool:
 
 def parameters_of(mapping: Mapping, place: Place, size: Size) -> Sequence[Array | jax.Array]:
     """The parameters of the coordinate function for a tile: those of a field with one more pixel on each side."""
-    if not isinstance(mapping.parameters, Field):
+    if not isinstance(mapping.parameters, PerPixelParameters):
         return mapping.parameters
     if size == (1, 1):
         return mapping.parameters.at(Place(0, 0, 1, 1), size, 0)
@@ -241,13 +236,13 @@ class Programs:
         leaves, structure = jax.tree.flatten(arguments)
         avals = tuple((leaf.shape, leaf.dtype) for leaf in leaves)
         start, before = time.perf_counter(), compiled.cache_info().misses
-        program = compiled(Once(key, make), structure, avals, self.device)
+        program = compiled(ProgramFactory(key, make), structure, avals, self.device)
         if compiled.cache_info().misses > before:
             self.compile_seconds += time.perf_counter() - start
         return program(*arguments)
 
 
-class Once:
+class ProgramFactory:
     """What makes the function of a program, known by a key."""
 
     def __init__(self, key: tuple[Any, ...], make: Callable[[], Callable[..., Any]]):
@@ -258,13 +253,13 @@ class Once:
         return hash(self.key)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Once) and self.key == other.key
+        return isinstance(other, ProgramFactory) and self.key == other.key
 
 
 @functools.lru_cache(maxsize=128)
-def compiled(once: Once, structure: Any, avals: tuple[Any, ...], device: Device) -> Callable[..., Any]:
+def compiled(factory: ProgramFactory, structure: Any, avals: tuple[Any, ...], device: Device) -> Callable[..., Any]:
     """The compiled program for arguments of these shapes and dtypes."""
     sharding = jax.sharding.SingleDeviceSharding(device)
     leaves = [jax.ShapeDtypeStruct(shape, dtype, sharding=sharding) for shape, dtype in avals]
     options = CPU_OPTIONS if device.platform == "cpu" else None
-    return jax.jit(once.make()).lower(*jax.tree.unflatten(structure, leaves)).compile(compiler_options=options)
+    return jax.jit(factory.make()).lower(*jax.tree.unflatten(structure, leaves)).compile(compiler_options=options)

@@ -1,1 +1,0 @@
-"""What a machine has: packages, devices, and the folder of compiled programs."""

@@ -1,0 +1,264 @@
+"""What a machine has: packages, JAX with the settings that it takes, a cache for its programs, devices, versions.
+
+Nothing here imports JAX before `start_jax`, since that takes a second.
+"""
+
+import contextlib
+import importlib
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from .process import UserError, one_line
+
+if TYPE_CHECKING:
+    from .warping.mappings import Device
+
+# The name of each module of the extra `cli`, and of the package that installs it.
+PACKAGES = {
+    "PIL": "pillow",
+    "tifffile": "tifffile",
+    "imagecodecs": "imagecodecs",
+    "tqdm": "tqdm",
+    "yaml": "pyyaml",
+    "shtab": "shtab",
+}
+JAX_PREFIX, XLA_FLAGS = "JAX_", "XLA_FLAGS"
+# XLA parses its flags when they are first needed, and ends the process if one is wrong: so another process tries it.
+PARSE_FLAGS = "from jaxlib import xla_client; xla_client.CompileOptions()"
+# A line that XLA logs as an error or a fatal one, and its text.
+LOGGED = re.compile(r"^[EF]\d{4} .*?\] (.*)$", re.MULTILINE)
+
+# JAX's own names: a folder of the user's, which JAX then uses, and whether there is a cache at all.
+CACHE_FOLDER, CACHE_SWITCH = "JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_COMPILATION_CACHE"
+OFF = ("n", "no", "f", "false", "off", "0")
+# A program of any size is kept, however fast it was compiled.
+KEEP_ALL = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
+# Programs of more bytes in all are deleted, those first that were not used for longest.
+MOST_BYTES = 256 * 2**20
+
+NATIVE_ATOMICS = "-nvptx-allow-ftz-atomics"
+# The oldest Python for which there is a jaxlib that compiles scatter-add to fast code.
+FIRST_WITH_FAST_ATOMICS = (3, 12)
+
+
+def check_extra() -> None:
+    """Checks that the extra `cli` is installed, and imports none of it."""
+    missing = [package for module, package in PACKAGES.items() if importlib.util.find_spec(module) is None]
+    if missing:
+        raise UserError(
+            f"jaxtex warp reads and writes images with packages that are not installed ({', '.join(missing)}); "
+            "install them with: pip install 'jaxtex[cli]'"
+        )
+
+
+# Settings
+
+
+def start_jax() -> None:
+    """Imports JAX, once it is known that XLA takes its flags."""
+    if "jax" in sys.modules:
+        return
+    check_xla_flags(os.environ)
+    try:
+        importlib.import_module("jax")
+    except (ValueError, RuntimeError) as error:
+        raise UserError(f"JAX does not start{refused_settings(str(error), os.environ)} ({one_line(error)})") from error
+
+
+def refused_settings(message: str, environment: Mapping[str, str]) -> str:
+    """Which variables a message of JAX is about, as the middle of a sentence; all of JAX's if it names none.
+
+    JAX's messages have the name of the variable, or of its setting: jax_enable_x64, jax.default_device.
+    """
+    ours = [name for name in environment if name.startswith(JAX_PREFIX)]
+    named = [name for name in ours if name.removeprefix(JAX_PREFIX).lower() in message.lower()]
+    settings = [f"{name}={environment[name]}" for name in named or ours]
+    if not settings:
+        return ""
+    return f" with {' and '.join(settings)}; change or unset {'it' if len(settings) == 1 else 'them'}"
+
+
+def check_xla_flags(environment: Mapping[str, str]) -> None:
+    """Checks that XLA takes its flags, if there are any."""
+    flags = environment.get(XLA_FLAGS, "")
+    if not flags.strip():
+        return
+    command = [sys.executable, "-c", PARSE_FLAGS]
+    tried = subprocess.run(command, env=dict(environment), capture_output=True, text=True, check=False)
+    logged = LOGGED.search(tried.stderr)
+    if tried.returncode and logged:
+        reason = logged[1].strip().rstrip(".")
+        raise UserError(f"XLA does not start with {XLA_FLAGS}={flags}; change or unset it ({reason})")
+
+
+# Compiled programs
+
+
+def cache_folder(environment: Mapping[str, str], system: str = sys.platform) -> Path | None:
+    """Where the programs of the command line are kept; `None` if the user has no folder for it."""
+    home = environment.get("USERPROFILE" if system == "win32" else "HOME")
+    if system == "win32":
+        base = environment.get("LOCALAPPDATA")
+    elif system == "darwin":
+        base = f"{home}/Library/Caches" if home else None
+    else:
+        base = environment.get("XDG_CACHE_HOME") or (f"{home}/.cache" if home else None)
+    return Path(base) / "jaxtex" if base and Path(base).is_absolute() else None
+
+
+def keep_compilations() -> Path | None:
+    """Has JAX, which is not imported yet, keep programs; returns their folder if it is ours, and can be written."""
+    folder = cache_folder(os.environ)
+    if CACHE_FOLDER in os.environ or os.environ.get(CACHE_SWITCH, "").lower() in OFF or folder is None:
+        return None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    if not os.access(folder, os.W_OK):
+        return None
+    os.environ[CACHE_FOLDER] = str(folder)
+    for name, value in KEEP_ALL.items():
+        os.environ.setdefault(name, value)
+    return folder
+
+
+def delete_oldest(folder: Path, most_bytes: int = MOST_BYTES) -> None:
+    """Deletes programs until the rest take no more bytes. Another run may do so at the same time."""
+    found: list[tuple[float, int, Path]] = []
+    for path in folder.glob("*"):
+        try:
+            status = path.stat()
+        except OSError:
+            continue
+        found.append((max(status.st_atime, status.st_mtime), status.st_size, path))
+    total = sum(size for _, size, _ in found)
+    for _, size, path in sorted(found):
+        if total <= most_bytes:
+            return
+        try:
+            path.unlink()
+        except OSError:
+            continue
+        total -= size
+
+
+# Devices
+
+
+def default_devices() -> "list[Device]":
+    """The devices of the default backend, which this starts."""
+    import jax
+
+    try:
+        return cast(Any, jax.devices())
+    except (RuntimeError, AssertionError) as error:  # JAX asserts that the platforms of JAX_PLATFORMS exist
+        platforms = os.environ.get("JAX_PLATFORMS")
+        chosen = f" of JAX_PLATFORMS={platforms}; unset it to let JAX choose" if platforms else ""
+        detail = f" ({one_line(error)})" if str(error) else ""
+        raise UserError(f"JAX finds no device{chosen}{detail}") from error
+
+
+def find_device(name: str | None, number: int = 0) -> "Device":
+    """The device with this number on a platform.
+
+    Args:
+        name: of the platform, such as cpu or gpu; `None` for the first device of the default backend.
+        number: from 0.
+    """
+    import jax
+
+    if cast(Any, jax.config).jax_disable_jit:
+        raise UserError("JAX_DISABLE_JIT is set, and images are warped by compiled programs; unset it")
+    found = [default_devices()]
+    if name is None:
+        return found[0][0]
+    with contextlib.suppress(RuntimeError, IndexError):
+        return cast(Any, jax.devices(name)[number])
+    with contextlib.suppress(RuntimeError):  # CPUs are beside an accelerator, unless JAX_PLATFORMS excludes them
+        found.append(cast(Any, jax.devices("cpu")))
+    names = dict.fromkeys(f"{device.platform}:{k}" for devices in found for k, device in enumerate(devices))
+    raise UserError(f"there is no device {name}:{number}; the devices are {', '.join(names)}")
+
+
+# `jaxtex info`
+
+
+def print_info() -> int:
+    """Prints what a bug report needs; returns the exit code."""
+    import jax
+
+    from .. import __version__
+    from .._jax.versions import is_x64
+
+    devices = default_devices()
+    jaxlib = importlib.metadata.version("jaxlib")
+    rows = [
+        ("jaxtex", __version__),
+        ("jax", importlib.metadata.version("jax")),
+        ("jaxlib", jaxlib),
+        ("numpy", importlib.metadata.version("numpy")),
+        ("Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
+        ("backend", jax.default_backend()),
+        *(("device", describe_device(device)) for device in devices),
+        ("64-bit types", f"{'on' if is_x64() else 'off'} (jax_enable_x64)"),
+        ("scatter-add", scatter_row(jaxlib, jax.default_backend())),
+    ]
+    for name, value in rows:
+        print(f"{name:<16}{value}")
+    return 0
+
+
+def describe_device(device: "Device") -> str:
+    """Number, kind and platform of a device, and the memory that JAX may use if the device reports it."""
+    limit = (device.memory_stats() or {}).get("bytes_limit")
+    memory = f", {limit / 2**30:.1f} GiB for JAX" if limit else ""
+    return f"{device.id}: {device.device_kind} ({device.platform}){memory}"
+
+
+def scatter_row(jaxlib: str, backend: str) -> str:
+    """What `jaxtex info` says about the scatter-add: advice only for those who can follow it."""
+    if backend == "cpu" and has_slow_scatter(jaxlib):
+        return f"jaxlib {jaxlib} is slow on CUDA; CPUs are not affected"
+    return scatter_advice(jaxlib, os.environ.get(XLA_FLAGS, ""), sys.version_info[:2])
+
+
+def has_slow_scatter(jaxlib: str) -> bool:
+    """Whether a jaxlib release compiles float32 scatter-add on CUDA to a compare-and-swap loop.
+
+    Releases 0.10.2 to 0.11.0 do. A suffix after the third number (``.dev1``, ``rc1``, ``.post1``) is ignored, and a
+    string that is not a version number counts as a release without the problem.
+    """
+    from .._jax.versions import SLOW_ATOMICS
+
+    match = re.match(r"(\d+)\.(\d+)\.(\d+)", jaxlib)
+    first, last = SLOW_ATOMICS
+    return match is not None and first <= tuple(map(int, match.groups())) <= last
+
+
+def scatter_advice(jaxlib: str, xla_flags: str, python: tuple[int, int] = FIRST_WITH_FAST_ATOMICS) -> str:
+    """One sentence on the speed of gradients with respect to texels on CUDA, with the remedy if there is one.
+
+    Args:
+        jaxlib: the version.
+        xla_flags: the environment variable XLA_FLAGS.
+        python: the version of Python, which decides what pip can install.
+    """
+    if not has_slow_scatter(jaxlib):
+        return f"jaxlib {jaxlib} is not among the releases known to be slow on CUDA"
+    cause = f"jaxlib {jaxlib} compiles float32 scatter-add on CUDA to a slow compare-and-swap loop"
+    if NATIVE_ATOMICS in xla_flags:
+        return f"{cause}, which {NATIVE_ATOMICS} in XLA_FLAGS prevents"
+    remedy = "upgrade jaxlib to 0.11.1 or later"
+    if python < FIRST_WITH_FAST_ATOMICS:
+        needed, ours = (".".join(map(str, version)) for version in (FIRST_WITH_FAST_ATOMICS, python))
+        remedy = f"no later jaxlib can be installed on Python {ours}: upgrade to Python {needed} or later"
+    return f"{cause}; {remedy}, or set XLA_FLAGS=--xla_backend_extra_options={NATIVE_ATOMICS} before Python starts"

@@ -1,1 +1,0 @@
-"""Image files to pixels and metadata, and back."""

@@ -1,1 +1,0 @@
-"""What files say of a picture beside its pixels: read from one format, edited, and kept in another."""

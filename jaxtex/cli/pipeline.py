@@ -1,0 +1,325 @@
+"""One image to another, and images as a stream: while the device warps one, threads read the next and write the last.
+
+Codecs release Python's lock, so as many threads as there are cores keep the cores busy. Only the main thread calls JAX.
+Every step keeps the order of the names, so messages are in that order too. The pages of a file are images of the
+stream; their results are joined as they come.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import io
+import itertools
+import math
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import jax
+import numpy as np
+
+from ..sampler import Sampler
+from .files.decode import find_picture, read_picture
+from .files.encode import fit_picture, write_picture
+from .files.inputs import STREAM, PictureFile, format_of, read_errors
+from .files.metadata import Picture, add_alpha
+from .files.replace import check_target, replacing, write_stdout
+from .files.tiff import compressed_strips, page_writer
+from .process import FullDiskError, OutputError, UserError, check_stopped, describe
+from .recipe import Recipe
+from .transforms import Resize
+from .warping.mappings import Array, Device, Size
+from .warping.programs import ReadOptions
+from .warping.warp import WarpResult, warp
+
+PREVIEW: Size = (480, 480)  # width and height of each half of a preview, at most
+
+
+class StartedWarp(NamedTuple):
+    """An image, and the result that the device may still be computing."""
+
+    picture: Picture
+    result: WarpResult
+
+
+class WrittenFile(NamedTuple):
+    """What to report of a written file.
+
+    Attributes:
+        size: of the picture in it, as WxH, or how many pages.
+        compile_seconds: how long the programs took to compile.
+        notes: what was lost, each the end of a sentence that begins with the name of the file.
+    """
+
+    size: str
+    compile_seconds: float
+    notes: tuple[str, ...]
+
+
+class FinishedPage(NamedTuple):
+    """A page that is still to be written, its pixels once more in compressed strips, and what to report of it."""
+
+    picture: Picture
+    strips: list[bytes]
+    report: WrittenFile
+
+
+# An image, and the result of the last step or the error that stopped it.
+Item = tuple[PictureFile, Any]
+# A file, and what came of it.
+Result = tuple[Path, WrittenFile | UserError]
+
+
+# The steps of an image
+
+
+def find_pictures(path: Path, target: Path, recipe: Recipe) -> list[PictureFile]:
+    """The pictures of a file that are warped: one, or all pages of a TIFF."""
+    source = find_picture(path, recipe.options.page)
+    total = len(source.pages)
+    if total > 1 and recipe.options.preview:
+        note = f"has {total} pages, of which the first is shown"
+        return [source._replace(pages=source.pages[:1], notes=(note, *source.notes))]
+    file_format = format_of(target, recipe.options)
+    if total > 1 and file_format != "TIFF":
+        raise UserError(
+            f"cannot warp {source.path}: it has {total} pages, and {file_format} stores one; write a TIFF, or choose a "
+            f"page with --page 1 to --page {total}"
+        )
+    found = [source._replace(position=position) for position in range(max(total, 1))]
+    for page in found if total > 1 else ():  # all, before the first one is warped
+        with read_errors(page):
+            recipe.check_size(page.pages[page.position].size, target)
+    return found
+
+
+def read_page(source: PictureFile, target: Path, recipe: Recipe) -> Picture:
+    """Reads an image, once it is known that its output can be written."""
+    if target != STREAM:
+        check_target(target, recipe.options.force)
+    return read_picture(source, lambda size: recipe.check_size(size, target))
+
+
+def start_warp(source: PictureFile, picture: Picture, recipe: Recipe) -> StartedWarp:
+    """Sends an image to the device, and does not wait for the result."""
+    if recipe.options.alpha:
+        picture = dataclasses.replace(picture, pixels=add_alpha(picture.pixels))
+    height, width, channels = picture.pixels.shape
+    with errors_about(source):
+        recipe.check_width(width)
+        border = recipe.border_texel(channels, picture.pixels.dtype)
+        size = recipe.output_size((width, height))
+        mapping = recipe.transform.mapping((width, height), size)
+        result = warp(picture.pixels, mapping, border, size=size, read=recipe.read, device=recipe.device)
+        return StartedWarp(picture, result)
+
+
+def finish_warp(
+    source: PictureFile, target: Path, started: StartedWarp, recipe: Recipe
+) -> "WrittenFile | FinishedPage":
+    """Waits for the device, and writes the result; one of several pages is left to `join_pages`."""
+    picture, result = started
+    with errors_about(source):
+        pixels = result.pixels()
+        if recipe.options.compare:
+            pixels = side_by_side(picture.pixels, pixels)
+        if recipe.options.preview:
+            pixels = side_by_side(*(shrunk(shown, recipe.device) for shown in (picture.pixels, pixels)))
+    picture = dataclasses.replace(picture, pixels=pixels)
+    size = format_size(pixels.shape[1::-1])
+    if len(source.pages) > 1:
+        fitted = fit_picture(picture, "TIFF", strip=recipe.options.strip)
+        strips = compressed_strips(fitted.bare_pixels)
+        return FinishedPage(fitted, strips, WrittenFile(size, result.compile_seconds, fitted.notes))
+    notes = write_picture(target, picture, recipe.options, source.path)
+    return WrittenFile(size, result.compile_seconds, notes)
+
+
+@contextlib.contextmanager
+def errors_about(source: PictureFile) -> Generator[None, None, None]:
+    """Turns the errors of a warp into a `UserError` that names the image."""
+    try:
+        yield
+    except (FullDiskError, OutputError):
+        raise
+    except UserError as error:
+        if str(error).startswith(f"cannot read {source}"):
+            raise
+        raise UserError(f"cannot warp {source}: {error}") from error
+    except (jax.errors.JaxRuntimeError, MemoryError) as error:
+        raise UserError(f"cannot warp {source}: {describe(error)}") from error
+
+
+def side_by_side(before: Array, after: Array) -> Array:
+    """Two images in one. The lower one is centered between bands of black, or of transparency if there is alpha."""
+    height = max(len(before), len(after))
+
+    def pad(pixels: Array) -> Array:
+        missing = height - len(pixels)
+        return np.pad(pixels, ((missing // 2, missing - missing // 2), (0, 0), (0, 0)))
+
+    return np.concatenate([pad(before), pad(after)], axis=1)
+
+
+def shrunk(pixels: Array, device: Device) -> Array:
+    """A picture made so small that it fits half of a preview; a small one stays as it is."""
+    source, resize = (pixels.shape[1], pixels.shape[0]), Resize(fit=PREVIEW)
+    size = resize.output_size(source)
+    if size == source:
+        return pixels
+    read = ReadOptions(Sampler(address_mode="clamp"), antialias=True)
+    border = np.zeros(pixels.shape[-1], pixels.dtype)
+    return warp(pixels, resize.mapping(source, size), border, size=size, read=read, device=device).pixels()
+
+
+def format_size(size: Sequence[int]) -> str:
+    """Width and height as WxH."""
+    return f"{size[0]}x{size[1]}"
+
+
+# Files of several pages
+
+
+def join_pages(results: Iterable[tuple[PictureFile, FinishedPage]], target: Path, recipe: Recipe) -> WrittenFile:
+    """Writes pages to one file as they come."""
+    results = iter(results)
+    source, first = next(results)
+    reports: list[WrittenFile] = []
+    total = len(source.pages)
+    with (
+        opened_target(target, source.path, recipe) as (stream, notes),
+        page_writer(stream, total, most_bytes(source, recipe)) as writer,
+    ):
+        for page in itertools.chain([first], (page for _, page in results)):
+            check_stopped()
+            writer.append(page.picture, page.strips)
+            reports.append(page.report)
+    sizes = {report.size for report in reports}
+    return WrittenFile(
+        f"{len(reports)} pages" + (f" of {sizes.pop()}" if len(sizes) == 1 else ""),
+        sum(report.compile_seconds for report in reports),
+        (*source.notes, *merged_notes([report.notes for report in reports]), *notes),
+    )
+
+
+@contextlib.contextmanager
+def opened_target(
+    target: Path, source: Path, recipe: Recipe
+) -> Generator[tuple[BinaryIO, tuple[str, ...]], None, None]:
+    """A stream to write an output to, which becomes the file at the end of the block, and notes on the file."""
+    if target != STREAM:
+        with replacing(target, source, recipe.options.preserve_times) as replacement:
+            yield replacement
+        return
+    with io.BytesIO() as stream:
+        yield stream, ()
+        write_stdout(stream.getvalue())
+
+
+def most_bytes(source: PictureFile, recipe: Recipe) -> int:
+    """How many bytes the pixels of all pages take at most in the output."""
+    of_alpha = 2 if recipe.options.alpha else 1
+    return sum(math.prod(recipe.written_size(page.size)) * page.texel_bytes * of_alpha for page in source.pages)
+
+
+def merged_notes(notes: Sequence[tuple[str, ...]]) -> list[str]:
+    """Notes on pages as notes on their file: each once, with the pages unless it is true of all."""
+    pages: dict[str, list[int]] = {}
+    for number, of_page in enumerate(notes, 1):
+        for note in dict.fromkeys(of_page):
+            pages.setdefault(note, []).append(number)
+    words = {note: f"page{'s' if len(on) > 1 else ''} {', '.join(map(str, on))}" for note, on in pages.items()}
+    return [note if len(on) == len(notes) else f"({words[note]}) {note}" for note, on in pages.items()]
+
+
+# The stream
+
+
+# Applies a step to items in threads, and yields in order.
+Ahead = Callable[[Callable[..., Item], Iterable[Item]], Iterator[Item]]
+
+
+@contextlib.contextmanager
+def threads_of(recipe: Recipe) -> Generator[Ahead, None, None]:
+    """`map_ahead` in the threads of a run. At the end of the block they finish what was started."""
+    # With N threads, at most N + 1 images are being read or wait to be warped, one is on its way to the device, and
+    # N + 1 are being warped or written: 2 N + 3 in memory.
+    pool = ThreadPoolExecutor(recipe.threads)
+    try:
+        yield functools.partial(map_ahead, pool, recipe.threads + 1)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def warp_stream(targets: dict[Path, Path], recipe: Recipe) -> Generator[Result, None, None]:
+    """Reads, warps and writes images, and yields the results in order. Closed early, it finishes what was started."""
+    with threads_of(recipe) as ahead:
+        find = pass_errors_on(lambda source, _: find_pictures(source.path, targets[source.path], recipe))
+        files = ahead(find, ((PictureFile(path), None) for path in targets))
+        yield from warp_pages(ahead, (item for found in files for item in pages_of(*found)), targets, recipe)
+
+
+def pages_of(source: PictureFile, found: list[PictureFile] | UserError) -> Iterator[Item]:
+    """The pages of a file as items of their own, or the error of the file."""
+    return iter([(source, found)] if isinstance(found, UserError) else [(page, None) for page in found])
+
+
+def warp_pages(ahead: Ahead, pages: Iterable[Item], targets: dict[Path, Path], recipe: Recipe) -> Iterator[Result]:
+    """Reads, warps and writes pages, and yields the results of their files in order; no page follows an error."""
+    failed: set[Path] = set()
+    read = pass_errors_on(lambda source, _: read_page(source, targets[source.path], recipe))
+    start = pass_errors_on(lambda source, picture: start_warp(source, picture, recipe))
+    finish = pass_errors_on(lambda source, started: finish_warp(source, targets[source.path], started, recipe))
+    join = pass_errors_on(lambda source, items: joined(items, targets[source.path], recipe))
+    wanted = (item for item in pages if item[0].path not in failed)
+    done = ahead(finish, itertools.starmap(start, ahead(read, wanted)))
+    for path, items in itertools.groupby(done, key=lambda item: item[0].path):
+        result = join(PictureFile(path), items)[1]
+        if isinstance(result, UserError):
+            failed.add(path)
+        yield path, result
+
+
+def joined(items: Iterator[Item], target: Path, recipe: Recipe) -> WrittenFile:
+    """What came of a file, whose pages are joined."""
+    source, result = next(items)
+    if isinstance(result, WrittenFile):
+        return result
+    return join_pages(without_errors(itertools.chain([(source, result)], items)), target, recipe)
+
+
+def without_errors(items: Iterable[Item]) -> Iterator[tuple[PictureFile, FinishedPage]]:
+    """Items up to one that holds an error, which is raised."""
+    for source, result in items:
+        if isinstance(result, UserError):
+            raise result
+        yield source, result
+
+
+def map_ahead(pool: ThreadPoolExecutor, most: int, step: Callable[..., Item], items: Iterable[Item]) -> Iterator[Item]:
+    """Applies `step` to items in the threads of a pool, and yields in order; at most so many are pending."""
+    pending: deque[Future[Item]] = deque()
+    for item in items:
+        pending.append(pool.submit(step, *item))
+        if len(pending) == most:
+            yield pending.popleft().result()
+    while pending:
+        yield pending.popleft().result()
+
+
+def pass_errors_on(step: Callable[[PictureFile, Any], Any]) -> Callable[..., Item]:
+    """A step whose result may be a `UserError`: its own, or that of the step before."""
+
+    def wrapped(source: PictureFile, value: Any) -> Item:
+        if isinstance(value, UserError):
+            return source, value
+        try:
+            return source, step(source, value)
+        except UserError as error:
+            return source, error
+        except MemoryError as error:
+            return source, UserError(f"cannot warp {source}: {describe(error)}")
+
+    return wrapped

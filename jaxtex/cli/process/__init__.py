@@ -1,1 +1,0 @@
-"""The process around a command: exit codes, signals, and what is printed."""

@@ -1,1 +1,0 @@
-"""Transforms: from points of the output to points of the input."""

@@ -1,0 +1,103 @@
+"""The mapping from output to input points: a coordinate function, which is static, and its parameters, arrays.
+
+Points are in pixels: the origin is the top left corner, x points right, y points down, pixel centers are at +0.5.
+"""
+
+import abc
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import numpy as np
+import numpy.typing as npt
+
+from ...warp.coordinate_functions import is_affine
+
+Array = npt.NDArray[Any]
+Size = tuple[int, int]  # width and height
+# Every pixel takes as many reads as the longest footprint, so this bounds the price of a few very long ones.
+MAX_ANISOTROPY = 8
+
+
+class Device(Protocol):
+    """A device of JAX, whose own class has no type."""
+
+    id: int
+    platform: str
+    device_kind: str
+
+    def memory_stats(self) -> dict[str, int] | None: ...
+
+
+class PerPixelParameters(abc.ABC):
+    """Parameters of a coordinate function that differ from pixel to pixel of the output.
+
+    Tiles of them are kept, for outputs of one size: all images of a folder may share them.
+    """
+
+    def __init__(self):
+        self.size: Size = (0, 0)
+        self.kept: dict[Any, tuple[Array | jax.Array, ...]] = {}
+
+    @abc.abstractmethod
+    def of(self, rows: Array, columns: Array) -> tuple[Array | jax.Array, ...]:
+        """The parameters of the pixels in these rows and columns, int32: (rows, columns) each."""
+
+    def at(self, place: tuple[int, int, int, int], size: Size, margin: int) -> tuple[Array | jax.Array, ...]:
+        """The parameters of a tile, and of some more pixels on each side of it.
+
+        In place of pixels beyond the output, those are taken that are nearest in it.
+
+        Args:
+            place: of the tile: row, column, height and width.
+            size: width and height of the output.
+        """
+        if size != self.size:
+            self.size, self.kept = size, {}
+        kept, key = self.kept, (place, margin)
+        if key not in kept:
+            kept[key] = self.of(*pixel_numbers(place, size, margin))
+        return kept[key]
+
+
+class UncachedParameters(PerPixelParameters):
+    """Parameters of which nothing is kept, for outputs that fit no memory."""
+
+    def __init__(self, parameters: PerPixelParameters):
+        super().__init__()
+        self.parameters = parameters
+
+    def of(self, rows: Array, columns: Array) -> tuple[Array | jax.Array, ...]:
+        return self.parameters.of(rows, columns)
+
+    def at(self, place: tuple[int, int, int, int], size: Size, margin: int) -> tuple[Array | jax.Array, ...]:
+        return self.of(*pixel_numbers(place, size, margin))
+
+
+def pixel_numbers(place: tuple[int, int, int, int], size: Size, margin: int) -> tuple[Array, Array]:
+    """The rows and the columns of a tile and of some more pixels on each side, within the output."""
+    row, column, height, width = place
+    rows, columns = (
+        np.clip(np.arange(first - margin, first + n + margin, dtype=np.int32), 0, most - 1, dtype=np.int32)
+        for first, n, most in zip((row, column), (height, width), size[::-1])
+    )
+    return rows, columns
+
+
+class Mapping(NamedTuple):
+    """A map from output to input points.
+
+    Attributes:
+        function: takes the coordinates of pixel centers, then the parameters, as in `jaxtex.warp.coordinate_functions`.
+        parameters: float32 arrays of shape (1, 1), or those that differ from pixel to pixel.
+        max_anisotropy: the most reads along the longer side of a pixel's footprint, under `--antialias`.
+    """
+
+    function: Callable[..., tuple[Any, ...]]
+    parameters: tuple[Array | jax.Array, ...] | PerPixelParameters
+    max_anisotropy: int = MAX_ANISOTROPY
+
+    @property
+    def differs(self) -> bool:
+        """Whether the footprints of pixels differ."""
+        return not is_affine(self.function)
