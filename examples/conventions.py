@@ -90,7 +90,7 @@ def reads(size: int) -> dict[str, jax.Array]:
         "0 to 1": sampled("0 to 1", unit=True),
         "-1 to 1": torch("-1 to 1", align=False),
         "-1 to 1, align_corners": torch("-1 to 1, align_corners", align=True),
-        "index": jw.map_coordinates(ramp, [places["index"]], 1, "nearest"),
+        "index": jt.ndimage.map_coordinates(ramp, [places["index"]], order=1, mode="nearest"),
     }
 
 

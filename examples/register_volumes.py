@@ -3,7 +3,7 @@
 The fixed volume is a phantom of a head: ellipsoids within each other, with folds and a texture. The moving volume is
 the same phantom, bent by a smooth random flow, so that the truth is known: the inverse of that flow. The descent looks
 for a stationary velocity, which control points on a coarse grid give by cubic B-splines. `integrate_velocity` makes a
-flow of it, at half the resolution. `warp_composed` reads the moving volume through three maps at once: into the pixels
+flow of it, at half the resolution. `warp_chain` reads the moving volume through three maps at once: into the pixels
 of the flow, along the flow, and out of them again. Adam descends along the mean squared difference plus a small cost of
 the velocity's changes, from a quarter of the resolution up to all of it.
 
@@ -107,7 +107,7 @@ def maps(flow: jax.Array) -> list[jax.Array | np.ndarray]:
 @jax.jit
 def warped(moving: jax.Array, flow: jax.Array) -> jax.Array:
     """A volume, moved by a flow of half its resolution, which is read once, as is the volume."""
-    return jt.warp.warp_composed(moving, maps(flow), moving.shape[:3], address="clamp")
+    return jt.warp.warp_chain(moving, maps(flow), moving.shape[:3], address="clamp")
 
 
 def loss(controls: jax.Array, moving: jax.Array, fixed: jax.Array) -> jax.Array:
@@ -210,7 +210,7 @@ def main(argv: list[str] | None = None) -> int:
     flow = flow_of(controls, size)
     registered = warped(moving, flow)
     regions = jt.warp.warp_labels(moving_regions, maps(flow), (size,) * 3, method="partial_volume", address="clamp")
-    found = 2 * jt.warp.warp_composed(flow, [maps(flow)[0]], (size,) * 3, address="clamp")
+    found = 2 * jt.warp.warp_chain(flow, [maps(flow)[0]], (size,) * 3, address="clamp")
     determinant = jt.warp.jacobian_determinant(flow)
     head = np.asarray(fixed_regions[..., 0] > 0)
     moving, registered, fixed, determinant = map(np.asarray, (moving, registered, fixed, determinant))

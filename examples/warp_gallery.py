@@ -18,6 +18,7 @@ from environment_map import to_bytes as displayed
 from panels import DATA, Panel, save, sheet
 from PIL import Image
 
+from jaxtex import ndimage as jn
 from jaxtex import warp as jw
 
 PHOTOGRAPH = DATA / "chelsea.jpg"
@@ -173,7 +174,7 @@ def indexed(image: jax.Array) -> jax.Array:
     """Each channel read as a periodic array, at indices y and x."""
     (x, y), (width, height) = pixels(image), size(image)
     places = [1.7 * y + 0.2 * height, 1.7 * x + 0.3 * width]
-    read = lambda channel: jw.map_coordinates(channel, places, 1, "wrap")
+    read = lambda channel: jn.map_coordinates(channel, places, order=1, mode="grid-wrap")
     return jax.vmap(read, -1, -1)(image)
 
 

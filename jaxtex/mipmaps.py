@@ -12,7 +12,7 @@ from jax.sharding import PartitionSpec
 from jax.typing import ArrayLike
 
 from ._checks.arguments import as_array, as_integer, check_function, check_texture
-from ._checks.remedies import public
+from ._checks.calls import public
 from ._checks.texels import chain_shapes
 from ._checks.words import listing
 from ._engine.describe.levels import Cut

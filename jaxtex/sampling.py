@@ -27,7 +27,7 @@ from ._checks.arguments import (
     common_shape,
     converted,
 )
-from ._checks.remedies import public
+from ._checks.calls import public
 from ._checks.samplers import check_adjoint, check_sampler
 from ._checks.texels import AXIS_NAMES, chain_shapes, check_faces
 from ._checks.words import listing

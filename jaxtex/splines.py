@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ._checks.arguments import check_texture
-from ._checks.remedies import public
+from ._checks.calls import public
 from ._checks.samplers import check_modes
 from ._checks.words import listing
 from ._engine.compute.decoding import decode

@@ -13,7 +13,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from ._checks.arguments import ReadArguments, as_operands, check_level, check_texels, check_texture, common_shape
-from ._checks.remedies import public
+from ._checks.calls import public
 from ._checks.surfaces import OUTSIDE, check_values, report, spread
 from ._checks.words import listing
 from ._engine.arithmetic import READ

@@ -9,9 +9,12 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
+
+from jaxtex import cuda
 
 FIELDS = {
     "Args": "Parameters",
@@ -103,12 +106,16 @@ def types_of(value: Any) -> dict[str, str]:
         return {name: ast.unparse(node) for name, node in own.items()} | (
             {} if own else next(map(of_parameters, made), {})
         )
+    if isinstance(tree, ast.FunctionDef) and tree.name != value.__name__:  # a table makes it, and a stub declares it
+        stub = Path(cuda.__file__).with_suffix(".pyi")
+        functions = [node for node in ast.parse(stub.read_text()).body if isinstance(node, ast.FunctionDef)]
+        tree = next((node for node in functions if node.name == value.__name__), tree)
     return of_parameters(tree) if isinstance(tree, ast.FunctionDef) else {}
 
 
 def of_parameters(function: ast.FunctionDef) -> dict[str, str]:
     arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
-    return {argument.arg: ast.unparse(argument.annotation) for argument in arguments if argument.annotation}
+    return {argument.arg: ast.unparse(argument.annotation).lstrip("_") for argument in arguments if argument.annotation}
 
 
 def parameters(value: Any) -> set[str]:

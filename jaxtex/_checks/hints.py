@@ -40,6 +40,19 @@ def mention_smoothing(name: str, sampler: Sampler) -> None:
         )
 
 
+def mention_swapped_shape(name: str, output_shape: tuple[int, ...], image_shape: tuple[int, ...]) -> None:
+    """Warns of a size of an image whose sides have the ratio of the image's, but the other way round."""
+    if len(output_shape) != 2:
+        return
+    height, width = image_shape[-3:-1]
+    if height != width and output_shape[0] * height == output_shape[1] * width:
+        warnings.warn(
+            f"{name}: output_shape is {output_shape}, the height and the width, and would make an image of {height} x "
+            f"{width} pixels lie on its side. If it is (width, height), pass output_shape={output_shape[::-1]}.",
+            stacklevel=2,
+        )
+
+
 def mention_primitive(reason: str) -> None:
     """Warns of a function of coordinates for which there is no kernel on a GPU: it might be written without a primitive
     that has no rule.

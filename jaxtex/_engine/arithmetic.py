@@ -1,7 +1,6 @@
 """The arithmetic of reads: what one provides, and float arithmetic. The other is that of a texture unit."""
 
 import abc
-from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +15,6 @@ from .describe.footprint import along_side, clamped, footprint_level
 from .describe.levels import Cut
 from .describe.plan import Layout, ResolvedLevel, SizedTexture, in_texels, sides_of
 from .describe.spec import Read, ReadSpec, TexelRead
-from .describe.storage import WithHalo
 from .rules import primitives
 from .where_placed import read_where_placed
 
@@ -116,12 +114,5 @@ def color_outside(border_color: jax.Array | None, channels: int, spec: ReadSpec)
     return jnp.broadcast_to(border_color.astype(spec.sums), (channels,))
 
 
-def read_over(
-    texels: jax.Array | WithHalo, color: jax.Array | None, operands: Sequence[jax.Array], spec: ReadSpec
-) -> jax.Array:
-    """The engine's read over a color, or zero."""
-    return primitives.read(texels, operands, spec, color)
-
-
-READ, READ_WITH_HALO = TexelRead(read_over), TexelRead(read_over, takes_halo=True)
+READ, READ_WITH_HALO = TexelRead(primitives.read), TexelRead(primitives.read, takes_halo=True)
 FLOAT = FloatArithmetic()

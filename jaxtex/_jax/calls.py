@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import ClosedJaxpr, JaxprEqn
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Operands = TypeVar("Operands")
@@ -17,19 +17,12 @@ Operands = TypeVar("Operands")
 WHERE_NEEDED = "jaxtex_where_needed"
 OF_CALLER = "jaxtex_function_of_caller"
 
-# By the name of a primitive that calls a program once: the parameter that holds the program. JAX 0.10.2 to 0.12: names
-# that it does not document.
-CALLS = {
-    "jit": "jaxpr",
-    "checkpoint": "jaxpr",
-    "remat2": "jaxpr",  # a checkpoint, in other versions
-    "composite": "jaxpr",
-    "call": "call_jaxpr",
-    "closed_call": "call_jaxpr",
-    "custom_jvp_call": "call_jaxpr",
-    "custom_vjp_call": "call_jaxpr",
-    "custom_vmap_call": "call",
-}
+# The primitives that call a program once, and the parameters in which it is. JAX 0.10.2 to 0.12: names that it does not
+# document; a checkpoint and the program of a composite have another one in other versions.
+CALLS = frozenset(["jit", "checkpoint", "remat2", "composite", "call", "closed_call"]) | frozenset(
+    ("custom_jvp_call", "custom_vjp_call", "custom_vmap_call")
+)
+PROGRAMS = ("jaxpr", "call_jaxpr", "call")
 
 
 def typed_jit(*static: str, inline: bool = True) -> Callable[[Function], Function]:
@@ -81,5 +74,10 @@ def called(eqn: JaxprEqn) -> ClosedJaxpr | None:
     """The program that an equation calls; `None` if it calls none, or one that it may run never or several times."""
     if eqn.primitive.name not in CALLS:
         return None
-    program = eqn.params[CALLS[eqn.primitive.name]]
+    program = program_of(eqn.params)
     return program if isinstance(program, ClosedJaxpr) else ClosedJaxpr(program, ())
+
+
+def program_of(params: dict[str, Any]) -> ClosedJaxpr | Jaxpr:
+    """The program among the parameters of a call."""
+    return next(params[name] for name in PROGRAMS if name in params)

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 import yaml
 
-from ..warp.grids import stored_points
+from ..warp.coordinate_functions import stored_points
 from ..warp.lens import undistort_points
 from ..warp.lens_models import LENS_MODELS, LensModel, LensModelLike
 from .files.inputs import open_regular
@@ -115,7 +115,8 @@ class UndistortedPoints(PerPixelParameters):
 
     def of(self, rows: Array, columns: Array) -> tuple[jax.Array, ...]:
         x, y = columns[None].astype(np.float32) + 0.5, rows[:, None].astype(np.float32) + 0.5
-        return undistort_points((x, y), self.matrix, self.coefficients, model=self.model)
+        x, y = undistort_points((x, y), self.matrix, self.coefficients, model=self.model)
+        return x, y
 
 
 # Files

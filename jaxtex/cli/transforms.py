@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from ..warp.grids import affine, displaced, projective, row_times_point, scaled
+from ..warp.coordinate_functions import affine, displaced, projective, row_times_point, scaled
 from .files.inputs import open_regular
 from .process import UserError, one_line
 from .values import Point

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from .._checks.integers import is_integer
 from .enums import Error
-from .signatures import cuda_function
+from .functions import cuda_function
 
 Member = TypeVar("Member", bound=Enum)
 Value = TypeVar("Value")
@@ -80,17 +80,11 @@ class CudaError(Exception):
 def getErrorName(error: Error | int) -> str:
     """Returns the name of an error: `cudaGetErrorName`.
 
-    Args:
-        error: an `Error` or its number, such as ``CudaError.code``.
-
     Returns:
         The name, such as ``"cudaErrorInvalidValue"``.
 
     Raises:
         CudaError: cudaErrorInvalidValue, if no call of this package raises such an error.
-
-    Source:
-        CUDA Runtime API, `cudaGetErrorName`.
 
     Example:
         >>> from jaxtex import cuda
@@ -113,14 +107,6 @@ def getErrorString(error: Error | int) -> str:
 
     Raises:
         CudaError: cudaErrorInvalidValue, if no call of this package raises such an error.
-
-    Source:
-        CUDA Runtime API, `cudaGetErrorString`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> cuda.getErrorString(cuda.getLastError())
-        'no error'
     """
     return ERROR_STRINGS[choose("getErrorString", "error", Error, error)]
 
@@ -131,14 +117,6 @@ def getLastError() -> Error:
 
     Returns:
         ``Error.Success``.
-
-    Source:
-        CUDA Runtime API, `cudaGetLastError`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> cuda.getLastError() == cuda.Error.Success
-        True
     """
     return Error.Success
 
@@ -149,16 +127,13 @@ def peekAtLastError() -> Error:
 
     Returns:
         ``Error.Success``.
-
-    Source:
-        CUDA Runtime API, `cudaPeekAtLastError`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> cuda.peekAtLastError().name
-        'Success'
     """
     return Error.Success
+
+
+def invalid(message: str) -> CudaError:
+    """The error for a value that CUDA refuses (1)."""
+    return CudaError(INVALID_VALUE, message)
 
 
 def choose(function: str, argument: str, kind: type[Member], value: object, code: int = INVALID_VALUE) -> Member:
@@ -204,7 +179,7 @@ def check_alive(function: str, argument: str, value: object) -> None:
 def check_index(function: str, argument: str, value: object, count: int) -> int:
     """`value`, which must be an integer from 0 to ``count - 1``, of Python or of NumPy."""
     if not is_integer(value, 0, count - 1):
-        raise CudaError(INVALID_VALUE, f"{function}: {argument} is {value!r}, expected an int from 0 to {count - 1}.")
+        raise invalid(f"{function}: {argument} is {value!r}, expected an int from 0 to {count - 1}.")
     return operator.index(value)
 
 

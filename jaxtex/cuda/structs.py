@@ -1,23 +1,35 @@
-"""CUDA's host structs: they start zeroed, are filled in field by field, compare by value, and are pytrees.
+"""CUDA's structs and values as dataclasses that are pytrees: `struct` makes the former, and `value` the latter.
 
-A struct may change until it is hashed, which happens when it is a static argument or a dictionary key. From then on it
-refuses assignments: its hash finds a compiled function, which would not fit other values.
+A struct starts zeroed, is filled in field by field, and compares by value. It may change until it is hashed, which
+happens when it is a static argument or a dictionary key. From then on it refuses assignments: its hash finds a compiled
+function, which would not fit other values. A value, such as an array or a texture object, never changes.
 """
 
 # pyright: strict, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 import dataclasses
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any, TypeVar
+from enum import Enum
+from typing import Any, TypeVar, dataclass_transform
 
 import jax
 import numpy as np
 
 Class = TypeVar("Class", bound="Struct")
+Value = TypeVar("Value")
 
 
-class Struct:
-    """The base of structs. A subclass is a dataclass with ``eq=False`` that `struct` registers as a pytree."""
+class OneLine:
+    """The base of dataclasses that print one line: arrays by their dtype and shape, enumerations by their names."""
+
+    def __repr__(self) -> str:
+        fields = dataclasses.fields(self)  # pyright: ignore[reportArgumentType]
+        listed = (f"{field.name}={_shown(getattr(self, field.name))}" for field in fields)
+        return f"{type(self).__name__}({', '.join(listed)})"
+
+
+class Struct(OneLine):
+    """The base of structs, whose subclasses have the decorator `struct`."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         names = [field.name for field in dataclasses.fields(self)]  # pyright: ignore[reportArgumentType]
@@ -147,19 +159,19 @@ def is_array(value: Any) -> bool:
     return isinstance(value, jax.Array | np.ndarray)
 
 
+@dataclass_transform(eq_default=False, field_specifiers=(dataclasses.field,))
 def struct(*children: str) -> Callable[[type[Class]], type[Class]]:
-    """Registers a struct as a pytree. The fields named in `children` are its children, and all others are static."""
+    """Makes a class a dataclass and a pytree. The fields in `children` are its children; all others are static."""
 
     def register(cls: type[Class]) -> type[Class]:
+        cls = dataclasses.dataclass(eq=False, repr=False)(cls)
         names = [field.name for field in dataclasses.fields(cls)]  # pyright: ignore[reportArgumentType]
         static = [name for name in names if name not in children]
 
         def flatten(value: Class) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-            return tuple(_plain(getattr(value, name)) for name in children), _static(value)
-
-        def _static(value: Class) -> tuple[Any, ...]:
             fields = (getattr(value, name) for name in static)
-            return tuple(field.frozen() if isinstance(field, Struct) else _plain(field) for field in fields)
+            fixed = tuple(field.frozen() if isinstance(field, Struct) else _plain(field) for field in fields)
+            return tuple(_plain(getattr(value, name)) for name in children), fixed
 
         def flatten_with_keys(value: Class) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
             leaves, fixed = flatten(value)
@@ -177,6 +189,26 @@ def struct(*children: str) -> Callable[[type[Class]], type[Class]]:
         return cls
 
     return register
+
+
+@dataclass_transform(eq_default=False, frozen_default=True)
+def value(*children: str) -> Callable[[type[Value]], type[Value]]:
+    """Makes a class a frozen dataclass and a pytree. The fields in `children` hold arrays; all others are static."""
+
+    def register(cls: type[Value]) -> type[Value]:
+        cls = dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
+        static = [field.name for field in dataclasses.fields(cls) if field.name not in children]  # pyright: ignore[reportArgumentType]
+        return jax.tree_util.register_dataclass(cls, data_fields=list(children), meta_fields=static)
+
+    return register
+
+
+def _shown(field: Any) -> str:
+    if is_array(field):
+        return f"{field.dtype}{list(field.shape)}".replace(" ", "")
+    if isinstance(field, tuple | Components):
+        return f"({', '.join(map(_shown, field))})"
+    return f"{type(field).__name__}.{field.name}" if isinstance(field, Enum) else repr(field)
 
 
 def _values(value: Struct) -> tuple[Any, ...]:

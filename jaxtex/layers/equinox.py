@@ -2,7 +2,6 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
-import functools
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -11,13 +10,11 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from .._checks.arguments import as_integer, check_function
+from .._checks.calls import public
 from .._checks.integers import in_native_order
-from .._checks.remedies import public
 from ..sampler import FilterModeLike, Sampler
 from ..warp import spatial_transform
-from ..warp.options import check_shows_outside, resolve_sampler
-from ..warp.shapes import as_shape
-from ..warp.types import AddressLike, ShapeLike
+from ..warp.options import AddressLike, ShapeLike, as_shape, check_shows_outside, resolve_sampler
 from .transforms import Transform, constant_color, num_parameters, theta_of, widened
 
 try:
@@ -85,7 +82,7 @@ class SpatialTransformer(eqx.Module):
     border_color: float | tuple[float, ...] | None = eqx.field(static=True)
     antialias: bool = eqx.field(static=True)
 
-    @functools.partial(public, called="SpatialTransformer")
+    @public(called="SpatialTransformer")
     def __init__(
         self,
         localization: Callable[..., jax.Array],

@@ -2,7 +2,6 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
-import functools
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -10,12 +9,10 @@ import jax
 from jax.typing import ArrayLike
 
 from .._checks.arguments import as_integer, check_function
-from .._checks.remedies import public
+from .._checks.calls import public
 from ..sampler import FilterModeLike, Sampler
 from ..warp import spatial_transform
-from ..warp.options import check_shows_outside, resolve_sampler
-from ..warp.shapes import as_shape
-from ..warp.types import AddressLike, ShapeLike
+from ..warp.options import AddressLike, ShapeLike, as_shape, check_shows_outside, resolve_sampler
 from .transforms import Transform, constant_color, num_parameters, theta_of, widened
 
 try:
@@ -73,7 +70,7 @@ class SpatialTransformer(nnx.Module):
         Array([3.75, 4.25, 4.75, 5.25], dtype=float32)
     """
 
-    @functools.partial(public, called="SpatialTransformer")
+    @public(called="SpatialTransformer")
     def __init__(
         self,
         localization: Callable[[jax.Array], jax.Array],

@@ -12,8 +12,8 @@ import numpy as np
 from jax.core import Tracer
 from jax.typing import ArrayLike, DTypeLike
 
+from .._checks.calls import public
 from .._checks.integers import is_integer
-from .._checks.remedies import public
 from .._checks.words import shown
 from .arguments import (
     PerAxis,

@@ -12,7 +12,7 @@ from jax.core import Tracer
 from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.arguments import as_array, check_function, check_number, converted
-from .._checks.remedies import public
+from .._checks.calls import public
 from .._engine.describe.operands import Coords, Operand, Stack, Stacked, as_given
 from .._jax.calls import typed_jit
 from .arguments import (

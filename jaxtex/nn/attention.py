@@ -11,12 +11,12 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from .._checks.arguments import ReadArguments, as_float
+from .._checks.calls import public
 from .._checks.integers import is_integer
 from .._checks.words import shown
 from ..modes import TextureKind
 from ..sampler import Sampler
 from ..texture import Texture
-from ..warp.calls import compiled
 from .shapes import as_features, check_shape
 from .weighted import in_one_pass
 
@@ -24,7 +24,7 @@ NAME = "deformable_attention"
 ZEROS = Sampler(address_mode="border")
 
 
-@compiled("spatial_shapes")
+@public(compiled=True)
 def deformable_attention(
     value: ArrayLike,
     spatial_shapes: Sequence[tuple[int, int]],

@@ -10,12 +10,12 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from .._checks.arguments import as_float
+from .._checks.calls import public
 from .._checks.integers import is_integer
 from .._checks.words import shown
 from .._tables.storage_formats import sum_dtype
 from ..sampler import Sampler
 from ..texture import texture2d
-from ..warp.calls import compiled
 from .shapes import as_features, as_pair, check_shape, check_texels
 from .weighted import sample_weighted
 
@@ -25,7 +25,7 @@ Pads = tuple[tuple[int, int], tuple[int, int]]
 Padding = int | Sequence[int] | Sequence[tuple[int, int]] | Literal["SAME", "VALID"]
 
 
-@compiled("strides", "padding", "dilation", "groups", "offset_groups")
+@public(compiled=True)
 def deformable_conv(
     x: ArrayLike,
     offsets: ArrayLike,

@@ -13,22 +13,22 @@ from jax.sharding import NamedSharding
 from jax.typing import ArrayLike
 
 from .._checks.arguments import as_float, as_integer
+from .._checks.calls import public
 from .._checks.integers import is_integer
 from .._checks.words import shown
 from .._engine.describe.plan import Layout, plan_of_grid
-from .._engine.rules.concatenated import Read, concatenated
+from .._engine.rules.concatenated import BatchedRead, concatenated
 from .._jax.indexing import explicit_sharding
 from .._tables.storage_formats import rounded_dtype, sum_dtype
 from ..modes import TextureKind
 from ..sampler import Sampler
-from ..warp.calls import compiled
-from ..warp.grids import displaced
+from ..warp.coordinate_functions import displaced
 from .shapes import as_features, check_shape, check_texels
 
 ZEROS = Sampler(address_mode="border", normalized_coords=False)
 
 
-@compiled("levels")
+@public(compiled=True)
 def correlation_pyramid(first: ArrayLike, second: ArrayLike, levels: int = 4) -> tuple[jax.Array, ...]:
     """Returns the dot products of all pairs of pixels of two feature maps, as a pyramid over the second map.
 
@@ -84,7 +84,7 @@ def halved(volume: jax.Array) -> jax.Array:
     return blocks.mean((-3, -1))
 
 
-@compiled("radius")
+@public(compiled=True)
 def correlation_lookup(pyramid: Sequence[ArrayLike], coords: ArrayLike, radius: int = 4) -> jax.Array:
     """Reads, for each pixel and level, a window of the pixel's correlations around a point.
 
@@ -152,11 +152,11 @@ def windows(points: jax.Array, *volumes: jax.Array, radius: int) -> jax.Array:
     offsets = jnp.arange(-radius, radius + 1, dtype=jnp.int32).astype(points.dtype)
     # Offsets of x stand along rows.
     across, down = offsets[None, :, None], offsets[None, None, :]
-    reads = list[Read]()
+    reads = list[BatchedRead]()
     for k, volume in enumerate(volumes):
         x, y = (points[..., axis].reshape(count, 1, 1) / 2**k + 0.5 for axis in range(2))
         images = volume.reshape(count, *volume.shape[3:], 1)
         layout, dtype = Layout(TextureKind.TEXTURE2D, images.shape[1:]), rounded_dtype(volume.dtype, points.dtype)
         read = plan_of_grid(layout, displaced, (x, y, across, down), ZEROS, dtype)
-        reads.append(Read(images, read.operands, read.spec, 1))
+        reads.append(BatchedRead(images, read.operands, read.spec, 1))
     return concatenated(reads, 1).reshape(*front, len(reads) * len(offsets) ** 2)

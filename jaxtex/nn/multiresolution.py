@@ -13,13 +13,13 @@ import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.arguments import ReadArguments, as_float, as_operands, check_dtype, check_key, converted
+from .._checks.calls import public
 from .._checks.integers import is_integer
-from .._checks.remedies import public
 from .._checks.words import shown
 from .._engine.describe.hashing import pyramid_axes
 from .._engine.describe.operands import Arrays
 from .._engine.describe.spec import ReadSpec
-from .._engine.rules.concatenated import Read, concatenated
+from .._engine.rules.concatenated import BatchedRead, concatenated
 from .._jax.calls import typed_jit
 from .._jax.indexing import everywhere
 from .._tables.storage_formats import Decoding, rounded_dtype, sum_dtype
@@ -242,7 +242,7 @@ def encoded(tables: Any, points: ArrayLike, *, grid: MultiresolutionGrid) -> jax
     given = cast(tuple[Any, ...], tables)
     if len(given) != grid.num_levels:
         raise ValueError(f"{NAME}: tables holds {len(given)} tables, expected {grid.num_levels}, one for each level.")
-    reads: list[Read] = []
+    reads: list[BatchedRead] = []
     for k, rows in enumerate(grid.table_sizes):
         table = check_table(f"tables[{k}]", given[k], rows, grid)
         level = grid.scales[k : k + 1], sizes[k : k + 1], (rows,), grid.hashed[k : k + 1]
@@ -257,7 +257,7 @@ def plan_pyramid(
     sizes: Sequence[int],
     rows: Sequence[int],
     hashed: Sequence[bool],
-) -> Read:
+) -> BatchedRead:
     """The linear read of all levels of a pyramid of grids, whose levels lie one after the other in a table.
 
     Args:
@@ -275,7 +275,7 @@ def plan_pyramid(
     axes, dtype = pyramid_axes(sizes, rows, hashed, len(operands)), rounded_dtype(table.dtype, sums)
     spec = ReadSpec(axes, Decoding.ELEMENT, np.dtype(dtype), grid=scaled_points)
     # A point reads rows from anywhere in the table.
-    return Read(everywhere(table), (level, scale, *operands), spec)
+    return BatchedRead(everywhere(table), (level, scale, *operands), spec)
 
 
 def scaled_points(level: jax.Array, scale: jax.Array, *points: jax.Array) -> Arrays:

@@ -13,11 +13,11 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from .._checks.arguments import as_float, described
+from .._checks.calls import public
 from .._checks.words import check_word, shown
 from ..sampler import Sampler
 from ..sampling import sample
 from ..texture import texture2d, texture2d_layered
-from ..warp.calls import compiled
 from .shapes import check_shape, check_texels
 from .weighted import sample_weighted
 
@@ -26,7 +26,7 @@ EDGE = Sampler(address_mode="clamp", normalized_coords=False)
 AXES = {"x": 0, "y": 1, "z": 2}
 
 
-@compiled("plane_axes", "reduce")
+@public(compiled=True)
 def triplane(
     planes: ArrayLike,
     points: ArrayLike,
@@ -89,7 +89,7 @@ def read_planes(planes: jax.Array, points: jax.Array, *, pairs: Sequence[tuple[i
     return sample_weighted(texture2d_layered(planes), (x, y), weight, ZEROS, axis=0, layer=layer)
 
 
-@compiled()
+@public(compiled=True)
 def k_planes(planes: Sequence[ArrayLike], points: ArrayLike) -> jax.Array:
     """Reads a plane of features for each pair of coordinates, and multiplies the values.
 

@@ -10,12 +10,12 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from .._checks.arguments import as_float
+from .._checks.calls import public
 from .._checks.integers import is_integer
 from .._checks.words import shown
 from .._tables.storage_formats import sum_dtype
 from ..sampler import Sampler
 from ..texture import texture2d_layered
-from ..warp.calls import compiled
 from .shapes import as_features, as_pair, check_shape, check_texels
 from .weighted import sample_weighted
 
@@ -24,7 +24,7 @@ NAME = "roi_align"
 EDGE = Sampler(address_mode="clamp", normalized_coords=False)
 
 
-@compiled("output_size", "spatial_scale", "sampling_ratio", "aligned", "max_sampling_ratio")
+@public(compiled=True)
 def roi_align(
     features: ArrayLike,
     boxes: ArrayLike,

@@ -23,8 +23,8 @@ from .._checks.arguments import (
     check_texture,
     common_shape,
 )
+from .._checks.calls import public
 from .._checks.integers import as_index, is_integer
-from .._checks.remedies import public
 from .._checks.samplers import check_sampler
 from .._checks.words import shown
 from .._engine.arithmetic import FLOAT

@@ -7,27 +7,26 @@ is at (0.5, 0.5). Images are ``(..., H, W, C)``, volumes ``(..., D, H, W, C)``; 
 # pyright: strict, reportUnknownMemberType=false
 
 from .._checks.words import listing
-from .composed import warp_composed
-from .conversions import (
+from .composed import warp_chain
+from .conventions.conversions import (
     camera_from_opencv,
     matrix_from_opencv,
     matrix_from_scipy,
     matrix_from_skimage,
     matrix_from_torch,
 )
+from .conventions.physical_space import flow_from_itk, matrix_from_itk, matrix_from_nibabel
+from .conventions.torch_grids import affine_grid, grid_sample
 from .fields import remap, warp_flow
 from .flows import compose_flows, integrate_velocity, invert_flow, jacobian_determinant
 from .forward import forward_warp
-from .geometric import resample, rotate, spatial_transform, warp_affine, warp_perspective
 from .labels import warp_labels
 from .lens import distort, distort_points, undistort, undistort_points
-from .ndimage import map_coordinates
+from .maps import resample, rotate, spatial_transform, warp_affine, warp_perspective
 from .panorama import cubemap_to_equirectangular, equirectangular_to_cubemap
-from .physical_space import flow_from_itk, matrix_from_itk, matrix_from_nibabel
+from .points import thin_plate_spline
 from .resizing import resize
-from .splines import thin_plate_spline
 from .streaming import resample_tiles
-from .torch_grids import affine_grid, grid_sample
 
 __all__ = [
     "affine_grid",
@@ -43,7 +42,6 @@ __all__ = [
     "integrate_velocity",
     "invert_flow",
     "jacobian_determinant",
-    "map_coordinates",
     "matrix_from_itk",
     "matrix_from_nibabel",
     "matrix_from_opencv",
@@ -60,7 +58,7 @@ __all__ = [
     "undistort",
     "undistort_points",
     "warp_affine",
-    "warp_composed",
+    "warp_chain",
     "warp_flow",
     "warp_labels",
     "warp_perspective",

@@ -6,29 +6,36 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import jax
-import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.arguments import as_array
+from .._checks.calls import public
 from .._checks.words import described
 from .._engine.describe.operands import Operand, Stacked, num_numbers
 from ..modes import AddressMode
 from ..sampler import FilterModeLike, Sampler
-from .calls import STATIC_OPTIONS, compiled
+from .coordinate_functions import Composed, GridFunction, affine, displaced, matrix_parameters, projective
 from .fields import field_parameters, stacked
-from .grids import Composed, affine, displaced, matrix_parameters, projective
 from .images import warp_image
-from .options import ReadOptions, read_options, resolve_sampler
-from .shapes import as_floats, as_shape, spatial_shape
-from .types import AddressLike, GridFunction, Points, ShapeLike
+from .options import (
+    AddressLike,
+    Points,
+    ReadOptions,
+    ShapeLike,
+    as_floats,
+    as_shape,
+    broadcast,
+    read_options,
+    resolve_sampler,
+    spatial_shape,
+)
 
 # A matrix from point to point, or a flow: one array, or a tuple of arrays.
 Transform: TypeAlias = ArrayLike | Points
-STATIC = ("output_shape", "flow_sampler", *STATIC_OPTIONS)
 
 
-@compiled(*STATIC)
-def warp_composed(
+@public(compiled=True)
+def warp_chain(
     image: ArrayLike,
     transforms: Sequence[Transform],
     output_shape: ShapeLike | None = None,
@@ -74,7 +81,8 @@ def warp_composed(
         color; see `resample`. Reverse mode stores the values that are read from each flow.
 
     Raises:
-        ValueError: if shapes do not fit, or do not tell whether points have two coordinates or three.
+        ValueError: if shapes do not fit, or do not tell whether points have two coordinates or three, or `flow_sampler`
+            is given and no flow is interpolated.
         TypeError: if `transforms` is not a list or a tuple.
 
     Example:
@@ -82,10 +90,10 @@ def warp_composed(
         >>> image = jnp.arange(4.0)[None, :, None]
         >>> double = jnp.array([[2.0, 0, 0], [0, 1, 0]])
         >>> flow = jnp.ones((1, 2)), jnp.zeros((1, 2))   # two pixels, each as wide as two output pixels
-        >>> jt.warp.warp_composed(image, [double / jnp.array([[4.0], [1]]), flow, double])[0, :, 0]
+        >>> jt.warp.warp_chain(image, [double / jnp.array([[4.0], [1]]), flow, double])[0, :, 0]
         Array([2., 3., 0., 0.], dtype=float32)
     """
-    name = "warp_composed"
+    name = "warp_chain"
     options = read_options(name, sampler, filter, address, border_color, antialias, dtype)
     points = composed(name, as_transforms(name, transforms), output_shape, image, flow_sampler)
     return warp_image(name, image, points.function, points.parameters, points.output_shape, options)
@@ -131,11 +139,22 @@ def composed(
     shape = spatial_shape(name, image, output_shape, ndim, argument, "transforms")
     how = ReadOptions(resolve_sampler(name, flow_sampler, None, None, AddressMode.CLAMP))
     points = ComposedPoints(Composed(()), (), shape)
+    if flow_sampler is not None and not reads_a_flow(transforms, ndim, shape):
+        raise ValueError(
+            f"{name}: flow_sampler is given, but no flow is interpolated: none comes after another transform, or has "
+            f"another shape than the output; leave flow_sampler out."
+        )
     for transform in transforms:
         function, parameters = link(name, transform, points, ndim, how, image)
         functions = (*points.function.links, (function, num_numbers(parameters)))
         points = ComposedPoints(Composed(functions), (*points.parameters, *parameters), shape)
     return points
+
+
+def reads_a_flow(transforms: Sequence[Transform], ndim: int, output_shape: tuple[int, ...]) -> bool:
+    """Whether a flow of a chain is interpolated. The first one is not if it has a vector for each output pixel."""
+    first, *others = (shape_of(t)[-ndim - 1 : -1] if is_flow(t, ndim) else None for t in transforms)
+    return first not in (None, output_shape) or any(others)
 
 
 def link(
@@ -172,10 +191,8 @@ def shape_of(transform: Transform) -> tuple[int, ...]:
     """The shape of a transform; of a tuple of arrays, that of their stack."""
     if not isinstance(transform, tuple | list):
         return as_array(transform).shape
-    try:
-        return (*np.broadcast_shapes(*(as_array(c).shape for c in transform)), len(transform))
-    except ValueError:
-        return ()
+    shape = broadcast(*(as_array(c).shape for c in transform))
+    return () if shape is None else (*shape, len(transform))
 
 
 def is_flow(transform: Transform, ndim: int) -> bool:

@@ -11,25 +11,23 @@ import numpy as np
 from jax import lax
 from jax.typing import ArrayLike, DTypeLike
 
-from .._checks.arguments import as_float, stacked_coords
+from .._checks.arguments import as_float
+from .._checks.calls import public
 from .._engine.describe.operands import Operand, Stacked
 from ..sampler import FilterModeLike, Sampler
-from .calls import STATIC_OPTIONS, compiled
-from .grids import displaced, stored_points
+from .coordinate_functions import Arrays, displaced, stored_points
 from .images import warp_image
-from .options import read_options
-from .shapes import as_floats, check_axes
-from .types import AddressLike, Arrays, Points
+from .options import AddressLike, Points, as_floats, broadcast, check_axes, read_options
 
 # The spatial sizes and the components of a field, by their number.
 SIZES = {2: "H, W", 3: "D, H, W"}
 POINTS = {2: "(x, y)", 3: "(x, y, z)"}
 
 
-@compiled(*STATIC_OPTIONS)
+@public(compiled=True)
 def remap(
     image: ArrayLike,
-    coords: Points,
+    coords: ArrayLike | Points,
     sampler: Sampler | None = None,
     *,
     filter: FilterModeLike | None = None,
@@ -43,7 +41,8 @@ def remap(
     Args:
         image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.
         coords: ``(x, y)``, or ``(x, y, z)`` for volumes: arrays that broadcast to leading batch axes and the spatial
-            shape of the output. They are in pixels from the top left corner, with pixel centers at +0.5.
+            shape of the output; or one array ``(..., H, W, 2)`` or ``(..., D, H, W, 3)``. They are in pixels from the
+            top left corner, with pixel centers at +0.5.
         antialias: as in `resample`; the footprint of a pixel is the difference between the coordinates of its
             neighbors.
         sampler, filter, address, border_color, dtype: as in `resample`.
@@ -56,7 +55,6 @@ def remap(
 
     Raises:
         ValueError: if shapes do not fit.
-        TypeError: if `coords` is one stacked array.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
@@ -64,16 +62,13 @@ def remap(
         >>> jt.warp.remap(image, (jnp.array([[0.5, 1.0, 3.5]]), jnp.array([[0.5]])))[0, :, 0]
         Array([0. , 0.5, 3. ], dtype=float32)
     """
-    if not isinstance(cast(Any, coords), tuple | list):
-        raise TypeError(stacked_coords("remap", "coords", coords))
-    arrays = check_fields("remap", "coords", coords)
-    shape = shape_of_fields(arrays)
+    parameters, shape = field_parameters("remap", "coords", coords)
     check_axes("remap", "image", np.shape(image), len(shape), "coords")
     options = read_options("remap", sampler, filter, address, border_color, antialias, dtype)
-    return warp_image("remap", image, stored_points, arrays, shape, options)
+    return warp_image("remap", image, stored_points, parameters, shape, options)
 
 
-@compiled(*STATIC_OPTIONS)
+@public(compiled=True)
 def warp_flow(
     image: ArrayLike,
     flow: ArrayLike | Points,
@@ -155,17 +150,35 @@ def stacked(name: str, argument: str, field: Any) -> jax.Array:
     return jnp.stack(jnp.broadcast_arrays(*as_floats(*arrays)), -1)
 
 
+def as_points(name: str, argument: str, points: Any, like: Any = None) -> jax.Array:
+    """Points of the plane, (..., 2), from one array or from a tuple (x, y).
+
+    Args:
+        like: an image whose precision the points have.
+    """
+    if isinstance(points, tuple | list) and len(cast(list[Any], points)) == 2:
+        x, y = as_floats(*cast(list[Any], points), like=like)
+        if broadcast(x.shape, y.shape) is None:
+            raise ValueError(
+                f"{name}: {argument} has arrays of shapes {x.shape} and {y.shape}, expected shapes that broadcast."
+            )
+        return jnp.stack(jnp.broadcast_arrays(x, y), -1)
+    array = as_float(points)
+    if array.shape[-1:] != (2,):
+        raise ValueError(
+            f"{name}: {argument} has shape {array.shape}, expected (..., 2), x before y, or a tuple of arrays (x, y)."
+        )
+    return array
+
+
 def check_fields(name: str, argument: str, fields: Any, counts: Sequence[int] = (2, 3)) -> Arrays:
     """Two or three arrays of one rank, which broadcast to at least as many axes; see `as_components`."""
     arrays = tuple(jnp.asarray(a) for a in fields)
     if len(arrays) not in counts:
         expected = " or ".join(POINTS[n] for n in counts)
         raise ValueError(f"{name}: {argument} has {len(arrays)} arrays, expected {expected}.")
-    try:
-        shape = np.broadcast_shapes(*(a.shape for a in arrays))
-    except ValueError:
-        shape = ()
-    if len(shape) < len(arrays):
+    shape = broadcast(*(a.shape for a in arrays))
+    if shape is None or len(shape) < len(arrays):
         shapes = ", ".join(str(a.shape) for a in arrays)
         raise ValueError(
             f"{name}: {argument} has arrays of shapes {shapes}, expected shapes that broadcast to "

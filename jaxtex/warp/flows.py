@@ -16,20 +16,17 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from .._checks.arguments import as_integer
+from .._checks.calls import public
 from ..modes import AddressMode
 from ..sampler import FilterModeLike, Sampler
-from .calls import compiled
+from .coordinate_functions import Arrays, displaced
 from .fields import as_components, field_parameters, stacked
-from .grids import displaced
 from .images import difference, warp_image
 from .matrices import Rows, determinant, dot, inverse
-from .options import ReadOptions, resolve_sampler
-from .types import AddressLike, Arrays, Points
-
-STATIC = ("steps", "sampler", "filter", "address")
+from .options import AddressLike, Points, ReadOptions, resolve_sampler
 
 
-@compiled(*STATIC)
+@public(compiled=True)
 def integrate_velocity(
     velocity: ArrayLike | Points,
     steps: int = 7,
@@ -71,7 +68,7 @@ def integrate_velocity(
         Array(0.105, dtype=float32)
     """
     name = "integrate_velocity"
-    sampler = flow_sampler(name, sampler, filter, address)
+    sampler = resolve_sampler(name, sampler, filter, address, AddressMode.CLAMP)
     flow = stacked(name, "velocity", velocity) / 2 ** as_integer(name, "steps", steps, 0)
 
     def doubled(flow: jax.Array, _: None) -> tuple[jax.Array, None]:
@@ -81,7 +78,7 @@ def integrate_velocity(
     return in_form_of(velocity, jax.lax.scan(doubled, flow, length=steps)[0])
 
 
-@compiled("sampler", "filter", "address")
+@public(compiled=True)
 def compose_flows(
     first: ArrayLike | Points,
     second: ArrayLike | Points,
@@ -117,7 +114,7 @@ def compose_flows(
         Array([[11., 21., 31., 31.]], dtype=float32)
     """
     name = "compose_flows"
-    sampler = flow_sampler(name, sampler, filter, address)
+    sampler = resolve_sampler(name, sampler, filter, address, AddressMode.CLAMP)
     inner, outer = stacked(name, "first", first), stacked(name, "second", second)
     if inner.shape[-1] != outer.shape[-1]:
         raise ValueError(
@@ -128,7 +125,7 @@ def compose_flows(
     return in_form_of(second, jax.lax.broadcast_to_rank(outer, added.ndim) + added)
 
 
-@compiled(*STATIC)
+@public(compiled=True)
 def invert_flow(
     flow: ArrayLike | Points,
     steps: int = 20,
@@ -168,11 +165,14 @@ def invert_flow(
         Array(-0.3, dtype=float32)
     """
     name = "invert_flow"
-    sampler, count = flow_sampler(name, sampler, filter, address), as_integer(name, "steps", steps, 1)
+    sampler, count = (
+        resolve_sampler(name, sampler, filter, address, AddressMode.CLAMP),
+        as_integer(name, "steps", steps, 1),
+    )
     return in_form_of(flow, cast(jax.Array, inverted_flow(stacked(name, "flow", flow), count, sampler)))
 
 
-@compiled()
+@public(compiled=True)
 def jacobian_determinant(flow: ArrayLike | Points) -> jax.Array:
     """Returns the Jacobian determinant of ``p + flow(p)``: the factor by which this map scales area or volume.
 
@@ -203,13 +203,6 @@ def jacobian_determinant(flow: ArrayLike | Points) -> jax.Array:
 
 
 # The maps of flows
-
-
-def flow_sampler(
-    name: str, sampler: Sampler | None, filter: FilterModeLike | None, address: AddressLike | None
-) -> Sampler:
-    """How a flow is read between its pixels."""
-    return resolve_sampler(name, sampler, filter, address, AddressMode.CLAMP)
 
 
 def components_of(flow: jax.Array) -> Arrays:

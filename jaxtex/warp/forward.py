@@ -13,19 +13,26 @@ import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.arguments import as_array
+from .._checks.calls import public
 from .._checks.samplers import check_adjoint, check_modes
 from .._checks.words import check_word
 from .._engine.compute.operators import over_batch
 from .._jax.indexing import cut_like, placed_like
 from ..sampler import FilterModeLike, Sampler
 from ..sampling import splat
-from .calls import compiled
+from .coordinate_functions import aligned, pixel_centers
 from .fields import as_components
-from .grids import aligned, pixel_centers
 from .images import check_image, converted
-from .options import resolve_sampler, result_dtype
-from .shapes import as_floats, spatial_shape
-from .types import AddressLike, Points2D, ShapeLike
+from .options import (
+    AddressLike,
+    Points2D,
+    ShapeLike,
+    as_floats,
+    broadcast,
+    resolve_sampler,
+    result_dtype,
+    spatial_shape,
+)
 
 Mode = Literal["sum", "average", "linear", "softmax"]
 
@@ -83,7 +90,7 @@ def forward_warp(
 ) -> tuple[jax.Array, jax.Array]: ...
 
 
-@compiled("output_shape", "sampler", "filter", "address", "mode", "return_coverage", "dtype")
+@public(compiled=True)
 def forward_warp(
     image: ArrayLike,
     flow: ArrayLike | Points2D,
@@ -193,10 +200,10 @@ def batch_shape(name: str, image: tuple[int, ...], values: Sequence[jax.Array]) 
         image: the shape of the images without channels.
         values: dx, dy, and the importance if there is one.
     """
-    shape = broadcast(image, *(a.shape for a in values))
+    shape = broadcast(image, *(a.shape for a in values)) or ()
     if shape[-2:] == image[-2:]:
         return shape[:-2]
-    flow = broadcast(image, *(a.shape for a in values[:2]))
+    flow = broadcast(image, *(a.shape for a in values[:2])) or ()
     came = f"importance has shape {values[-1].shape}"
     if flow[-2:] != image[-2:]:
         came = f"flow has components of shape {values[0].shape} and {values[1].shape}"
@@ -204,14 +211,6 @@ def batch_shape(name: str, image: tuple[int, ...], values: Sequence[jax.Array]) 
         f"{name}: {came}; expected shapes that broadcast to the spatial shape of image, {image[-2:]}, and to leading "
         f"batch axes."
     )
-
-
-def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that these shapes broadcast to; empty if they do not."""
-    try:
-        return np.broadcast_shapes(*shapes)
-    except ValueError:
-        return ()
 
 
 def splatted(

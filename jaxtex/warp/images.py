@@ -31,10 +31,8 @@ from ..sampler import Sampler
 from ..sampling import sample
 from ..texture import Texture, texture1d, texture2d, texture3d
 from . import smoothing
-from .grids import is_affine, pixel_centers
-from .options import ReadOptions
-from .shapes import AXES, as_floats, check_axes, check_pixels
-from .types import Arrays, GridFunction
+from .coordinate_functions import Arrays, GridFunction, is_affine, pixel_centers
+from .options import AXES, ReadOptions, as_floats, broadcast, check_axes, check_pixels
 
 Tree = TypeVar("Tree")
 TEXTURES = {1: texture1d, 2: texture2d, 3: texture3d}
@@ -55,14 +53,13 @@ def warp_image(
     footprint: tuple[Arrays, ...] | None = None,
     *,
     argument: str = "image",
-    materialized: bool = True,
 ) -> jax.Array:
     """Reads an image at the points that a coordinate function computes from the pixels of the output.
 
     Args:
         name: of the public function, for errors.
         image: leading batch axes, the spatial axes and channels.
-        function: as in `grids`: ``function(*pixels, *parameters)`` returns the points to read, in pixels.
+        function: a coordinate function: ``function(*pixels, *parameters)`` returns the points to read, in pixels.
         parameters: arrays of leading batch axes and one axis for each of `output_shape`, of its size or 1. One that is
             stacked holds several parameters.
         output_shape: the spatial sizes of the output, slowest axis first.
@@ -70,8 +67,6 @@ def warp_image(
         footprint: the derivatives of the points along each axis of the output, x first. The default is the derivative
             of `function`, or, if a parameter is a field, the differences between neighboring pixels.
         argument: the name of the image, for errors.
-        materialized: whether the result is computed once, by itself. If not, no other read of the program may read it,
-            and XLA can compute what follows in the same loop.
     """
     ndim = len(output_shape)
     pixels = as_array(image)
@@ -95,20 +90,19 @@ def warp_image(
         antialias=options.antialias,
         batch=len(batch),
         dtype=result,
-        materialized=materialized,
     )
 
 
 def common_batch(name: str, argument: str, batch: tuple[int, ...], *others: tuple[int, ...]) -> tuple[int, ...]:
     """The batch axes that those of an image and of the other arguments broadcast to."""
-    try:
-        return np.broadcast_shapes(batch, *others)
-    except ValueError:
+    shape = broadcast(batch, *others)
+    if shape is None:
         given = " and ".join(str(shape) for shape in dict.fromkeys(others) if shape)
         raise ValueError(
             f"{name}: the batch axes of {argument} are {batch}, and those of the other arguments are {given}, which do "
             f"not broadcast; pass equal sizes, or 1."
-        ) from None
+        )
+    return shape
 
 
 def check_image(name: str, image: Any, ndim: int, argument: str = "image") -> None:
@@ -172,7 +166,7 @@ class Window(NamedTuple):
     starts: Arrays
 
 
-@typed_jit("function", "output_shape", "sampler", "antialias", "batch", "dtype", "materialized")
+@typed_jit("function", "output_shape", "sampler", "antialias", "batch", "dtype")
 def warp_checked(
     image: jax.Array,
     parameters: tuple[Operand, ...],
@@ -186,7 +180,6 @@ def warp_checked(
     antialias: bool,
     batch: int,
     dtype: np.dtype[Any],
-    materialized: bool,
 ) -> jax.Array:
     ndim = len(output_shape)
     rounds = not jnp.issubdtype(dtype, jnp.floating)
@@ -210,8 +203,8 @@ def warp_checked(
         return SizedTexture(texels, window.sizes, color, window=image.shape[:-1], starts=window.starts)
 
     def read(image: jax.Array, *operands: jax.Array) -> jax.Array:
-        some, own = joined(operands, stacks), materialized and not rounds
-        return read_at(stored(image), function, some, sampler, as_numbers=as_integers, materialized=own)
+        some = joined(operands, stacks)
+        return read_at(stored(image), function, some, sampler, as_numbers=as_integers, materialized=not rounds)
 
     def read_smoothed(image: jax.Array, *arrays: jax.Array) -> jax.Array:
         coords, *sides = (arrays[k : k + ndim] for k in range(0, len(arrays), ndim))
@@ -230,7 +223,7 @@ def warp_checked(
         return converted(over_batch(read, batch)(image, *operands) * scale, dtype)
 
     # Numbers are rounded in the loop that reads them, not in one of its own.
-    return (with_materialized(rounded, (0,)) if rounds and materialized else rounded)(image, *operands)
+    return (with_materialized(rounded, (0,)) if rounds else rounded)(image, *operands)
 
 
 def read_at(

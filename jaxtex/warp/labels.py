@@ -10,35 +10,33 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from .._checks.arguments import as_array, stacked_coords
+from .._checks.arguments import as_array
+from .._checks.calls import public
 from .._checks.samplers import check_modes
 from .._checks.texels import check_color
 from .._checks.words import check_word
 from .._engine.compute.operators import over_batch
-from .._engine.describe.operands import Operand, joined, split
+from .._engine.describe.operands import Operand, joined, num_numbers, split
 from .._jax.calls import typed_jit
 from .._reads.calls import sample_labels
 from ..modes import AddressMode, FilterMode
 from ..sampler import Sampler
-from .calls import compiled
 from .composed import ComposedPoints, Transform, as_transforms, composed
-from .fields import check_fields, shape_of_fields
-from .grids import Composed, is_affine, stored_points
+from .coordinate_functions import Composed, GridFunction, is_affine, stored_points
+from .fields import field_parameters
 from .images import KINDS, check_image, common_batch, floating_parameters, grid_operands
-from .options import address_modes, check_shows_outside
-from .shapes import check_pixels
-from .types import AddressLike, GridFunction, Points, ShapeLike
+from .options import AddressLike, Points, ShapeLike, address_modes, check_pixels, check_shows_outside
 
 METHODS = {"nearest": FilterMode.POINT, "partial_volume": FilterMode.LINEAR}
 
 
-@compiled("output_shape", "method", "flow_sampler", "address")
+@public(compiled=True)
 def warp_labels(
     labels: ArrayLike,
     transforms: Sequence[Transform] | None = None,
     output_shape: ShapeLike | None = None,
     *,
-    coords: Points | None = None,
+    coords: ArrayLike | Points | None = None,
     method: Literal["nearest", "partial_volume"] = "nearest",
     flow_sampler: Sampler | None = None,
     address: AddressLike | None = None,
@@ -49,14 +47,14 @@ def warp_labels(
     Args:
         labels: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, of integers or bool. Leading axes are batches, and
             each channel is a label map of its own.
-        transforms: a list of matrices and flows from output to input, as in `warp_composed`.
-        output_shape: the spatial shape of the output, as in `warp_composed`.
+        transforms: a list of matrices and flows from output to input, as in `warp_chain`.
+        output_shape: the spatial shape of the output, as in `warp_chain`.
         coords: in place of `transforms`, the points of the input that the output shows, as in `remap`.
         method: ``"nearest"`` takes the label of the pixel that contains the point. ``"partial_volume"`` adds up, label
             by label, the weights that a linear filter gives to the 4 pixels around the point, or to the 8 voxels, and
             takes the label with the most weight; among equal weights, the smallest label. Neither memory nor time
             depends on the number of labels.
-        flow_sampler: how flows are interpolated, as in `warp_composed`.
+        flow_sampler: how flows are interpolated, as in `warp_chain`.
         address: how the labels continue outside, as in `resample`; by default ``"border"``.
         border_label: the label outside under ``"border"``, an integer or ``(C,)``; by default 0.
 
@@ -90,21 +88,21 @@ def warp_labels(
         came = "neither is" if coords is None else "both are"
         raise ValueError(f"{name}: expected either transforms or coords, but {came} given; pass one of them.")
     if coords is not None:
-        points = points_of(name, coords, output_shape)
+        points = points_of(name, coords, output_shape, flow_sampler)
     else:
         chain = as_transforms(name, transforms)
         points = composed(name, chain, output_shape, labels, flow_sampler, "labels")
     return warped_labels(name, labels, points, border_label, sampler)
 
 
-def points_of(name: str, coords: Any, output_shape: ShapeLike | None) -> ComposedPoints:
+def points_of(name: str, coords: Any, output_shape: ShapeLike | None, flow_sampler: Sampler | None) -> ComposedPoints:
     """Points that a caller gives, as a coordinate function."""
-    if not isinstance(coords, tuple | list):
-        raise TypeError(stacked_coords(name, "coords", coords))
     if output_shape is not None:
         raise ValueError(f"{name}: output_shape is given, but the shape of coords sets it; leave output_shape out.")
-    arrays = check_fields(name, "coords", coords)
-    return ComposedPoints(Composed(((stored_points, len(arrays)),)), arrays, shape_of_fields(arrays))
+    if flow_sampler is not None:
+        raise ValueError(f"{name}: flow_sampler is given, but coords are not interpolated; leave flow_sampler out.")
+    parameters, shape = field_parameters(name, "coords", coords)
+    return ComposedPoints(Composed(((stored_points, num_numbers(parameters)),)), parameters, shape)
 
 
 def warped_labels(

@@ -9,19 +9,18 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike, DTypeLike
 
-from .._checks.arguments import as_array, as_float, check_number, stacked_coords
+from .._checks.arguments import as_array, as_float, check_number
+from .._checks.calls import public
 from ..modes import choose
 from ..sampler import FilterModeLike, Sampler
-from .calls import STATIC_OPTIONS, compiled
-from .grids import aligned, coordinates, matrix_parameters, stored_points
+from .coordinate_functions import Arrays, GridFunction, aligned, coordinates, matrix_parameters, stored_points
+from .fields import as_points
 from .images import warp_image
 from .lens_models import LENS_MODELS, LensFunctions, LensModel, LensModelLike
-from .options import read_options
-from .shapes import as_matrix, dtype_of, spatial_shape
-from .types import AddressLike, Arrays, GridFunction, Points2D, ShapeLike
+from .options import AddressLike, Points2D, ShapeLike, as_matrix, dtype_of, read_options, spatial_shape
 
 
-@compiled("output_shape", "model", *STATIC_OPTIONS)
+@public(compiled=True)
 def undistort(
     image: ArrayLike,
     camera_matrix: ArrayLike,
@@ -79,7 +78,7 @@ def undistort(
     return warp_image("undistort", image, functions.to_distorted, lens, shape, options)
 
 
-@compiled("output_shape", "model", *STATIC_OPTIONS)
+@public(compiled=True)
 def distort(
     image: ArrayLike,
     camera_matrix: ArrayLike,
@@ -137,34 +136,34 @@ def distort(
     return warp_image("distort", image, stored_points, coords, shape, options, footprint)
 
 
-@compiled("model")
+@public(compiled=True)
 def distort_points(
-    coords: Points2D,
+    coords: ArrayLike | Points2D,
     camera_matrix: ArrayLike,
     distortion: ArrayLike,
     *,
     new_camera_matrix: ArrayLike | None = None,
     model: LensModelLike = "brown_conrady",
-) -> tuple[jax.Array, jax.Array]:
+) -> jax.Array | tuple[jax.Array, jax.Array]:
     """Maps points of an ideal image to the points at which a lens shows them.
 
     Args:
         coords: ``(x, y)``, in pixels of the ideal image, numbers that broadcast with each other and with the leading
-            axes of the cameras to a shape S.
+            axes of the cameras to a shape S; or one array S + (2,).
         camera_matrix: ``(..., 3, 3)``, the matrix of the camera with the lens, as in `undistort`.
         distortion: ``(..., n)``, as in `undistort`.
         new_camera_matrix: ``(..., 3, 3)``, the matrix of the ideal camera; by default `camera_matrix`.
         model: the lens model, as in `undistort`.
 
     Returns:
-        ``(x, y)``, two arrays of shape S, in pixels of the camera with the lens; float64 if an argument is, else
-        float32.
+        Points in the form of `coords`: ``(x, y)``, two arrays of shape S, or one array S + (2,), in pixels of the
+        camera with the lens; float64 if an argument is, else float32.
 
     Gradients: of any order, in forward and reverse mode, with respect to all arguments.
 
     Raises:
         ValueError: if shapes do not fit.
-        TypeError: if an argument holds no numbers, or `coords` is one stacked array.
+        TypeError: if an argument holds no numbers.
 
     Source: `cv2.projectPoints` and `cv2.fisheye.distortPoints`, of points at depth 1.
 
@@ -178,29 +177,29 @@ def distort_points(
     return at_points("distort_points", lens[0].to_distorted, coords, lens[1])
 
 
-@compiled("model")
+@public(compiled=True)
 def undistort_points(
-    coords: Points2D,
+    coords: ArrayLike | Points2D,
     camera_matrix: ArrayLike,
     distortion: ArrayLike,
     *,
     new_camera_matrix: ArrayLike | None = None,
     model: LensModelLike = "brown_conrady",
-) -> tuple[jax.Array, jax.Array]:
+) -> jax.Array | tuple[jax.Array, jax.Array]:
     """Maps points of a distorted image to points of an ideal image: the inverse of `distort_points`.
 
     Args:
         coords: ``(x, y)``, in pixels of the camera with the lens, numbers that broadcast with each other and with the
-            leading axes of the cameras to a shape S.
+            leading axes of the cameras to a shape S; or one array S + (2,).
         camera_matrix: ``(..., 3, 3)``, the matrix of the camera with the lens, as in `undistort`.
         distortion: ``(..., n)``, as in `undistort`.
         new_camera_matrix: ``(..., 3, 3)``, the matrix of the ideal camera; by default `camera_matrix`.
         model: the lens model, as in `undistort`.
 
     Returns:
-        ``(x, y)``, two arrays of shape S, in pixels of the ideal camera; float64 if an argument is, else float32. With
-        strong negative coefficients the lens shows nothing at points far from the center. There the result is
-        infinite, with the signs of the direction from the center.
+        Points in the form of `coords`: ``(x, y)``, two arrays of shape S, or one array S + (2,), in pixels of the ideal
+        camera; float64 if an argument is, else float32. With strong negative coefficients the lens shows nothing at
+        points far from the center. There the result is infinite, with the signs of the direction from the center.
 
     Gradients: of any order, in forward and reverse mode, with respect to all arguments; zero where the result is
         infinite. They are the derivatives of the solution, by the implicit function theorem, not those of the
@@ -210,7 +209,7 @@ def undistort_points(
 
     Raises:
         ValueError: if shapes do not fit.
-        TypeError: if an argument holds no numbers, or `coords` is one stacked array.
+        TypeError: if an argument holds no numbers.
 
     Source: `cv2.undistortImagePoints`, which uses a fixed-point iteration, and `cv2.fisheye.undistortPoints`; this
         function uses Newton's method.
@@ -276,13 +275,17 @@ def check_is_no_row(name: str, image: ArrayLike, camera_matrix: ArrayLike, disto
         )
 
 
-def at_points(name: str, function: GridFunction, coords: Any, values: Arrays) -> tuple[jax.Array, jax.Array]:
-    """A function of a lens model at the caller's points."""
-    if not isinstance(coords, tuple | list):
-        raise TypeError(stacked_coords(name, "coords", coords))
-    points = cast(list[Any], coords)
-    if len(points) != 2:
-        raise ValueError(f"{name}: coords has {len(points)} arrays, expected (x, y).")
+def at_points(
+    name: str, function: GridFunction, coords: Any, values: Arrays
+) -> jax.Array | tuple[jax.Array, jax.Array]:
+    """A function of a lens model at the caller's points, in their form."""
+    is_tuple = isinstance(coords, tuple | list)
+    if is_tuple:
+        points = cast(list[Any], coords)
+        if len(points) != 2:
+            raise ValueError(f"{name}: coords has {len(points)} arrays, expected (x, y).")
+    else:
+        points = jnp.moveaxis(as_points(name, "coords", check_number(name, "coords", coords)), -1, 0)
     operands = (*(as_float(check_number(name, "coords", c)) for c in points), *values)
     try:
         shape = jnp.broadcast_shapes(*(a.shape for a in operands))
@@ -294,4 +297,4 @@ def at_points(name: str, function: GridFunction, coords: Any, values: Arrays) ->
             f"points of each camera."
         ) from None
     x, y = (jnp.broadcast_to(c, shape) for c in function(*aligned(*operands)))
-    return x, y
+    return (x, y) if is_tuple else jnp.stack((x, y), -1)

@@ -13,7 +13,7 @@ from typing import Any, cast
 import jax
 import jax.numpy as jnp
 
-from .types import Arrays
+from .coordinate_functions import Arrays
 
 # Maps x and y of a ray, and the coefficients of a lens, to x and y behind it; the identity next to the center.
 LensModel = Callable[..., Arrays]

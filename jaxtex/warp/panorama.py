@@ -16,6 +16,7 @@ import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.arguments import as_array, as_integer
+from .._checks.calls import public
 from .._checks.samplers import check_sampler
 from .._tables.storage_formats import Decoding, sum_dtype
 from ..mipmaps import build_mipmaps
@@ -23,12 +24,9 @@ from ..modes import AddressMode, Arithmetic, TextureKind
 from ..sampler import FilterModeLike, Sampler
 from ..sampling import sample
 from ..texture import cubemap
-from .calls import compiled
-from .grids import aligned, coordinates
+from .coordinate_functions import Arrays, aligned, coordinates
 from .images import as_blended, as_numbers, check_image, converted, warp_image
-from .options import ReadOptions, resolve_sampler, result_dtype
-from .shapes import spatial_shape
-from .types import Arrays, ShapeLike
+from .options import ReadOptions, ShapeLike, resolve_sampler, result_dtype, spatial_shape
 
 # The vectors along s, along t, and outward, of each face.
 FACE_AXES = np.array(
@@ -45,7 +43,7 @@ FACE_AXES = np.array(
 CUBIC_REACH = 2
 
 
-@compiled("size", "sampler", "filter", "antialias", "dtype")
+@public(compiled=True)
 def equirectangular_to_cubemap(
     image: ArrayLike,
     size: int,
@@ -116,7 +114,7 @@ def equirectangular_to_cubemap(
     return tall.reshape(*tall.shape[:-3], 6, size, size, tall.shape[-1])
 
 
-@compiled("output_shape", "sampler", "filter", "antialias", "dtype")
+@public(compiled=True)
 def cubemap_to_equirectangular(
     faces: ArrayLike,
     output_shape: ShapeLike,

@@ -5,13 +5,16 @@
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike, DTypeLike
 
+from .._checks import hints
 from .._checks.arguments import as_array, as_float
+from .._checks.calls import public
+from .._checks.words import check_word
 from .._engine.compute.scaled_filter import ScaledFilter, scaled
 from .._tables.address_rules import SPHERE, WRAP, AddressRule
 from .._tables.filter_kernels import POINT, FilterKernel
@@ -19,19 +22,18 @@ from .._tables.storage_formats import sum_dtype
 from ..modes import AddressMode, Arithmetic, ReadMode, ResizeFilter, choose
 from ..sampler import MAX_ANISOTROPY, FilterModeLike, ResizeFilterLike, Sampler
 from ..splines import circles_of_sphere
-from .calls import STATIC_OPTIONS, compiled
-from .grids import scaled as scaled_points
+from .coordinate_functions import scaled as scaled_points
 from .images import as_blended, as_numbers, check_image, check_reads, converted, warp_image
-from .options import ReadOptions, contradiction, read_options
-from .shapes import spatial_shape
-from .types import AddressLike, ShapeLike
+from .options import AddressLike, ReadOptions, ShapeLike, contradiction, read_options, spatial_shape
 
 AREA = ResizeFilter("area")
 # Axes whose steps differ by less are filtered in the order of the axes.
 STEPS_PER_OCTAVE = 8
+Edges: TypeAlias = Literal["address", "renormalize"]
+EDGES = ("address", "renormalize")
 
 
-@compiled("output_shape", *STATIC_OPTIONS)
+@public(compiled=True)
 def resize(
     image: ArrayLike,
     output_shape: ShapeLike,
@@ -42,6 +44,7 @@ def resize(
     border_color: ArrayLike | None = None,
     antialias: bool = True,
     dtype: DTypeLike | None = None,
+    edges: Edges = "address",
 ) -> jax.Array:
     """Resizes images: the corners of the image go to the corners of the output.
 
@@ -54,6 +57,9 @@ def resize(
         antialias: whether to widen the filter where the image shrinks. Along an axis that shrinks by a factor s, the
             filter extends over s times as many pixels: the default filter, linear, becomes a triangle of 2 s pixels.
             Along other axes the filter is unchanged. The point filter returns stored values and is never widened.
+        edges: what a filter weighs beyond the edges of the image: ``"address"``, what `address` says; or
+            ``"renormalize"``, nothing: pixels outside have no weight, and the weights of the others sum to one. So do
+            Pillow, PyTorch with ``antialias=True``, and `jax.image.resize`, and the results agree with theirs.
         sampler, border_color, dtype: as in `resample`. The sampler's mip options have no effect; nor has its
             `deterministic` where the filter is widened: its sums are in order. But ``limit`` and
             ``arithmetic="hardware"`` are options of single reads. With one of them, an image that shrinks is read
@@ -71,7 +77,8 @@ def resize(
 
     Raises:
         ValueError: if shapes do not fit, or ``filter="area"`` is given with ``antialias=False``, ``limit`` or
-            ``arithmetic="hardware"``.
+            ``arithmetic="hardware"``, or ``edges="renormalize"`` with an address mode, with one of these two options,
+            or with a filter that reads nothing outside, ``"area"`` or ``"point"``.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
@@ -89,11 +96,16 @@ def resize(
     check_image(name, pixels, len(shape))
     options, area = resize_options(sampler, filter, address, border_color, antialias, dtype)
     check_reads(name, options, len(shape), pixels.dtype, pixels.shape)
+    check_edges(name, edges, sampler, address, options.sampler, area)
+    if hints.is_on():
+        hints.mention_swapped_shape(name, shape, pixels.shape)
     kernel = POINT if area else options.sampler.kernel
     steps = tuple(n / m for n, m in zip(pixels.shape[-1 - len(shape) : -1], shape))
+    if edges == "renormalize":
+        return filtered(pixels, shape, steps, kernel, dataclasses.replace(options, antialias=antialias), edges)
     options = dataclasses.replace(options, antialias=is_widened(steps, kernel, area=area, antialias=antialias))
     if options.antialias and not is_single_read(options.sampler):
-        return filtered(pixels, shape, steps, kernel, options)
+        return filtered(pixels, shape, steps, kernel, options, edges)
     options = with_reads_along(options, steps)
     parameters = [jnp.full([1] * len(shape), step, sum_dtype(pixels.dtype)) for step in steps[::-1]]
     return warp_image(name, pixels, scaled_points, parameters, shape, options)
@@ -133,6 +145,28 @@ def resize_options(
     return options, area
 
 
+def check_edges(
+    name: str, edges: str, sampler: Sampler | None, address: AddressLike | None, resolved: Sampler, area: bool
+) -> None:
+    """Checks what is given beside the edges."""
+    check_word(name, "edges", edges, EDGES)
+    if edges == "address":
+        return
+    if address is not None or (sampler is not None and sampler.address_mode is not None):
+        raise ValueError(
+            f"{name}: edges is {edges!r}, under which nothing lies outside, but an address mode says what does; leave "
+            f"out address, and make the sampler without address_mode, or leave out edges."
+        )
+    if area or not resolved.kernel.blends:
+        word = "area" if area else str(resolved.filter)
+        raise ValueError(f"{name}: edges is {edges!r}, but the filter {word!r} reads nothing outside; leave edges out.")
+    if is_single_read(resolved):
+        raise ValueError(
+            f"{name}: edges is {edges!r}, but sampler has {single_read(resolved)}, an option of reads under an address "
+            f"mode; leave out one of the two."
+        )
+
+
 def single_read(sampler: Sampler) -> str:
     """The option of a sampler that only single reads have; empty if there is none."""
     if sampler.arithmetic is Arithmetic.HARDWARE:
@@ -159,9 +193,11 @@ def with_reads_along(options: ReadOptions, steps: Sequence[float]) -> ReadOption
 
 
 def filtered(
-    image: Any, shape: tuple[int, ...], steps: tuple[float, ...], kernel: FilterKernel, options: ReadOptions
+    image: Any, shape: tuple[int, ...], steps: tuple[float, ...], kernel: FilterKernel, options: ReadOptions, edges: str
 ) -> jax.Array:
     """The image resized by a filter that is stretched by the steps of its axes, slowest axis first."""
+    if edges == "renormalize":
+        options = dataclasses.replace(options, sampler=dataclasses.replace(options.sampler, address_mode="border"))
     pixels, options, result = as_numbers(image, options)
     sampler, ndim = options.sampler, len(shape)
     sums = sum_dtype(pixels.dtype)
@@ -177,7 +213,8 @@ def filtered(
         values = values.astype(sums) - color
     if rules[0] is SPHERE:
         values, rules = circles_of_sphere(values), (WRAP, WRAP)
-    for axis, each in filters_of_axes(values.shape[-1 - ndim : -1], shape, steps, kernel, rules):
+    how = {"widened": options.antialias, "renormalized": edges == "renormalize"}
+    for axis, each in filters_of_axes(values.shape[-1 - ndim : -1], shape, steps, kernel, rules, **how):
         values = scaled(values, each, values.ndim - 1 - ndim + axis, sums)
     return converted(values if color is None else values + color, result)
 
@@ -188,11 +225,15 @@ def filters_of_axes(
     steps: Sequence[float],
     kernel: FilterKernel,
     rules: Sequence[AddressRule],
+    **how: bool,
 ) -> list[tuple[int, ScaledFilter]]:
     """The filter along each axis of an image, by the number of the axis, in the order in which they are applied.
 
     The axis that shrinks most is the first: it leaves the least to the others. Axes that shrink almost alike keep their
     order, so that it does not change with the size of an image.
+
+    Args:
+        how: whether the filters are widened and renormalized.
     """
     order = sorted(range(len(shape)), key=lambda axis: -round(STEPS_PER_OCTAVE * math.log2(steps[axis])))
-    return [(axis, ScaledFilter(kernel, rules[axis], sizes[axis], shape[axis], steps[axis])) for axis in order]
+    return [(axis, ScaledFilter(kernel, rules[axis], sizes[axis], shape[axis], steps[axis], **how)) for axis in order]

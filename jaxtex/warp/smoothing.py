@@ -39,7 +39,7 @@ from ..mipmaps import next_level, with_levels
 from ..modes import TextureKind
 from ..sampler import Sampler
 from ..texture import Texture
-from .types import Arrays
+from .coordinate_functions import Arrays
 
 # The level of detail, log2(s), at which the finest level is read by `SPAN` alone.
 SPANS_FROM = 0.5 * math.log2(3)

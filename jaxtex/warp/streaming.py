@@ -15,7 +15,7 @@ from jax.typing import ArrayLike, DTypeLike
 from numpy.typing import NDArray
 
 from .._checks.arguments import as_float, as_integer, described
-from .._checks.remedies import public
+from .._checks.calls import public
 from .._engine.compute.windows import Span, WindowShapes, loaded, position_spans, texel_spans
 from .._engine.describe.axis import Axis
 from .._engine.describe.plan import Layout, space_axes
@@ -23,11 +23,9 @@ from .._jax.calls import typed_jit
 from .._tables.storage_formats import sum_dtype
 from ..sampler import FilterModeLike, Sampler
 from . import smoothing
-from .grids import evaluated_at, stored_points
+from .coordinate_functions import Arrays, CoordinateFunction, evaluated_at, stored_points
 from .images import TEXTURES, Window, as_numbers, check_image, check_reads, floating_parameters, warp_checked
-from .options import read_options
-from .shapes import as_shape, spatial_shape
-from .types import AddressLike, Arrays, CoordinateFunction, ShapeLike
+from .options import AddressLike, ShapeLike, as_shape, read_options, spatial_shape
 
 # Tiles of images and of volumes, unless the caller says otherwise.
 TILES = {2: (512, 512), 3: (64, 64, 64)}
@@ -299,7 +297,6 @@ class StreamedWarp:
             antialias=False,
             batch=0,
             dtype=self.result,
-            materialized=True,
         )
 
 

@@ -17,15 +17,15 @@ from .._engine.describe.plan import SizedTexture
 from .._tables.storage_formats import sum_dtype
 from ..sampler import Sampler
 from . import smoothing
+from .coordinate_functions import Arrays, GridFunction
 from .images import blends_integers, footprint_of, read_at
-from .types import Arrays, GridFunction
 
 
 class Tile(NamedTuple):
     """Where a tile lies in the output, and how the output is read.
 
     Attributes:
-        function: a coordinate function, as in `grids`.
+        function: a coordinate function.
         parameters: of the function, each of shape (1, 1), or a field: of the tile and one more pixel on each side.
         origin: the first row and the first column, int32, (2,).
         target: the height and the width of the output, int32, (2,).

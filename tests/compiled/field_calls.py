@@ -15,7 +15,7 @@ from jaxtex._engine.rules import primitives
 from jaxtex._reads.calls import sample_grid
 from jaxtex._tables.storage_formats import Decoding
 from jaxtex.nn.multiresolution import plan_pyramid
-from jaxtex.warp.grids import affine
+from jaxtex.warp.coordinate_functions import affine
 from tests.compiled.calls import TRILINEAR, Call, chain, normal, uniform
 
 # Fields, and grids of a matrix
@@ -38,7 +38,7 @@ def components_in_another_order(texels, points):
     """Points along the first axis, x before y, where the engine takes y first."""
     axes = space_axes(layout_of(jt.texture2d(texels)), jt.Sampler(normalized_coords=False, address_mode="mirror"))
     spec = ReadSpec(axes, Decoding.ELEMENT, np.dtype(np.float32), stacks=(Stack(-3, (1, 0)),))
-    return primitives.read(texels, (points,), spec)
+    return primitives.read(texels, None, (points,), spec)
 
 
 def map_coordinates(array, indices, **options):
@@ -56,7 +56,7 @@ def points_of(sizes):
 
 
 def composed(*chain):
-    return jt.warp.warp_composed(normal(6, 7, 8, 2), chain, (5, 7, 6))
+    return jt.warp.warp_chain(normal(6, 7, 8, 2), chain, (5, 7, 6))
 
 
 def label_votes(labels, matrices, flow):

@@ -17,7 +17,7 @@ from jaxtex._engine.cuda.gather import gather_source
 from jaxtex._engine.describe.plan import layout_of, plan_of_grid
 from jaxtex._engine.describe.spec import TEXELS
 from jaxtex._tables.filter_kernels import FILTER_KERNELS, filter_kernel
-from jaxtex.warp.grids import affine, displaced, pixel_centers
+from jaxtex.warp.coordinate_functions import affine, displaced, pixel_centers
 from tests.support.host_compiler import run_kernel
 from tests.support.tolerances import assert_close, assert_sums_close
 

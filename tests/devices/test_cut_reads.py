@@ -45,7 +45,7 @@ def on_host(tree):
 
 
 def engine_read(texels, operands, spec):
-    return primitives.read(texels, operands, spec)
+    return primitives.read(texels, None, operands, spec)
 
 
 def plan(texture, arguments, sampler, arithmetic=FLOAT):

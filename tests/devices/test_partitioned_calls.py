@@ -245,7 +245,7 @@ def test_padding_has_no_part_in_the_cotangents_of_shared_operands(rows, parts):
     ).spec
 
     def whole(texels, scale, powers):
-        return jnp.sin(primitives.read(texels, (scale, powers), spec)).sum()
+        return jnp.sin(primitives.read(texels, None, (scale, powers), spec)).sum()
 
     rows_cut = lambda texels, scale, powers: whole(texels, scale, cut(mesh, powers, "a"))
     some = lambda f: jax.grad(f, (0, 1, 2))

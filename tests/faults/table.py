@@ -216,7 +216,7 @@ FAULTS = {
         "jaxtex/_checks/arguments.py", "if wrap_unsigned and ", "if False and ", "test_fuzz_memory.py", "cuda"
     ),
     "slices of memory overlap": Fault(
-        CUDA + "memory/byte_regions.py",
+        CUDA + "memory/regions.py",
         "+ s * region.slice_pitch",
         "+ s * region.pitch * region.height",
         "test_fuzz_memory.py",
@@ -230,7 +230,7 @@ FAULTS = {
         "copies",
     ),
     "the read mode is checked before the filter": Fault(
-        CUDA + "textures/format_checks.py",
+        CUDA + "textures/descriptors.py",
         "(OK, INVALID_FILTER_SETTING, INVALID_NORM_SETTING, INVALID_FILTER_SETTING)",
         "(OK, INVALID_FILTER_SETTING, INVALID_NORM_SETTING, INVALID_NORM_SETTING)",
         "test_fuzz_memory.py",
@@ -274,7 +274,7 @@ FAULTS = {
         "inverse",
     ),
     "the center of a transform of ITK stays out": Fault(
-        "jaxtex/warp/physical_space.py", "c[k] + t[k] - dot(row, c)", "t[k]", "test_physical_space.py"
+        "jaxtex/warp/conventions/physical_space.py", "c[k] + t[k] - dot(row, c)", "t[k]", "test_physical_space.py"
     ),
     "dark codes of sRGB are too bright": Fault(ENGINE + "compute/decoding.py", "c / 12.92", "c / 12.9", "test_srgb.py"),
     "signed codes have a bit more": Fault(
@@ -542,7 +542,7 @@ FAULTS = {
         "jaxtex/warp/lens_solution.py", " & (a + d > 0)", "", "test_warp_lens.py", "folds"
     ),
     "corners of a grid that are aligned are edges": Fault(
-        "jaxtex/warp/paddings.py",
+        "jaxtex/warp/conventions/torch_grids.py",
         "cls(0.5, size - 0.5, size) if",
         "cls(0.0, float(size), size) if",
         "test_warp_parity.py",
@@ -579,7 +579,7 @@ FAULTS = {
         "up_to_a_factor",
     ),
     "numbers are rounded to float32": Fault(
-        "jaxtex/warp/shapes.py",
+        "jaxtex/warp/options.py",
         "*(() if like is None else (dtype_of(like),))",
         "*()",
         "test_warp_calls.py",
@@ -707,14 +707,14 @@ FAULTS = {
         "levels_halve",
     ),
     "a single row may be longer than one of its pitches": Fault(
-        CUDA + "memory/copies2d.py",
-        "width > min(spitch, dpitch)",
-        "width > max(spitch, dpitch)",
+        CUDA + "memory/copies.py",
+        'width > min(pitches["spitch"], pitches["dpitch"])',
+        'width > max(pitches["spitch"], pitches["dpitch"])',
         "test_cuda_copies.py",
         "refusals",
     ),
     "the bits of minus zero saturate": Fault(
-        CUDA + "memory/intrinsics.py",
+        CUDA + "memory/device_numbers.py",
         "2**31 <= value",
         "2**31 < value",
         "test_cuda_references.py",

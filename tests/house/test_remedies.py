@@ -40,6 +40,7 @@ REFUSED = {
     "sizes with channels": (lambda: warp.resize(IMAGE, (24, 32, 3)), "leave out the channels, output_shape=(24, 32)"),
     "sizes of an image with channels": (lambda: warp.rotate(IMAGE, 9.0, (24, 32, 3)), "output_shape=(24, 32)"),
     "two maps": (lambda: warp.remap(IMAGE, X, Y), "pass coordinates as one tuple, remap(image, (x, y))"),
+    "two components": (lambda: warp.warp_flow(IMAGE, X, Y), "coordinates as one tuple, warp_flow(image, (x, y))"),
     "a nested list": (lambda: warp.rotate(IMAGE.tolist(), 20.0), "pass jnp.asarray(image)"),
     "a list of images": (
         lambda: warp.rotate([IMAGE, IMAGE], 20.0),
@@ -61,6 +62,29 @@ REFUSED = {
         "jaxtex.Sampler(max_anisotropy=...)",
     ),
     "OpenCV's word": (lambda: warp.warp_affine(IMAGE, CAMERA[:2], borderValue=1.0), "pass border_color=..."),
+    "OpenCV's size": (
+        lambda: warp.resize(IMAGE, dsize=(32, 24)),
+        "pass output_shape=(height, width), which is (width, height) in OpenCV and Pillow",
+    ),
+    "a factor": (lambda: warp.resize(IMAGE, scale_factor=0.5), "pass output_shape=(height, width), the sizes times"),
+    "PyTorch's image": (lambda: warp.resize(input=IMAGE, output_shape=(9, 9)), "pass image=..."),
+    "PyTorch's images": (
+        lambda: warp.grid_sample(input=IMAGE, grid=X),
+        "grid_sample: there is no argument 'input'; pass",
+    ),
+    "the plural": (lambda: warp.spatial_transform(images=IMAGE, theta=CAMERA), "pass image=..."),
+    "a word for a flag": (
+        lambda: warp.rotate(IMAGE, 9.0, antialias="no"),
+        "antialias is 'no', expected True or False.",
+    ),
+    "a sampler of a chain without flows": (
+        lambda: warp.warp_chain(IMAGE, [CAMERA], flow_sampler=jt.Sampler()),
+        "warp_chain: flow_sampler is given, but no flow is interpolated: none comes after another transform, or has",
+    ),
+    "two offsets": (
+        lambda: warp.matrix_from_scipy(CAMERA[:2], 1.0),
+        "matrix_from_scipy: offset is given, but matrix has shape (2, 3), with an offset in its last column; leave",
+    ),
     "PyTorch's word": (lambda: warp.resize(IMAGE, (9, 9), mode="bilinear"), "pass filter=..."),
     "nobody's word": (lambda: warp.resize(IMAGE, (9, 9), swirl=1), "there is no argument 'swirl'; the arguments are"),
     "coordinates apart": (lambda: jt.sample(TEXTURE, X, Y), "pass coordinates as one tuple, sample(texture, (x, y))"),
@@ -84,7 +108,7 @@ REFUSED = {
     ),
     "images without channels": (
         lambda: warp.spatial_transform(IMAGE[..., 0], np.eye(2, 3)),
-        "spatial_transform: images has shape (24, 32), expected (..., H, W, C) for this theta; add an axis for",
+        "spatial_transform: image has shape (24, 32), expected (..., H, W, C) for this theta; add an axis for",
     ),
     "a flow of volumes": (
         lambda: warp.forward_warp(IMAGE[None], np.zeros((1, 24, 32, 3))),
@@ -146,6 +170,29 @@ def test_an_image_with_channels_first_is_doubted():
         warnings.simplefilter("error")
         for shape in ((24, 32, 3), (4, 4, 256), (4, 64, 3), (5, 64, 64)):
             jax.eval_shape(lambda image: warp.rotate(image, 9.0), jax.ShapeDtypeStruct(shape, np.float32))
+
+
+def test_an_image_with_channels_last_is_doubted_by_grid_sample():
+    grid = np.zeros((3, 3, 2), np.float32)
+    with pytest.warns(UserWarning, match=r"grid_sample: image has shape \(24, 32, 3\), read as .*data_format='NHWC'"):
+        warp.grid_sample(IMAGE, grid)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warp.grid_sample(IMAGE, grid, data_format="NHWC")
+        warp.grid_sample(np.moveaxis(IMAGE, -1, 0), grid)
+        warp.grid_sample(np.zeros((64, 9, 3), np.float32), grid)
+
+
+def test_a_shape_that_lies_on_its_side_is_mentioned_where_debugging_is_on(monkeypatch):
+    resize = lambda *shape: jax.eval_shape(lambda image: warp.resize(image, shape), jnp.asarray(IMAGE))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        resize(16, 12)
+        monkeypatch.setenv("JAXTEX_DEBUG", "1")
+        resize(12, 16)
+        resize(32, 25)
+    with pytest.warns(UserWarning, match=r"resize: output_shape is \(8, 6\), the height and .*output_shape=\(6, 8\)"):
+        resize(8, 6)
 
 
 def test_a_row_of_coefficients_is_doubted_where_nothing_else_is_a_batch():

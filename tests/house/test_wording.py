@@ -13,8 +13,6 @@ from tests.house.public_calls import EAGER, public_functions
 from tests.house.wrong_calls import wrong_calls
 
 FUNCTIONS = public_functions()
-# Its errors are those of `jax.scipy.ndimage.map_coordinates`, as it says.
-OF_JAX = ("warp.map_coordinates",)
 MOST_LETTERS = 450
 # What messages call by a keyword: the arguments of the function, the fields of its sampler, and those of other calls.
 SUBJECT = re.compile(r"\w+: (\w+)(?:\[\d+\])? (?:is|are|has|have|holds|was|came)\b")
@@ -71,11 +69,10 @@ def fault_in(name, message):
         return None
     if not message.startswith(f"{called}: "):
         return f"another name: {message}"
-    if name not in OF_JAX:
-        if "\n" in message or len(message) > MOST_LETTERS or not message.endswith("."):
-            return f"no short sentence: {message}"
-        if "expected" not in message and "; " not in message:
-            return f"neither what was expected nor what to do: {message}"
+    if "\n" in message or len(message) > MOST_LETTERS or not message.endswith("."):
+        return f"no short sentence: {message}"
+    if "expected" not in message and "; " not in message:
+        return f"neither what was expected nor what to do: {message}"
     subject = SUBJECT.match(message)
     if subject and subject[1] not in names | {"there"}:
         return f"no argument {subject[1]}: {message}"

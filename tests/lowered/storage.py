@@ -17,7 +17,7 @@ MATRICES = (0.8, -0.6, 9.0, 0.6, 0.8, -9.0), (1.1, 0.2, 0.0, 0.1, 0.9, 3.0)
 def in_three_arrays(sampler, **case):
     """A read of a part of a texture, with derivatives in its three arrays and in coordinates."""
     texels, arrays, operands, spec, _ = part(sampler, **case)
-    read = lambda arrays, *operands: primitives.read(arrays, operands, spec)
+    read = lambda arrays, *operands: primitives.read(arrays, None, operands, spec)
     moves = jnp.issubdtype(texels.dtype, jnp.floating)
     wrt = (0, *range(2, 1 + len(operands))) if moves else ()
     return Call(read, (arrays, *operands), wrt, DERIVATIVES if moves else ("value",))

@@ -12,7 +12,7 @@ from jaxtex.cli.warping.light import to_codes, to_light
 from jaxtex.cli.warping.pixels import premultiply, quantize, to_fractions, unpremultiply
 from jaxtex.cli.warping.programs import ReadOptions, divided
 from jaxtex.warp import resize
-from jaxtex.warp.grids import scaled
+from jaxtex.warp.coordinate_functions import scaled
 from jaxtex.warp.images import converted, footprint_of, grid_operands, warp_image
 from jaxtex.warp.options import ReadOptions as WarpOptions
 

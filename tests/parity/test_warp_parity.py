@@ -328,7 +328,7 @@ def test_errors_are_sentences():
         jw.grid_sample(image, grid, data_format="NCDHW")
     with pytest.raises(ValueError, match=r"grid_sample: grid has shape \(2, 5, 5, 4\), expected \(..., H, W, 2\)"):
         jw.grid_sample(image, np.zeros((2, 5, 5, 4), np.float32))
-    with pytest.raises(ValueError, match=r"grid_sample: images has shape \(8, 4\), expected \(..., C, H, W\)"):
+    with pytest.raises(ValueError, match=r"grid_sample: image has shape \(8, 4\), expected \(..., C, H, W\)"):
         jw.grid_sample(image[0, 0], grid)
     with pytest.raises(ValueError, match=r"leading axes broadcast with those of grid, \(3,\)"):
         jw.grid_sample(image, np.zeros((3, 5, 5, 2), np.float32))

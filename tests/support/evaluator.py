@@ -12,7 +12,7 @@ import jax
 import numpy as np
 from jax.extend.core import Literal, jaxprs_in_params
 
-from jaxtex._jax.calls import CALLS
+from jaxtex._jax.calls import CALLS, program_of
 from jaxtex._jax.versions import sizes_of_scan
 from tests.support.numpy_rules import EXACT, RULES, Unsupported, promises, rule
 
@@ -143,11 +143,7 @@ def keeping_promises(closed, operands):
 # Programs within programs
 
 
-def rule_of_call(parameter):
-    return lambda operands, params: evaluate(params[parameter], operands)
-
-
-RULES |= {name: rule_of_call(parameter) for name, parameter in CALLS.items()}
+RULES |= dict.fromkeys(CALLS, lambda operands, params: evaluate(program_of(params), operands))
 
 
 @rule("platform_index")

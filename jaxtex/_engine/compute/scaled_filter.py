@@ -52,6 +52,8 @@ class ScaledFilter(NamedTuple):
         size: the number of texels.
         samples: the number of samples.
         step: from sample to sample, in texels; the first is half a step from the edge.
+        widened: whether a step above 1 stretches the filter.
+        renormalized: whether the weights of the texels sum to one without those of taps outside.
     """
 
     kernel: FilterKernel
@@ -59,12 +61,14 @@ class ScaledFilter(NamedTuple):
     size: int
     samples: int
     step: float
+    widened: bool = True
+    renormalized: bool = False
 
     def taps(self) -> tuple[np.ndarray, np.ndarray]:
         """The taps of each sample, unbounded integers, and their weights; (samples, taps)."""
         center = (np.arange(self.samples)[:, None] + 0.5) * self.step
         if self.kernel.blends:
-            scale = max(self.step, 1.0)
+            scale = max(self.step, 1.0) if self.widened else 1.0
             reach = self.kernel.extent * scale
             tap = np.ceil(center - reach - 0.5) + np.arange(int(2 * reach) + 1)
             weight = self.kernel.profile((center - tap - 0.5) / scale)
@@ -84,7 +88,9 @@ class ScaledFilter(NamedTuple):
         # Several taps outside may read one texel.
         places = (np.arange(self.samples)[:, None] * self.size + texel.astype(np.int64))[kept]
         found, which = np.unique(places, return_inverse=True)
-        return *np.divmod(found, self.size), np.bincount(which, weight[kept], len(found))
+        row, column = np.divmod(found, self.size)
+        sums = np.bincount(which, weight[kept], len(found))
+        return row, column, sums / np.bincount(row, sums)[row] if self.renormalized else sums
 
     @functools.lru_cache  # noqa: B019  all arguments are static
     def rows(self, transposed: bool = False) -> Rows:

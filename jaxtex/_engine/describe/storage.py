@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend.core import Primitive
 
+from ..._jax import primitives
 from .operands import Shaped
 from .spec import TEXELS, ReadSpec, Wrt
 
@@ -178,6 +180,20 @@ def views(args: Sequence[Any], contents: Sequence[Content], storage: Storage) ->
 def arrays_of(view: View) -> Sequence[jax.Array]:
     """The arrays of an argument."""
     return view if isinstance(view, WithHalo) else [view.whole if isinstance(view, Sliced) else view]
+
+
+def bind(p: Primitive, *args: View, storage: Storage = WHOLE, **params: Any) -> Any:
+    """Binds a primitive of a read to arguments as `views` returns them."""
+    return primitives.bind(p, *(a for view in args for a in arrays_of(view)), storage=storage, **params)
+
+
+def where_whole(rule: Callable[..., Any], otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """`rule`, which takes no storage, where arrays are whole; `otherwise` elsewhere."""
+
+    def run(*args: Any, storage: Storage = WHOLE, **params: Any) -> Any:
+        return rule(*args, **params) if storage == WHOLE else otherwise(*args, storage=storage, **params)
+
+    return run
 
 
 def whole_array(view: View) -> jax.Array:

@@ -148,10 +148,10 @@ def gpu_kernels() -> Any:
 
 
 def on_first_use(module: str, name: str) -> Callable[..., Any]:
-    """The function of that name in a module that is loaded when the function is first called."""
+    """The function of that name in a module of this package, which is loaded when the function is first called."""
 
     def function(*args: Any, **params: Any) -> Any:
-        return getattr(importlib.import_module(module), name)(*args, **params)
+        return getattr(importlib.import_module(f".{module}", __package__), name)(*args, **params)
 
     function.__name__ = name
     return function
@@ -162,7 +162,7 @@ def kernel(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
     The modules behind them are loaded when a program for CUDA is lowered. A CPU needs none of them.
     """
-    run, supports = (on_first_use(f"{__package__}.gpu_kernels", found) for found in (name, f"supports_{name}"))
+    run, supports = (on_first_use("gpu_kernels", found) for found in (name, f"supports_{name}"))
     return run, supports
 
 
@@ -201,7 +201,7 @@ def as_pullback(adjoint: Callable[..., Any]) -> Callable[..., Any]:
 def adjoints(name: str, layout: Layout, form_of: Callable[..., Callable[..., Any]]) -> tuple[Lowering, ...]:
     """The forms of a splat or of a pullback."""
     run, supports = (by_views(form_of(function), layout) for function in kernel("adjoint"))
-    fallback = functools.partial(batched, on_first_use(f"{__package__}.partitioned_adjoint", name))
+    fallback = functools.partial(batched, on_first_use("partitioned_adjoint", name))
     return (
         Lowering("cuda", run, supports, fallback, layout, (Slice, Halo)),
         Lowering("cpu", form_of(cpu.adjoint), form_of(cpu.supports_adjoint)),

@@ -15,14 +15,14 @@ from jax.interpreters import ad
 from ..._jax.primitives import bind, define, jvp_of_meaning, transpose_of_meaning
 from ..describe.spec import TEXELS, ReadSpec
 from ..describe.storage import Part, each_part, slices_of
+from ..describe.storage import bind as bind_read
 from ..forms.choice import LOWERINGS
-from .meanings import bind as bind_read
 from .primitives import pushforward_p, read_p, type_of_read
 from .transformations import Argument, Cotangents, Tangent, WithTangent, active, pushforward_transpose
 
 
-class Read(NamedTuple):
-    """A read over `batch` leading axes."""
+class BatchedRead(NamedTuple):
+    """A read of texels over `batch` leading axes."""
 
     texels: jax.Array
     operands: tuple[jax.Array, ...]
@@ -34,7 +34,7 @@ class Read(NamedTuple):
         return bind_read(read_p, self.texels, *self.operands, spec=self.spec, batch=self.batch)
 
 
-def concatenated(reads: Sequence[Read], row_axes: int) -> jax.Array:
+def concatenated(reads: Sequence[BatchedRead], row_axes: int) -> jax.Array:
     """The results of reads side by side: (rows, elements). The first `row_axes` axes of each result number its rows."""
     args = [a for read in reads for a in (read.texels, *read.operands)]
     parts = tuple(Part(read.spec, read.batch, len(read.operands)) for read in reads)

@@ -22,14 +22,13 @@ from ..describe.storage import (
     PUSHFORWARD,
     READ,
     SPLAT,
-    WHOLE,
     Content,
     Halo,
     Layout,
     Storage,
-    View,
-    arrays_of,
+    bind,
     views,
+    where_whole,
     whole_array,
 )
 from ..walk.combinations import clipped, each_level, highest, lowest, nearest_taps
@@ -40,11 +39,6 @@ pushforward_p = Primitive("texture_pushforward")
 pullback_p = Primitive("texture_pullback")
 
 
-def bind(p: Primitive, *args: View, storage: Storage = WHOLE, **params: Any) -> Any:
-    """Binds a primitive of a read to arguments as `describe.storage.views` returns them."""
-    return primitives.bind(p, *(a for view in args for a in arrays_of(view)), storage=storage, **params)
-
-
 def splat_whole(values: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int) -> jax.Array:
     """The texels of a splat, a whole array."""
     (texels,) = bind(splat_p, values, *operands, spec=spec, batch=batch)
@@ -52,15 +46,6 @@ def splat_whole(values: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: 
 
 
 # Wherever the arrays lie
-
-
-def where_whole(rule: Callable[..., Any], otherwise: Callable[..., Any]) -> Callable[..., Any]:
-    """`rule`, which takes no storage, where arrays are whole; `otherwise` elsewhere."""
-
-    def run(*args: Any, storage: Storage = WHOLE, **params: Any) -> Any:
-        return rule(*args, **params) if storage == WHOLE else otherwise(*args, storage=storage, **params)
-
-    return run
 
 
 def of_whole_arrays(p: Primitive, layout: Layout) -> Callable[..., Any]:

@@ -40,11 +40,10 @@ from ..._jax.primitives import define, jvp_of_meaning, transpose_of_meaning
 from ..compute import linearization, operators
 from ..describe.operands import Grid, SeveralReads, Stacks, numbers
 from ..describe.spec import TEXELS, ReadSpec, Wrt
-from ..describe.storage import PULLBACK, PUSHFORWARD, READ, SPLAT, WHOLE, Halo, WithHalo
+from ..describe.storage import PULLBACK, PUSHFORWARD, READ, SPLAT, WHOLE, Halo, WithHalo, bind, where_whole
 from ..forms.choice import LOWERINGS
 from ..walk.texel_walk import texels_shape
 from .meanings import (
-    bind,
     pullback_meaning,
     pullback_p,
     pushforward_meaning,
@@ -54,7 +53,6 @@ from .meanings import (
     splat_meaning,
     splat_p,
     splat_whole,
-    where_whole,
 )
 from .transformations import (
     batching_rule,
@@ -70,7 +68,7 @@ from .transformations import (
 
 
 def read(
-    texels: jax.Array | WithHalo, operands: Sequence[jax.Array], spec: ReadSpec, color: jax.Array | None = None
+    texels: jax.Array | WithHalo, color: jax.Array | None, operands: Sequence[jax.Array], spec: ReadSpec
 ) -> jax.Array:
     """`operators.read` over a color, or zero, with derivatives of any order.
 

@@ -22,9 +22,8 @@ from ..._jax.primitives import (
 )
 from ..compute.linearization import coordinate_tangents, rematerialized, summed_to
 from ..describe.spec import TEXELS, Combination, ReadSpec, Wrt
-from ..describe.storage import PUSHFORWARD, READ, WHOLE, Halo, Layout, Storage, WithHalo, arrays_of, views
+from ..describe.storage import PUSHFORWARD, READ, WHOLE, Halo, Layout, Storage, WithHalo, arrays_of, bind, views
 from .meanings import (
-    bind,
     pullback_p,
     pushforward_p,
     read_meaning,

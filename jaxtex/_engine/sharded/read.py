@@ -77,22 +77,11 @@ def splat_sharded(values: jax.Array, read: Read, sharding: NamedSharding) -> jax
         return jax.reshard(primitives.splat(values, read.operands, read.spec), sharding)
 
     def transposed(texels: jax.Array) -> jax.Array:
-        return read_in_parts(UNCOLORED, texels, None, access, method)
+        return read_in_parts(TexelRead(primitives.read, takes_halo=True), texels, None, access, method)
 
     values = jax.reshard(values, jax.eval_shape(transposed, texels).sharding)
     (sums,) = cast(tuple[jax.Array], jax.linear_transpose(transposed, texels)(values))
     return reporting(sums, access, method).astype(read.spec.dtype)
-
-
-def read_uncolored(
-    texels: jax.Array | WithHalo, color: jax.Array | None, operands: Sequence[jax.Array], spec: ReadSpec
-) -> jax.Array:
-    """The engine's read with zero outside."""
-    del color
-    return primitives.read(texels, operands, spec)
-
-
-UNCOLORED = TexelRead(read_uncolored, takes_halo=True)
 
 
 def read_in_parts(

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 import numpy.typing as npt
 
-from ...warp.grids import is_affine
+from ...warp.coordinate_functions import is_affine
 
 Array = npt.NDArray[Any]
 Size = tuple[int, int]  # width and height
@@ -88,7 +88,7 @@ class Mapping(NamedTuple):
     """A map from output to input points.
 
     Attributes:
-        function: takes the coordinates of pixel centers, then the parameters, as in `jaxtex.warp.grids`.
+        function: takes the coordinates of pixel centers, then the parameters, as in `jaxtex.warp.coordinate_functions`.
         parameters: float32 arrays of shape (1, 1), or those that differ from pixel to pixel.
         max_anisotropy: the most reads along the longer side of a pixel's footprint, under `--antialias`.
     """

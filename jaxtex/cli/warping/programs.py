@@ -17,7 +17,7 @@ from ..._jax.barriers import materialized_p
 from ...modes import TextureKind
 from ...sampler import Sampler
 from ...warp import smoothing, tiles
-from ...warp.grids import is_affine
+from ...warp.coordinate_functions import is_affine
 from ...warp.images import converted, read_at
 from ...warp.smoothing import in_texels
 from .edges import coverage, may_be_covered, over

@@ -10,7 +10,7 @@ import numpy as np
 from ..._engine.compute.windows import Span, WindowShapes, loaded, texel_spans
 from ..._tables.filter_kernels import POINT, SPAN
 from ...warp import smoothing
-from ...warp.grids import scaled
+from ...warp.coordinate_functions import scaled
 from ...warp.streaming import Box, ImageLike, Tile, TileReads
 from .mappings import Array, Device, Mapping, PerPixelParameters, Size, UncachedParameters
 from .programs import DeviceTexels, ReadOptions, read_axes

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from ...warp import smoothing
-from ...warp.grids import scaled
+from ...warp.coordinate_functions import scaled
 from .mappings import Array, Device, Mapping, PerPixelParameters, Size
 from .programs import DeviceTexels, ReadOptions, TileProgram
 from .resizes import ResizeFilters

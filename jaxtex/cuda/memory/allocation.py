@@ -1,4 +1,4 @@
-"""Allocation of CUDA arrays: the functions that make arrays of zeros, and the rules that shapes and flags follow."""
+"""Allocation and release of CUDA arrays, and the rules that their shapes and flags follow."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -11,10 +11,9 @@ import jax.numpy as jnp
 
 from ...modes import TextureKind
 from ..enums import ArrayFlags
-from ..errors import INVALID_VALUE, CudaError, choose
-from ..limits import NEWEST_COMPUTE_CAPABILITY, check_limits
-from ..signatures import cuda_function
-from ..texture_kinds import TEXTURE_KINDS
+from ..errors import check_type, choose, invalid, release
+from ..functions import cuda_function
+from ..kinds import NEWEST_COMPUTE_CAPABILITY, TEXTURE_KINDS, check_limits, limit_of
 from .arrays import Array, Extent, MipmappedArray, kind_of, level_extent
 from .channel_formats import ChannelFormatDesc, check_desc, check_modeled
 
@@ -44,23 +43,15 @@ def mallocArray(
     """Allocates a 1D or 2D array of zeros: `cudaMallocArray`.
 
     Args:
-        desc: the format of a texel, from `createChannelDesc`.
         width: the number of elements in a row, at least 1.
         height: the number of rows. 0 makes a 1D array, 1 makes a 2D array of one row.
         flags: `ArrayFlags`, joined by ``|``: SurfaceLoadStore, TextureGather (2D only), Sparse (2D only) or
             DeferredMapping. Every texel of a sparse array is resident.
-        compute_capability: the compute capability whose size limits apply, such as 9.0.
-
-    Returns:
-        An `Array`.
 
     Raises:
         CudaError: cudaErrorInvalidChannelDescriptor, for a format that CUDA does not have; cudaErrorNotSupported, for a
             format that this package does not model; cudaErrorInvalidValue, for sizes above the limits, or flags that
             do not fit the sizes.
-
-    Source:
-        CUDA Runtime API, `cudaMallocArray`.
 
     Example:
         >>> from jaxtex import cuda
@@ -69,10 +60,9 @@ def mallocArray(
     """
     flags = choose("mallocArray", "flags", ArrayFlags, flags)
     if flags & ~FLAGS_OF_MALLOC_ARRAY:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"mallocArray: flags is {flags!r}, expected flags of {FLAGS_OF_MALLOC_ARRAY!r}; malloc3DArray makes layers "
-            f"and cubemaps.",
+            f"and cubemaps."
         )
     return _malloc("mallocArray", desc, (width, height, 0), flags, compute_capability)
 
@@ -88,7 +78,6 @@ def malloc3DArray(
     """Allocates an array of zeros of any kind: `cudaMalloc3DArray`.
 
     Args:
-        desc: the format of a texel, from `createChannelDesc`.
         extent: (width, height, depth) in elements. With `flags` it determines the kind of the array:
 
             - without flags: 1D (w, 0, 0), 2D (w, h, 0) or 3D (w, h, d);
@@ -97,16 +86,9 @@ def malloc3DArray(
             - with both: (w, w, 6 * L).
         flags: `ArrayFlags`, joined by ``|``. TextureGather is for 2D arrays only; Sparse is for 2D, 3D and 2D layered
             arrays only.
-        compute_capability: the compute capability whose size limits apply, such as 9.0.
-
-    Returns:
-        An `Array`.
 
     Raises:
         CudaError: as in `mallocArray`.
-
-    Source:
-        CUDA Runtime API, `cudaMalloc3DArray`.
 
     Example:
         >>> from jaxtex import cuda
@@ -134,14 +116,8 @@ def mallocMipmappedArray(
             and faces do not count as depth. Level l has the size ``max(1, n >> l)`` along each axis; the number of
             layers and faces is the same in every level.
 
-    Returns:
-        A `MipmappedArray`.
-
     Raises:
         CudaError: as in `mallocArray`.
-
-    Source:
-        CUDA Runtime API, `cudaMallocMipmappedArray`.
 
     Example:
         >>> from jaxtex import cuda
@@ -156,6 +132,77 @@ def mallocMipmappedArray(
     count = min(max(int(numLevels), 1), most)
     levels = tuple(_zeros(desc, level_extent(size, flags, level)) for level in range(count))
     return MipmappedArray(levels, desc, size, flags)
+
+
+@cuda_function
+def freeArray(array: Array | None) -> None:
+    """Marks an array as freed: `cudaFreeArray`. Its memory is released when nothing refers to it anymore.
+
+    Args:
+        array: an `Array`, or ``None``, which has no effect. Later use of the array, or of a texture or surface object
+            made of it, is an error, except of copies that a JAX transformation made.
+
+    Raises:
+        CudaError: cudaErrorInvalidResourceHandle, if it was freed before.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> array = cuda.mallocArray(cuda.createChannelDesc("float"), 4)
+        >>> cuda.freeArray(array)
+        >>> try:
+        ...     cuda.memcpyFromArray(array)
+        ... except cuda.CudaError as error:
+        ...     print(error.name)
+        cudaErrorInvalidResourceHandle
+    """
+    if array is not None:
+        release("freeArray", check_type("freeArray", "array", array, Array, "mallocArray makes one"))
+
+
+@cuda_function
+def freeMipmappedArray(mipmappedArray: MipmappedArray | None) -> None:
+    """Marks a mipmapped array as freed: `cudaFreeMipmappedArray`.
+
+    Args:
+        mipmappedArray: a `MipmappedArray`, or ``None``, as in `freeArray`.
+
+    Raises:
+        CudaError: as in `freeArray`.
+    """
+    if mipmappedArray is not None:
+        remedy = "mallocMipmappedArray makes one"
+        checked = check_type("freeMipmappedArray", "mipmappedArray", mipmappedArray, MipmappedArray, remedy)
+        release("freeMipmappedArray", checked)
+
+
+@cuda_function
+def deviceGetTexture1DLinearMaxWidth(
+    fmtDesc: ChannelFormatDesc, device: int = 0, *, compute_capability: float = NEWEST_COMPUTE_CAPABILITY
+) -> int:
+    """Returns the largest number of elements of a texture over linear memory: `cudaDeviceGetTexture1DLinearMaxWidth`.
+
+    Args:
+        fmtDesc: a `ChannelFormatDesc`.
+        device: without effect.
+        compute_capability: the compute capability whose limit is returned, such as 9.0.
+
+    Returns:
+        The number of elements that `createTextureObject` accepts: for every format, the number in the guide's table.
+
+    Raises:
+        CudaError: cudaErrorInvalidChannelDescriptor, for a format that CUDA does not have.
+
+    Source:
+        CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.deviceGetTexture1DLinearMaxWidth(cuda.createChannelDesc("float"), 0) == 2**28
+        True
+    """
+    name = "deviceGetTexture1DLinearMaxWidth"
+    check_desc(name, fmtDesc)
+    return limit_of(name, "maxTexture1DLinear", compute_capability)[0]
 
 
 def _malloc(function: str, desc: object, extent: Iterable[int], flags: ArrayFlags, compute_capability: float) -> Array:
@@ -180,18 +227,17 @@ def _check(
         raise TypeError(f"{function}: extent is {extent!r}, expected three ints (width, height, depth).") from None
     fault = _shape_fault(size, flags)
     if fault:
-        raise CudaError(INVALID_VALUE, f"{function}: the extent is {tuple(size)} with flags {flags!r}: {fault}.")
+        raise invalid(f"{function}: the extent is {tuple(size)} with flags {flags!r}: {fault}.")
     kind = kind_of(size, flags)
     for flag, kinds, expected in KINDS_OF_FLAGS:
         if flags & flag and kind not in kinds:
-            raise CudaError(
-                INVALID_VALUE,
+            raise invalid(
                 f"{function}: flags has {flag.name} for an array of kind {kind.value!r}, expected {expected}; leave "
-                f"the flag out.",
+                f"the flag out."
             )
     check_limits(function, TEXTURE_KINDS[kind].texture_limits, tuple(size), compute_capability)
     if flags & ArrayFlags.TextureGather:
-        check_limits(function, "2D texture with gather", tuple(size), compute_capability)
+        check_limits(function, "maxTexture2DGather", tuple(size), compute_capability)
     return checked, size
 
 

@@ -1,25 +1,29 @@
-"""CUDA arrays: immutable values that hold texels in a channel format, and their mip levels."""
+"""CUDA arrays: immutable values that hold texels in a channel format, their mip levels, and queries of them."""
 
 # pyright: strict
 
 import dataclasses
+import warnings
+import weakref
 
 import jax
 
 from ..._engine.describe.levels import level_size
 from ...modes import TextureKind
 from ..enums import ArrayFlags
-from ..errors import check_index, check_type
-from ..pytrees import pytree
-from ..signatures import cuda_function
-from ..structs import TupleStruct, struct
+from ..errors import check_index, check_type, invalid
+from ..functions import cuda_function
+from ..structs import TupleStruct, struct, value
 from .channel_formats import ChannelFormatDesc
 
 SHAPE_FLAGS = ArrayFlags.Layered | ArrayFlags.Cubemap
+# The mipmapped array and the level of arrays that `getMipmappedArrayLevel` returned.
+LEVELS: weakref.WeakKeyDictionary["Array", tuple[weakref.ref["MipmappedArray"], int]] = weakref.WeakKeyDictionary()
+# Levels of mipmapped arrays that are written as arrays of their own, each with the function that writes.
+UNSTORED: weakref.WeakKeyDictionary["MipmappedArray", dict[int, str]] = weakref.WeakKeyDictionary()
 
 
 @struct()
-@dataclasses.dataclass(eq=False)
 class Extent(TupleStruct):
     """The size of an array in elements: `cudaExtent`. An axis that the array does not have is 0.
 
@@ -27,14 +31,6 @@ class Extent(TupleStruct):
         width: the number of elements along x.
         height: the number of rows, 0 for a 1D or a 1D layered array.
         depth: the number of slices or layers; 6 for a cubemap, 6 for each layer of a layered cubemap.
-
-    Source:
-        CUDA Runtime API, `make_cudaExtent`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> cuda.malloc3DArray(cuda.createChannelDesc("float"), cuda.Extent(4, 3, 2)).texels.shape
-        (2, 3, 4, 1)
     """
 
     width: int = 0
@@ -48,17 +44,6 @@ def make_cudaExtent(w: int, h: int, d: int) -> Extent:
 
     Args:
         w, h, d: width, height and depth, as in `Extent`.
-
-    Returns:
-        An `Extent`.
-
-    Source:
-        CUDA Runtime API, `make_cudaExtent`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> cuda.make_cudaExtent(4, 3, 2)
-        Extent(width=4, height=3, depth=2)
     """
     return Extent(w, h, d)
 
@@ -75,9 +60,12 @@ class AllocatedArray:
         """The kind of texture that the array backs."""
         return kind_of(self.extent, self.flags)
 
+    def __repr__(self) -> str:
+        levels = f", levels={len(self.levels)}" if isinstance(self, MipmappedArray) else ""
+        return f"{type(self).__name__}(extent={tuple(self.extent)}{levels}, desc={self.desc}, flags={self.flags.name})"
 
-@pytree("texels")
-@dataclasses.dataclass(frozen=True, eq=False)
+
+@value("texels")
 class Array(AllocatedArray):
     """A CUDA array as an immutable value: `mallocArray` makes one, and copies and writes return new ones.
 
@@ -104,8 +92,7 @@ class Array(AllocatedArray):
     flags: ArrayFlags
 
 
-@pytree("levels")
-@dataclasses.dataclass(frozen=True, eq=False)
+@value("levels")
 class MipmappedArray(AllocatedArray):
     """A CUDA mipmapped array as an immutable value: `mallocMipmappedArray` makes one.
 
@@ -128,6 +115,14 @@ class MipmappedArray(AllocatedArray):
     flags: ArrayFlags
 
 
+def check_array(function: str, argument: str, array: object, level: object) -> Array:
+    """`array`, which must be an `Array`, and so has no level to choose."""
+    checked = check_type(function, argument, array, Array, "mallocArray makes one")
+    if level is not None:
+        raise invalid(f"{function}: level is {level!r}, but {argument} has no levels; leave it out.")
+    return checked
+
+
 def kind_of(extent: Extent, flags: ArrayFlags) -> TextureKind:
     """The kind of texture that a valid extent and its flags determine."""
     if flags & ArrayFlags.Cubemap:
@@ -146,16 +141,17 @@ def level_extent(extent: Extent, flags: ArrayFlags, level: int) -> Extent:
 
 
 @cuda_function
-def getMipmappedArrayLevel(mipmap: MipmappedArray, level: int) -> Array:
+def getMipmappedArrayLevel(mipmappedArray: MipmappedArray, level: int) -> Array:
     """Returns one level of a mipmapped array as an array: `cudaGetMipmappedArrayLevel`.
 
     Args:
-        mipmap: a `MipmappedArray`.
+        mipmappedArray: a `MipmappedArray`.
         level: which level, an int from 0 for the finest.
 
     Returns:
-        An `Array` with the texels of the level. Writes to it do not change `mipmap`; to change a level of `mipmap`, use
-        ``memcpyToArray(mipmap, values, level=level)``.
+        An `Array` with the texels of the level. Writes to it do not change `mipmappedArray`:
+        ``memcpyToArray(mipmappedArray, levelArray, level=level)`` returns one that holds them. If they are not stored,
+        `createTextureObject` of `mipmappedArray` warns.
 
     Gradients:
         To the texels of the level: the identity.
@@ -163,15 +159,87 @@ def getMipmappedArrayLevel(mipmap: MipmappedArray, level: int) -> Array:
     Raises:
         CudaError: cudaErrorInvalidValue, if there is no such level.
 
-    Source:
-        CUDA Runtime API, `cudaGetMipmappedArrayLevel`.
-
     Example:
         >>> from jaxtex import cuda
         >>> mipmap = cuda.mallocMipmappedArray(cuda.createChannelDesc("float"), (8, 8, 0), 4)
         >>> cuda.getMipmappedArrayLevel(mipmap, 1).extent
         Extent(width=4, height=4, depth=0)
     """
-    mipmap = check_type("getMipmappedArrayLevel", "mipmap", mipmap, MipmappedArray, "mallocMipmappedArray makes one")
-    level = check_index("getMipmappedArrayLevel", "level", level, len(mipmap.levels))
-    return Array(mipmap.levels[level], mipmap.desc, level_extent(mipmap.extent, mipmap.flags, level), mipmap.flags)
+    name, remedy = "getMipmappedArrayLevel", "mallocMipmappedArray makes one"
+    mipmap = check_type(name, "mipmappedArray", mipmappedArray, MipmappedArray, remedy)
+    level = check_index(name, "level", level, len(mipmap.levels))
+    mention_unstored(name, mipmap, only=level)
+    extent = level_extent(mipmap.extent, mipmap.flags, level)
+    array = Array(mipmap.levels[level], mipmap.desc, extent, mipmap.flags)
+    LEVELS[array] = (weakref.ref(mipmap), level)
+    return array
+
+
+def will_be_written(function: str, array: Array) -> None:
+    """Marks the mipmapped array of which `array` is a level: it does not hold what is written to `array`."""
+    if array in LEVELS:
+        made_of, level = LEVELS[array]
+        mipmap = made_of()
+        if mipmap is not None:
+            UNSTORED.setdefault(mipmap, {})[level] = function
+
+
+def with_level(mipmap: MipmappedArray, level: int, texels: jax.Array) -> MipmappedArray:
+    """A mipmapped array with another level."""
+    stored = dataclasses.replace(mipmap, levels=(*mipmap.levels[:level], texels, *mipmap.levels[level + 1 :]))
+    rest = {other: function for other, function in UNSTORED.get(mipmap, {}).items() if other != level}
+    if rest:
+        UNSTORED[stored] = rest
+    return stored
+
+
+def mention_unstored(function: str, mipmap: MipmappedArray, only: int | None = None) -> None:
+    """Warns of levels that are written as arrays of their own and not stored: in CUDA such an array is the level."""
+    for level, writer in UNSTORED.get(mipmap, {}).items():
+        if only in (None, level):
+            warnings.warn(
+                f"{function}: level {level} of mipmappedArray went to {writer} as an array of its own, and "
+                f"mipmappedArray does not hold what is written there; store the array that the last write returned: "
+                f"mipmappedArray = memcpyToArray(mipmappedArray, levelArray, level={level}).",
+                stacklevel=4,
+            )
+
+
+@cuda_function
+def getChannelDesc(array: Array) -> ChannelFormatDesc:
+    """Returns the format of an array: `cudaGetChannelDesc`."""
+    return check_array("getChannelDesc", "array", array, None).desc
+
+
+@cuda_function
+def arrayGetInfo(array: Array) -> tuple[ChannelFormatDesc, Extent, ArrayFlags]:
+    """Returns the format, the extent and the flags of an array: `cudaArrayGetInfo`.
+
+    Returns:
+        A `ChannelFormatDesc`, an `Extent` and `ArrayFlags`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> desc, extent, flags = cuda.arrayGetInfo(cuda.mallocArray(cuda.createChannelDesc("float"), 4, 3))
+        >>> extent
+        Extent(width=4, height=3, depth=0)
+    """
+    checked = check_array("arrayGetInfo", "array", array, None)
+    return checked.desc, checked.extent, checked.flags
+
+
+@cuda_function
+def arrayGetPlane(hArray: Array, planeIdx: int) -> Array:
+    """Always raises, as CUDA does for arrays without planes: `cudaArrayGetPlane`. No format here has planes.
+
+    Args:
+        hArray, planeIdx: an `Array`, and which plane.
+
+    Raises:
+        CudaError: cudaErrorInvalidValue.
+    """
+    checked = check_array("arrayGetPlane", "hArray", hArray, None)
+    raise invalid(
+        f"arrayGetPlane: hArray has the format {checked.desc}, which has no plane {planeIdx}, expected a planar "
+        f"format; keep each plane in an array of its own."
+    )

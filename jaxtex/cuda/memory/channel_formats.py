@@ -3,6 +3,7 @@
 # pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -10,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..enums import ChannelFormatKind, ReadMode
-from ..errors import INVALID_CHANNEL_DESCRIPTOR, INVALID_VALUE, NOT_SUPPORTED, CudaError, check_type, choose
-from ..signatures import cuda_function
+from ..errors import INVALID_CHANNEL_DESCRIPTOR, NOT_SUPPORTED, CudaError, check_type, choose, invalid
+from ..functions import Text, cuda_function, made
 from ..structs import Struct, struct
 from .numbers import as_numbers
 
@@ -81,7 +82,6 @@ class CudaType(NamedTuple):
 
 
 @struct()
-@dataclasses.dataclass(eq=False)
 class ChannelFormatDesc(Struct):
     """The format of a texel: `cudaChannelFormatDesc`. ``ChannelFormatDesc()`` is a zeroed struct.
 
@@ -92,9 +92,6 @@ class ChannelFormatDesc(Struct):
         x, y, z, w: the number of bits in each channel, 0 for an absent channel. A valid format has 1, 2 or 4 channels
             of equal width, x first: 8, 16 or 32 bits.
         f: what the bits mean, a `ChannelFormatKind` or its number.
-
-    Source:
-        CUDA Runtime API, `cudaChannelFormatDesc`.
 
     Example:
         >>> from jaxtex import cuda
@@ -170,10 +167,9 @@ def parse_type(function: str, argument: str, name: object) -> CudaType:
         base = "half" if base == "__half" else base
         if base in BASE_TYPES or base in OTHER_TYPES:
             return CudaType(base, int(digit) if digit else None)
-    raise CudaError(
-        INVALID_VALUE,
+    raise invalid(
         f"{function}: {argument} is {name!r}, expected the name of a CUDA type: one of {', '.join(BASE_TYPES)}, "
-        f"alone or followed by 1, 2 or 4.",
+        f"alone or followed by 1, 2 or 4."
     )
 
 
@@ -198,9 +194,6 @@ def createChannelDesc(
         CudaError: cudaErrorInvalidValue, if `x` is a string that names no CUDA type, if `f` is not a kind, or if `f` is
             missing in the first form.
 
-    Source:
-        CUDA Runtime API, `cudaCreateChannelDesc`.
-
     Example:
         >>> from jaxtex import cuda
         >>> cuda.createChannelDesc("half2").bits
@@ -221,82 +214,22 @@ def createChannelDesc(
         if x in UNMODELED_KINDS:
             return ChannelFormatDesc(*UNMODELED_KINDS[x], x)
     if f is None:
-        raise CudaError(
-            INVALID_VALUE, "createChannelDesc: f is missing; pass a kind for the bits, such as ChannelFormatKind.Float."
-        )
+        raise invalid("createChannelDesc: f is missing; pass a kind for the bits, such as ChannelFormatKind.Float.")
     return ChannelFormatDesc(int(x), int(y), int(z), int(w), choose("createChannelDesc", "f", ChannelFormatKind, f))
 
 
-@cuda_function
-def createChannelDescHalf() -> ChannelFormatDesc:
-    """Describes texels of one half: `cudaCreateChannelDescHalf`.
+def half_format(suffix: str) -> Callable[[], ChannelFormatDesc]:
+    """The function ``createChannelDescHalf<suffix>``."""
+    name, described = f"createChannelDescHalf{suffix}", f'createChannelDesc("half{suffix}")'
+    text = Text(f"Describes texels of {suffix or 1} halves: ``{described}``.", "A `ChannelFormatDesc`.", "")
 
-    Returns:
-        ``createChannelDesc("half")``.
+    def make(given: dict[str, Any]) -> ChannelFormatDesc:
+        return createChannelDesc(f"half{suffix}")
 
-    Source:
-        CUDA Runtime API, `cudaCreateChannelDescHalf`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> cuda.createChannelDescHalf().bits
-        (16, 0, 0, 0)
-    """
-    return createChannelDesc("half")
+    return made(name, make, text, {}, {}, result=ChannelFormatDesc)
 
 
-@cuda_function
-def createChannelDescHalf1() -> ChannelFormatDesc:
-    """Describes texels of one half: `cudaCreateChannelDescHalf1`.
-
-    Returns:
-        ``createChannelDesc("half1")``.
-
-    Source:
-        CUDA Runtime API, `cudaCreateChannelDescHalf1`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> cuda.createChannelDescHalf1().bits
-        (16, 0, 0, 0)
-    """
-    return createChannelDesc("half1")
-
-
-@cuda_function
-def createChannelDescHalf2() -> ChannelFormatDesc:
-    """Describes texels of two halves: `cudaCreateChannelDescHalf2`.
-
-    Returns:
-        ``createChannelDesc("half2")``.
-
-    Source:
-        CUDA Runtime API, `cudaCreateChannelDescHalf2`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> cuda.createChannelDescHalf2().bits
-        (16, 16, 0, 0)
-    """
-    return createChannelDesc("half2")
-
-
-@cuda_function
-def createChannelDescHalf4() -> ChannelFormatDesc:
-    """Describes texels of four halves: `cudaCreateChannelDescHalf4`.
-
-    Returns:
-        ``createChannelDesc("half4")``.
-
-    Source:
-        CUDA Runtime API, `cudaCreateChannelDescHalf4`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> cuda.createChannelDescHalf4().bits
-        (16, 16, 16, 16)
-    """
-    return createChannelDesc("half4")
+HALF_FORMATS = {f"createChannelDescHalf{suffix}": half_format(suffix) for suffix in ("", "1", "2", "4")}
 
 
 def infer_desc(function: str, dtype: np.dtype, channels: int) -> ChannelFormatDesc:
@@ -360,10 +293,9 @@ def as_texels(function: str, argument: str, values: Any, desc: ChannelFormatDesc
 def check_dtype(function: str, argument: str, values: jax.Array, desc: ChannelFormatDesc) -> None:
     """Refuses values whose dtype is not that of the texels of a format (1)."""
     if values.dtype != desc.dtype:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: {argument} has dtype {values.dtype}, expected {desc.dtype} for the format {desc}; convert "
-            f"numbers with astype, or reinterpret bits with jax.lax.bitcast_convert_type.",
+            f"numbers with astype, or reinterpret bits with jax.lax.bitcast_convert_type."
         )
 
 

@@ -1,25 +1,118 @@
-"""Copies of whole arrays and of runs of bytes, as functions that return the new destination."""
+"""Copies between arrays and plain memory, as functions that return the new destination.
+
+A copy moves a run of bytes, or rows of bytes. Its declaration says which: a run has a `count`, and rows have a `width`
+and a `height`; an end is an array or memory, as its type says.
+"""
 
 # pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
+import functools
+from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import jax
 from jax.typing import ArrayLike
 
 from ...modes import TextureKind
+from ..declarations import DECLARATIONS
 from ..enums import MemcpyKind
-from ..errors import INVALID_VALUE, CudaError, check_index, check_type
-from ..signatures import cuda_function, missing
-from .array_boxes import check_array, copy_part
-from .arrays import Array, MipmappedArray
-from .byte_regions import Region
+from ..errors import check_index, check_type, invalid
+from ..functions import TEXTS, Text, cuda_function, made, missing
+from .arrays import Array, MipmappedArray, check_array, will_be_written, with_level
 from .channel_formats import ChannelFormatDesc, as_texels
-from .numbers import as_destination, as_memory, is_literal
-from .pitched_memory import check_memcpy_kind, counts, whole_numbers
+from .numbers import as_destination, as_memory, counts, is_literal, whole_numbers
+from .regions import Box, Region, box_of_rows, check_memcpy_kind, copy_part
 
 AnyArray = TypeVar("AnyArray", Array, MipmappedArray)
+NEW_ARRAY = "A new `Array`; use it in place of `dst`."
+NEW_MEMORY = "A new array of the shape and the dtype of `dst`."
+OTHER_COPIES = "To differentiate other copies is an error"
+PITCH_FITS = f"if both have the same dtype, and the pitch is a multiple of its size. {OTHER_COPIES}."
+DIRECTION = "cudaErrorInvalidMemcpyDirection, if `kind` is not a `MemcpyKind`."
+OUTSIDE = (
+    "cudaErrorInvalidValue, if the part does not lie within the array, or cuts an element; cudaErrorInvalidPitchValue, "
+    f"if a row is longer than the pitch; {DIRECTION}"
+)
+# What the copies say that declarations alone make.
+COPIES = {
+    "memcpy": Text(
+        "Returns memory whose first bytes are copied from other memory: `cudaMemcpy`.",
+        NEW_MEMORY,
+        f"To `dst` and `src`, if both have the same dtype, and `count` is a multiple of its size. {OTHER_COPIES}.",
+        {"CudaError": f"cudaErrorInvalidValue, if the bytes do not lie within the memory; {DIRECTION}"},
+        """
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> cuda.memcpy(jnp.zeros(3), jnp.array([1.0, 2.0]), 2 * 4, cuda.MemcpyKind.HostToDevice)
+        Array([1., 2., 0.], dtype=float32)
+        """,
+    ),
+    "memcpyArrayToArray": Text(
+        "Returns an array with a run of bytes copied from another array: `cudaMemcpyArrayToArray`.",
+        NEW_ARRAY,
+        f"To the texels of both arrays, if they have the same dtype. {OTHER_COPIES}.",
+        {"CudaError": "as in `memcpyToArray`."},
+        """
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> empty = cuda.mallocArray(cuda.createChannelDesc("int"), 3)
+        >>> array = cuda.memcpyToArray(empty, jnp.array([5, 6, 7]))
+        >>> cuda.memcpyArrayToArray(empty, 0, 0, array, 4, 0, 2 * 4).texels[:, 0]
+        Array([6, 7, 0], dtype=int32)
+        """,
+    ),
+    "memcpy2D": Text(
+        "Returns memory with rows copied from other memory: `cudaMemcpy2D`.",
+        NEW_MEMORY,
+        "To `dst` and `src`, if both have the same dtype, and the pitches and the width are multiples of its size. "
+        f"{OTHER_COPIES}, also copies of floats into `mallocPitch` memory, which holds bytes.",
+        {
+            "CudaError": "cudaErrorInvalidPitchValue, if a row is longer than a pitch and there are several rows; "
+            "cudaErrorInvalidValue, if a single row is longer than a pitch, or rows do not lie within the memory; "
+            f"{DIRECTION}",
+        },
+        """
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> rows = cuda.mallocPitch(8, 2)
+        >>> memory = cuda.memcpy2D(rows.ptr, rows.pitch, jnp.arange(4.0), 8, 8, 2)
+        >>> pitched = cuda.ResourceDesc.Pitch2D(memory, cuda.createChannelDesc("float"), 2, 2, rows.pitch)
+        >>> cuda.tex2D(cuda.createTextureObject(pitched, cuda.TextureDesc()), 1.5, 1.5)
+        Array(3., dtype=float32)
+        """,
+    ),
+    "memcpy2DToArray": Text(
+        "Returns an array with a part copied from rows of memory: `cudaMemcpy2DToArray`.",
+        NEW_ARRAY,
+        f"To `src` and the texels of `dst`, {PITCH_FITS}",
+        {"CudaError": OUTSIDE},
+        """
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> array = cuda.mallocArray(cuda.createChannelDesc("float"), 3, 2)
+        >>> cuda.memcpy2DToArray(array, 4, 1, jnp.array([1.0, 2.0]), 8, 8, 1).texels[..., 0]
+        Array([[0., 0., 0.],
+               [0., 1., 2.]], dtype=float32)
+        """,
+    ),
+    "memcpy2DFromArray": Text(
+        "Returns memory with rows copied from a part of an array: `cudaMemcpy2DFromArray`.",
+        NEW_MEMORY,
+        f"To `dst` and the texels of `src`, {PITCH_FITS}",
+        {"CudaError": OUTSIDE},
+    ),
+    "memcpy2DArrayToArray": Text(
+        "Returns an array with a part copied from another array: `cudaMemcpy2DArrayToArray`.",
+        NEW_ARRAY,
+        f"To the texels of both arrays, if they have the same dtype. {OTHER_COPIES}.",
+        {
+            "CudaError": "cudaErrorInvalidValue, if a part does not lie within its array, or cuts an element, or if "
+            f"the elements differ in size; {DIRECTION}"
+        },
+    ),
+}
+__test__ = {name: text.example for name, text in COPIES.items()}
 
 
 @cuda_function
@@ -50,7 +143,6 @@ def memcpyToArray(
             are rounded, integers saturate. For halves, unsigned 16-bit integers are taken as their bits. In CUDA's
             form, an array of any dtype whose bytes, in C order, are the memory.
         count: the number of **bytes**, a multiple of the size of an element.
-        kind: a `MemcpyKind`; it has no effect.
         level: which level of a `MipmappedArray`, an int from 0, in the short form. An `Array` has no level.
 
     Returns:
@@ -65,9 +157,6 @@ def memcpyToArray(
             bytes do not lie within the array or the memory; cudaErrorInvalidMemcpyDirection, if `kind` is not a
             `MemcpyKind`.
 
-    Source:
-        CUDA Runtime API, `cudaMemcpyToArray`, `cudaMemcpy2DToArray`, `cudaMemcpy3D`.
-
     Example:
         >>> import jax.numpy as jnp
         >>> from jaxtex import cuda
@@ -80,15 +169,8 @@ def memcpyToArray(
     name = "memcpyToArray"
     if hOffset is None and count is None and (wOffset is None) != (src is None):
         return _replace_all(dst, wOffset if src is None else src, level)
-    if wOffset is None or hOffset is None or src is None or count is None:
-        given = {"wOffset": wOffset, "hOffset": hOffset, "src": src, "count": count}
-        raise missing(name, next(argument for argument, value in given.items() if value is None))
-    check_memcpy_kind(name, kind)
-    array = check_array(name, "dst", dst, level)
-    target = run_of(name, "dst", array, wOffset, hOffset, count)
-    memory = _memory(name, src, array)
-    texels = copy_part(memory, array.texels, function=name, source=_run(0, count), target=target)
-    return cast(AnyArray, dataclasses.replace(array, texels=texels))
+    given = {"dst": dst, "wOffset": wOffset, "hOffset": hOffset, "src": src, "count": count, "kind": kind}
+    return cast(AnyArray, _copy_part_of_array(name, "dst", given, level))
 
 
 @cuda_function
@@ -110,9 +192,7 @@ def memcpyFromArray(
     Args:
         dst: an array of any dtype, whose bytes, in C order, are the memory. It is not changed. In the short form: the
             `Array` or the `MipmappedArray` to read.
-        src: an `Array`.
         wOffset, hOffset, count: the bytes of `src`, as in `memcpyToArray`.
-        kind: a `MemcpyKind`; it has no effect.
         level: which level of a `MipmappedArray`, an int from 0, in the short form. An `Array` has no level.
 
     Returns:
@@ -126,9 +206,6 @@ def memcpyFromArray(
     Raises:
         CudaError: cudaErrorInvalidValue, if there is no such level, or if the bytes do not lie within the array or the
             memory; cudaErrorInvalidMemcpyDirection, if `kind` is not a `MemcpyKind`.
-
-    Source:
-        CUDA Runtime API, `cudaMemcpyFromArray`, `cudaMemcpy2DFromArray`, `cudaMemcpy3D`.
 
     Example:
         >>> import jax.numpy as jnp
@@ -145,99 +222,78 @@ def memcpyFromArray(
         if isinstance(array, MipmappedArray):
             return array.levels[_check_level(name, check_type(name, "src", array, MipmappedArray, ""), level)]
         return check_array(name, "src", array, level).texels
-    if dst is None or src is None or wOffset is None or hOffset is None or count is None:
-        given = {"dst": dst, "src": src, "wOffset": wOffset, "hOffset": hOffset, "count": count}
-        raise missing(name, next(argument for argument, value in given.items() if value is None))
-    check_memcpy_kind(name, kind)
-    array = check_array(name, "src", src, level)
-    source = run_of(name, "src", array, wOffset, hOffset, count)
-    memory = as_destination(name, "dst", dst)
-    return copy_part(array.texels, memory, function=name, source=source, target=_run(0, count))
+    given = {"dst": dst, "src": src, "wOffset": wOffset, "hOffset": hOffset, "count": count, "kind": kind}
+    return _copy_part_of_array(name, "src", given, level)
 
 
-@cuda_function
-def memcpyArrayToArray(
-    dst: Array,
-    wOffsetDst: int,
-    hOffsetDst: int,
-    src: Array,
-    wOffsetSrc: int,
-    hOffsetSrc: int,
-    count: int,
-    kind: MemcpyKind | int = MemcpyKind.DeviceToDevice,
-) -> Array:
-    """Returns an array with a run of bytes copied from another array: `cudaMemcpyArrayToArray`.
-
-    Args:
-        dst: an `Array`. It is not changed.
-        wOffsetDst, hOffsetDst: the first byte in its row, in **bytes**, and the row, in `dst`.
-        src: an `Array`.
-        wOffsetSrc, hOffsetSrc: the same in `src`.
-        count: the number of **bytes**, a multiple of the size of an element.
-        kind: a `MemcpyKind`; it has no effect.
-
-    Returns:
-        A new `Array`; use it in place of `dst`.
-
-    Gradients:
-        To the texels of both arrays, if they have the same dtype. To differentiate other copies is an error.
-
-    Raises:
-        CudaError: as in `memcpyToArray`.
-
-    Source:
-        CUDA Runtime API, `cudaMemcpyArrayToArray`.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
-        >>> empty = cuda.mallocArray(cuda.createChannelDesc("int"), 3)
-        >>> array = cuda.memcpyToArray(empty, jnp.array([5, 6, 7]))
-        >>> cuda.memcpyArrayToArray(empty, 0, 0, array, 4, 0, 2 * 4).texels[:, 0]
-        Array([6, 7, 0], dtype=int32)
-    """
-    name = "memcpyArrayToArray"
-    check_memcpy_kind(name, kind)
-    target = run_of(name, "dst", dst, wOffsetDst, hOffsetDst, count)
-    source = run_of(name, "src", src, wOffsetSrc, hOffsetSrc, count)
-    texels = copy_part(src.texels, dst.texels, function=name, source=source, target=target)
-    return dataclasses.replace(dst, texels=texels)
+def _copy_part_of_array(function: str, end: str, given: dict[str, Any], level: object) -> Any:
+    """CUDA's form of a call that has a short form too."""
+    for argument, value in given.items():
+        if value is None:
+            raise missing(function, argument)
+    check_memcpy_kind(function, given["kind"])
+    check_array(function, end, given[end], level)
+    return copy_run(function, given)
 
 
-@cuda_function
-def memcpy(dst: ArrayLike, src: ArrayLike, count: int, kind: MemcpyKind | int = MemcpyKind.Default) -> jax.Array:
-    """Returns memory whose first bytes are copied from other memory: `cudaMemcpy`.
+def copy_run(function: str, given: dict[str, Any]) -> Any:
+    """The destination with a run of bytes of the source, by the arguments of a copy."""
+    check_memcpy_kind(function, given["kind"])
+    arrays = ends_that_are_arrays(function)
+    parts = {end: run_of(function, end, given[end], *offsets(end, given), given["count"]) for end in arrays}
+    (count,) = counts(function, count=given["count"])
+    run = Region(0, count, count, count, 1, 1)
+    dst, src = given["dst"], given["src"]
+    if "dst" in arrays:
+        will_be_written(function, dst)
+    memory = src.texels if "src" in arrays else _memory(function, src, dst)
+    stored = dst.texels if "dst" in arrays else as_destination(function, "dst", dst)
+    source, target = parts.get("src", run), parts.get("dst", run)
+    result = copy_part(memory, stored, function=function, source=source, target=target)
+    return dataclasses.replace(dst, texels=result) if "dst" in arrays else result
 
-    Args:
-        dst, src: arrays of any dtype. Their bytes, in C order, are the memory. `dst` is not changed.
-        count: the number of **bytes**.
-        kind: a `MemcpyKind`; it has no effect.
 
-    Returns:
-        A new array of the shape and the dtype of `dst`.
+def copy_rows(function: str, given: dict[str, Any]) -> Any:
+    """The destination with rows of the source, by the arguments of a copy."""
+    check_memcpy_kind(function, given["kind"])
+    dst, src, arrays = given["dst"], given["src"], ends_that_are_arrays(function)
+    sizes = {name: given[name] for name in ("width", "height", "spitch", "dpitch") if name in given}
+    parts: dict[str, Box | Region] = {
+        end: box_of_rows(function, end, given[end], *offsets(end, given), sizes["width"], sizes["height"])
+        for end in arrays
+    }
+    width, height, *_ = whole = counts(function, **sizes)
+    pitches = dict(zip(sizes, whole))
+    if not arrays and height == 1 and width > min(pitches["spitch"], pitches["dpitch"]):
+        # The card has another code for a single row.
+        argument = "spitch" if pitches["spitch"] < pitches["dpitch"] else "dpitch"
+        raise invalid(
+            f"{function}: {argument} is {pitches[argument]} bytes, expected at least the width, {width} bytes."
+        )
+    if len(arrays) == 2 and src.desc.texel_bytes != dst.desc.texel_bytes:
+        raise invalid(
+            f"{function}: the arrays have elements of {src.desc.texel_bytes} and {dst.desc.texel_bytes} bytes, "
+            f"expected elements of one size."
+        )
+    for end in {"dst", "src"} - {*arrays}:
+        pitch = pitches[f"{end[0]}pitch"]
+        parts[end] = Region(0, pitch, pitch * height, width, height, 1)
+    if "dst" in arrays:
+        will_be_written(function, dst)
+    memory = src if "src" in arrays else _memory(function, src, dst)
+    stored = dst if "dst" in arrays else as_destination(function, "dst", dst)
+    return copy_part(memory, stored, function=function, source=parts["src"], target=parts["dst"])
 
-    Gradients:
-        To `dst` and `src`, if both have the same dtype, and `count` is a multiple of its size. To differentiate other
-        copies is an error.
 
-    Raises:
-        CudaError: cudaErrorInvalidValue, if the bytes do not lie within the memory; cudaErrorInvalidMemcpyDirection, if
-            `kind` is not a `MemcpyKind`.
+def ends_that_are_arrays(function: str) -> list[str]:
+    """The ends of a copy, of `dst` and `src`, that are arrays and no plain memory."""
+    return [p.name for p in DECLARATIONS[function].parameters if p.type.startswith("cudaArray")]
 
-    Source:
-        CUDA Runtime API, `cudaMemcpy`.
 
-    Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
-        >>> cuda.memcpy(jnp.zeros(3), jnp.array([1.0, 2.0]), 2 * 4, cuda.MemcpyKind.HostToDevice)
-        Array([1., 2., 0.], dtype=float32)
-    """
-    name = "memcpy"
-    check_memcpy_kind(name, kind)
-    (count,) = counts(name, count=count)
-    run = _run(0, count)
-    return copy_part(as_memory(src), as_destination(name, "dst", dst), function=name, source=run, target=run)
+def offsets(end: str, given: dict[str, Any]) -> tuple[Any, Any]:
+    """Where a copy starts in an array: the first byte in a row, and the row."""
+    suffix = "" if "wOffset" in given else end.capitalize()
+    return given[f"wOffset{suffix}"], given[f"hOffset{suffix}"]
 
 
 def run_of(function: str, argument: str, array: Array, wOffset: Any, hOffset: int, count: int) -> Region:
@@ -245,30 +301,26 @@ def run_of(function: str, argument: str, array: Array, wOffset: Any, hOffset: in
     array = check_array(function, argument, array, None)
     offset, row, count = whole_numbers(function, wOffset=wOffset, hOffset=hOffset, count=count)
     if array.kind not in (TextureKind.TEXTURE1D, TextureKind.TEXTURE2D):
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: {argument} is of kind {array.kind.value!r}, expected a 1D or 2D array; use memcpy3D.",
+        raise invalid(
+            f"{function}: {argument} is of kind {array.kind.value!r}, expected a 1D or 2D array; use memcpy3D."
         )
     size = array.desc.texel_bytes
     width, height = array.extent.width * size, max(array.extent.height, 1)
     start = row * width + offset
     inside = 0 <= offset <= width and 0 <= row <= height and 0 <= count <= width * height - start
     if not inside or offset % size or count % size:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: the {count} bytes of {argument} start at byte {offset} of row {row}, expected multiples of "
-            f"the {size} bytes of an element, within the {height} rows of {width} bytes.",
+            f"the {size} bytes of an element, within the {height} rows of {width} bytes."
         )
-    return _run(start, count)
-
-
-def _run(start: int, count: int) -> Region:
     return Region(start, count, count, count, 1, 1)
 
 
-def _memory(function: str, src: Any, array: Array) -> jax.Array:
-    """The bytes of a source. Numbers of Python have the type of the array."""
-    return as_texels(function, "src", src, array.desc) if is_literal(src) else as_memory(src)
+def _memory(function: str, src: Any, dst: object) -> jax.Array:
+    """The bytes of a source. Numbers of Python have the type of an array."""
+    if isinstance(dst, Array) and is_literal(src):
+        return as_texels(function, "src", src, dst.desc)
+    return as_memory(src)
 
 
 def _replace_all(dst: AnyArray, src: Any, level: object) -> AnyArray:
@@ -277,16 +329,16 @@ def _replace_all(dst: AnyArray, src: Any, level: object) -> AnyArray:
     if isinstance(dst, MipmappedArray):
         chosen = _check_level(name, check_type(name, "dst", dst, MipmappedArray, ""), level)
         values = _check_values(name, src, dst.levels[chosen], dst.desc)
-        return dataclasses.replace(dst, levels=(*dst.levels[:chosen], values, *dst.levels[chosen + 1 :]))
+        return with_level(dst, chosen, values)
     array = check_array(name, "dst", dst, level)
+    will_be_written(name, array)
     return dataclasses.replace(array, texels=_check_values(name, src, array.texels, array.desc))
 
 
 def _check_level(function: str, mipmap: MipmappedArray, level: object) -> int:
     if level is None:
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: level is missing, and the mipmapped array has {len(mipmap.levels)} levels; pass level=0.",
+        raise invalid(
+            f"{function}: level is missing, and the mipmapped array has {len(mipmap.levels)} levels; pass level=0."
         )
     return check_index(function, "level", level, len(mipmap.levels))
 
@@ -302,9 +354,27 @@ def _check_values(function: str, src: Any, texels: jax.Array, desc: ChannelForma
     if texels.shape[-1] == 1:
         shapes += [shape[:-1] for shape in shapes]
     if values.shape not in shapes:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: src has shape {values.shape}, expected {' or '.join(map(str, shapes))}, slowest axis first "
-            f"and channels last; CUDA's form of this call, memcpy2DToArray and memcpy3D copy a part of an array.",
+            f"and channels last; CUDA's form of this call, memcpy2DToArray and memcpy3D copy a part of an array."
         )
     return values.reshape(texels.shape)
+
+
+def copy_function(name: str) -> Callable[..., Any]:
+    """The copy of a row of `COPIES`."""
+    to_array, names = "dst" in ends_that_are_arrays(name), [p.name for p in DECLARATIONS[name].parameters]
+    body = copy_run if "count" in names else copy_rows
+    types = {
+        **dict.fromkeys(("void*", "const void*"), ArrayLike),
+        **dict.fromkeys(("cudaArray_t", "cudaArray_const_t"), Array),
+        "size_t": int,
+        "cudaMemcpyKind": MemcpyKind | int,
+    }
+    defaults = {} if len(ends_that_are_arrays(name)) == 2 else {"kind": MemcpyKind.Default}
+    result = Array if to_array else jax.Array
+    call = functools.partial(body, name)
+    return made(name, call, COPIES[name], types, TEXTS, result=result, defaults=defaults)
+
+
+COPY_FUNCTIONS = {name: copy_function(name) for name in COPIES}

@@ -8,18 +8,16 @@ from typing import Any
 import jax
 
 from ..enums import MemcpyKind
-from ..errors import INVALID_VALUE, CudaError, check_type
-from ..signatures import cuda_function
+from ..errors import check_type, invalid
+from ..functions import cuda_function
 from ..structs import Struct, struct
-from .array_boxes import Box, box_at, check_array, copy_part
-from .arrays import Array, Extent
-from .byte_regions import Region
-from .numbers import as_destination, as_memory
-from .pitched_memory import PITCHED_REMEDY, PitchedPtr, Pos, check_memcpy_kind, counts, region_of
+from .arrays import Array, Extent, check_array, will_be_written
+from .numbers import as_destination, as_memory, counts
+from .pitched_memory import PITCHED_REMEDY, PitchedPtr, Pos, region_of
+from .regions import Box, Region, box_at, check_memcpy_kind, copy_part
 
 
 @struct("srcArray", "srcPtr", "dstArray", "dstPtr")
-@dataclasses.dataclass(eq=False)
 class Memcpy3DParms(Struct):
     """The arguments of `memcpy3D`: `cudaMemcpy3DParms`. ``Memcpy3DParms()`` is a zeroed struct.
 
@@ -33,9 +31,6 @@ class Memcpy3DParms(Struct):
         extent: the size of the box, an `Extent`, 1 along an axis that an array lacks. The width counts elements if the
             source or the destination is an array, else bytes. If the size is 0 along an axis, nothing is copied.
         kind: a `MemcpyKind`; it has no effect.
-
-    Source:
-        CUDA Runtime API, `cudaMemcpy3DParms`.
 
     Example:
         >>> import jax.numpy as jnp
@@ -67,11 +62,11 @@ class Memcpy3DParms(Struct):
 
 
 @cuda_function
-def memcpy3D(parms: Memcpy3DParms) -> Array | jax.Array:
+def memcpy3D(p: Memcpy3DParms) -> Array | jax.Array:
     """Returns the destination with a box copied from the source: `cudaMemcpy3D`.
 
     Args:
-        parms: the source, the destination and the box, a `Memcpy3DParms`.
+        p: the source, the destination and the box, a `Memcpy3DParms`.
 
     Returns:
         A new `Array` if the destination is one. If it is a `PitchedPtr`, a new array of the shape and the dtype of its
@@ -84,11 +79,8 @@ def memcpy3D(parms: Memcpy3DParms) -> Array | jax.Array:
     Raises:
         CudaError: cudaErrorInvalidValue, if there is not exactly one source and one destination, if a box does not lie
             within its array or memory, or if two arrays differ in the size of an element; cudaErrorInvalidPitchValue,
-            if a row is longer than a pitch; cudaErrorInvalidMemcpyDirection, if ``parms.kind`` is not a `MemcpyKind`.
+            if a row is longer than a pitch; cudaErrorInvalidMemcpyDirection, if ``p.kind`` is not a `MemcpyKind`.
         TypeError: if a gradient passes through a copy between memory of different dtypes.
-
-    Source:
-        CUDA Runtime API, `cudaMemcpy3D`.
 
     Example:
         >>> import jax.numpy as jnp
@@ -100,25 +92,25 @@ def memcpy3D(parms: Memcpy3DParms) -> Array | jax.Array:
         Array([[4., 5.]], dtype=float32)
     """
     name = "memcpy3D"
-    parms = check_type(name, "parms", parms, Memcpy3DParms, "Memcpy3DParms() makes one")
-    check_memcpy_kind(name, parms.kind)
-    src = exactly_one(name, "src", parms.srcArray, parms.srcPtr)
-    dst = exactly_one(name, "dst", parms.dstArray, parms.dstPtr)
-    width, height, depth = counts(name, **named("parms.extent", parms.extent))
+    p = check_type(name, "p", p, Memcpy3DParms, "Memcpy3DParms() makes one")
+    check_memcpy_kind(name, p.kind)
+    src = exactly_one(name, "src", p.srcArray, p.srcPtr)
+    dst = exactly_one(name, "dst", p.dstArray, p.dstPtr)
+    width, height, depth = counts(name, **named("p.extent", p.extent))
     sizes = {end.desc.texel_bytes for end in (src, dst) if isinstance(end, Array)}
     if len(sizes) > 1:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{name}: the arrays have elements of {' and '.join(map(str, sorted(sizes)))} bytes, expected elements of "
-            f"one size.",
+            f"one size."
         )
     extent = (width * (sizes.pop() if sizes else 1), height, depth)
-    source, target = part_of(name, "src", src, parms.srcPos, extent), part_of(name, "dst", dst, parms.dstPos, extent)
+    source, target = part_of(name, "src", src, p.srcPos, extent), part_of(name, "dst", dst, p.dstPos, extent)
     values = src if isinstance(src, Array) else as_memory(src.ptr)
-    names = ("parms.srcPtr", "parms.dstPtr")
+    names = ("p.srcPtr", "p.dstPtr")
     if isinstance(dst, Array):
+        will_be_written(name, dst)
         return copy_part(values, dst, function=name, source=source, target=target, names=names)
-    memory = as_destination(name, "parms.dstPtr", dst.ptr)
+    memory = as_destination(name, "p.dstPtr", dst.ptr)
     return copy_part(values, memory, function=name, source=source, target=target, names=names)
 
 
@@ -126,10 +118,10 @@ def part_of(
     function: str, end: str, holder: Array | PitchedPtr, pos: Pos, extent: tuple[int, int, int]
 ) -> Box | Region:
     """The part of the source or of the destination that is copied. The width of `extent` is in bytes."""
-    x, y, z = counts(function, **named(f"parms.{end}Pos", pos))
+    x, y, z = counts(function, **named(f"p.{end}Pos", pos))
     if isinstance(holder, Array):
-        return box_at(function, f"parms.{end}Array", holder, Pos(x, y, z), *extent)
-    return region_of(function, f"parms.{end}Ptr", holder, (x, y, z), extent)
+        return box_at(function, f"p.{end}Array", holder, (x, y, z), *extent)
+    return region_of(function, f"p.{end}Ptr", holder, (x, y, z), extent)
 
 
 def named(argument: str, struct: Pos | Extent) -> dict[str, int]:
@@ -139,13 +131,11 @@ def named(argument: str, struct: Pos | Extent) -> dict[str, int]:
 
 def exactly_one(function: str, end: str, array: Array | None, pointer: PitchedPtr | None) -> Array | PitchedPtr:
     """The source or the destination of a copy, which is an array or pitched memory."""
-    pointer = None if pointer is None else check_type(function, f"parms.{end}Ptr", pointer, PitchedPtr, PITCHED_REMEDY)
+    pointer = None if pointer is None else check_type(function, f"p.{end}Ptr", pointer, PitchedPtr, PITCHED_REMEDY)
     pointer = None if pointer is None or pointer.ptr is None else pointer
     if array is not None and pointer is None:
-        return check_array(function, f"parms.{end}Array", array, None)
+        return check_array(function, f"p.{end}Array", array, None)
     if pointer is not None and array is None:
         return pointer
     given = "none" if array is None else "each"
-    raise CudaError(
-        INVALID_VALUE, f"{function}: {given} of parms.{end}Array and parms.{end}Ptr is given, expected exactly one."
-    )
+    raise invalid(f"{function}: {given} of p.{end}Array and p.{end}Ptr is given, expected exactly one.")

@@ -1,4 +1,4 @@
-"""Numbers and bytes that callers pass, and the treatment of numbers that the dtype of a format does not hold.
+"""Numbers and bytes that callers pass: which numbers a format takes, and bytes as numbers of another dtype.
 
 Numbers of a dtype other than the format's are refused, because a copy converts nothing. There are two exceptions:
 
@@ -12,7 +12,9 @@ Memory from which a function takes bytes has any dtype. It is never converted, n
 
 # pyright: strict, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
-from typing import Any, cast
+import functools
+import operator
+from typing import Any, NoReturn, cast
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +23,7 @@ import numpy as np
 from ..._checks.arguments import as_array
 from ..._checks.integers import as_rounded, known_integers, saturated
 from ..._jax.versions import is_x64
-from ..errors import INVALID_VALUE, CudaError
+from ..errors import INVALID_VALUE, CudaError, invalid
 
 # JAX holds these whether or not 64-bit dtypes are enabled.
 PLAIN_SIZES = (1, 2, 4)
@@ -94,10 +96,9 @@ def as_memory(value: Any) -> jax.Array:
 def as_destination(function: str, argument: str, value: Any) -> jax.Array:
     """Memory that a copy returns with changes, which JAX must hold as it is."""
     if isinstance(value, np.ndarray) and not holds(value.dtype):
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: {argument} is an array of {value.dtype}, and the result would be one too, which JAX does not "
-            f"hold; pass {argument}.view(numpy.uint32), or enable 64-bit numbers with jax_enable_x64.",
+            f"hold; pass {argument}.view(numpy.uint32), or enable 64-bit numbers with jax_enable_x64."
         )
     return jnp.asarray(value)
 
@@ -109,3 +110,64 @@ def holds(dtype: np.dtype) -> bool:
 
 def is_wide(dtype: np.dtype) -> bool:
     return is_x64() and dtype.kind in "iuf" and dtype.itemsize == 8
+
+
+def bit_cast(numbers: jax.Array, dtype: np.dtype) -> jax.Array:
+    """The bytes along the last axis as numbers of `dtype`. Their count must be a multiple of the size of a number."""
+    if numbers.dtype == dtype:
+        return numbers
+    size, wanted = numbers.dtype.itemsize, dtype.itemsize
+    *shape, count = numbers.shape
+    if wanted > size:
+        numbers = numbers.reshape(*shape, count * size // wanted, wanted // size)
+    bits = jax.lax.bitcast_convert_type(numbers, dtype)
+    return bits.reshape(*shape, count * size // wanted)
+
+
+def bytes_as(function: str, numbers: jax.Array, dtype: np.dtype) -> jax.Array:
+    """`bit_cast` of memory that a function copies. To differentiate it is an error, as bytes have no gradient."""
+    dtype = np.dtype(dtype)
+    if numbers.dtype == dtype or not jnp.issubdtype(numbers.dtype, jnp.floating):
+        return bit_cast(numbers, dtype)
+    return cast(jax.Array, _bytes_as(function, numbers, dtype))
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 2))
+def _bytes_as(function: str, numbers: jax.Array, dtype: np.dtype) -> jax.Array:
+    return bit_cast(numbers, dtype)
+
+
+@_bytes_as.defjvp
+def _refuse_gradient(function: str, dtype: np.dtype, primals: tuple[jax.Array], tangents: tuple[Any]) -> NoReturn:  # pyright: ignore[reportUnusedFunction]
+    came = primals[0].dtype
+    raise TypeError(
+        f"{function}: a gradient passes through a copy of {came} numbers as bytes to memory of another dtype, or to a "
+        f"part of a number, and bytes have none; copy whole numbers between memory of {came}, such as "
+        f"jnp.zeros((height, pitch // {came.itemsize}), jnp.{came}) in place of mallocPitch, or wrap the numbers in "
+        f"jax.lax.stop_gradient."
+    )
+
+
+def word_dtype(dtype: np.dtype) -> np.dtype:
+    """The unsigned integer dtype of the same size, or of four bytes if it is larger: JAX may lack 64-bit dtypes."""
+    return jnp.dtype(f"uint{8 * min(dtype.itemsize, 4)}")
+
+
+def whole_numbers(function: str, **arguments: int) -> tuple[int, ...]:
+    """Arguments that are integers of Python or of NumPy, as integers of Python."""
+    numbers: list[int] = []
+    for name, value in arguments.items():
+        try:
+            numbers.append(operator.index(value))
+        except TypeError:
+            raise TypeError(f"{function}: {name} is {value!r}, expected an int.") from None
+    return tuple(numbers)
+
+
+def counts(function: str, **arguments: int) -> tuple[int, ...]:
+    """As `whole_numbers`, for numbers of bytes, rows or slices, which may not be negative (1)."""
+    numbers = whole_numbers(function, **arguments)
+    for name, number in zip(arguments, numbers):
+        if number < 0:
+            raise invalid(f"{function}: {name} is {number}, expected at least 0.")
+    return numbers

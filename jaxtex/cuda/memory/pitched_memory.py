@@ -1,20 +1,20 @@
-"""Pitched memory, whose rows start at multiples of a pitch, and positions in memory and arrays."""
+"""Plain memory, and pitched memory, whose rows start at multiples of a pitch: allocation, fills and release."""
 
 # pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
-import operator
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from ..enums import MemcpyKind
-from ..errors import INVALID_MEMCPY_DIRECTION, INVALID_VALUE, CudaError, choose
-from ..signatures import cuda_function
+from ..errors import check_type, invalid, release
+from ..functions import cuda_function
 from ..structs import TupleStruct, struct
 from .arrays import Extent
-from .byte_regions import Region
+from .numbers import as_destination, counts, whole_numbers
+from .regions import Region, write_region
 
 # In bytes, of the pitch of mallocPitch.
 MALLOC_PITCH = 512
@@ -22,7 +22,6 @@ PITCHED_REMEDY = "make_cudaPitchedPtr(memory, pitch, xsize, ysize) makes one"
 
 
 @struct("ptr")
-@dataclasses.dataclass(eq=False)
 class PitchedPtr(TupleStruct):
     """Memory whose rows start at multiples of a pitch: `cudaPitchedPtr`.
 
@@ -33,14 +32,6 @@ class PitchedPtr(TupleStruct):
         pitch: the number of bytes from the start of a row to the start of the next.
         xsize: the width of a row. Copies ignore it.
         ysize: the number of rows in a slice. Row r of slice s starts at byte ``(s * ysize + r) * pitch``.
-
-    Source:
-        CUDA Runtime API, `make_cudaPitchedPtr`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> cuda.mallocPitch(100, 4).pitch
-        512
     """
 
     ptr: ArrayLike | None = None
@@ -50,7 +41,6 @@ class PitchedPtr(TupleStruct):
 
 
 @struct()
-@dataclasses.dataclass(eq=False)
 class Pos(TupleStruct):
     """A position in an array or in pitched memory: `cudaPos`.
 
@@ -58,14 +48,6 @@ class Pos(TupleStruct):
         x: elements of an array, or bytes of pitched memory.
         y: rows.
         z: slices, layers or faces.
-
-    Source:
-        CUDA Runtime API, `make_cudaPos`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> cuda.Pos(4, 2)
-        Pos(x=4, y=2, z=0)
     """
 
     x: int = 0
@@ -78,22 +60,7 @@ def make_cudaPitchedPtr(d: ArrayLike, p: int, xsz: int, ysz: int) -> PitchedPtr:
     """Makes a `PitchedPtr`: `make_cudaPitchedPtr`.
 
     Args:
-        d: the memory, an array of any dtype.
-        p: the pitch in bytes.
-        xsz: the width of a row.
-        ysz: the number of rows in a slice.
-
-    Returns:
-        A `PitchedPtr`.
-
-    Source:
-        CUDA Runtime API, `make_cudaPitchedPtr`.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
-        >>> cuda.make_cudaPitchedPtr(jnp.zeros(8), 16, 4, 2).pitch
-        16
+        d, p, xsz, ysz: the memory, its pitch, the width of a row and the number of rows, as in `PitchedPtr`.
     """
     return PitchedPtr(d, p, xsz, ysz)
 
@@ -104,17 +71,6 @@ def make_cudaPos(x: int, y: int, z: int) -> Pos:
 
     Args:
         x, y, z: the position, as in `Pos`.
-
-    Returns:
-        A `Pos`.
-
-    Source:
-        CUDA Runtime API, `make_cudaPos`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> cuda.make_cudaPos(4, 0, 1)
-        Pos(x=4, y=0, z=1)
     """
     return Pos(x, y, z)
 
@@ -133,9 +89,6 @@ def malloc(size: int) -> jax.Array:
     Raises:
         CudaError: cudaErrorInvalidValue, if the size is below 1.
 
-    Source:
-        CUDA Runtime API, `cudaMalloc`.
-
     Example:
         >>> import jax.numpy as jnp
         >>> from jaxtex import cuda
@@ -146,7 +99,7 @@ def malloc(size: int) -> jax.Array:
     """
     (size,) = whole_numbers("malloc", size=size)
     if size < 1:
-        raise CudaError(INVALID_VALUE, f"malloc: size is {size}, expected at least 1 byte.")
+        raise invalid(f"malloc: size is {size}, expected at least 1 byte.")
     return jnp.zeros(size, jnp.uint8)
 
 
@@ -155,18 +108,15 @@ def mallocPitch(width: int, height: int) -> PitchedPtr:
     """Allocates pitched memory of zeros: `cudaMallocPitch`.
 
     Args:
-        width: the number of bytes in a row, at least 1.
+        width: the number of **bytes** in a row, at least 1.
         height: the number of rows, at least 1.
 
     Returns:
-        A `PitchedPtr`. Its memory is a uint8 array of shape (height, pitch), and its pitch is a multiple of 512 bytes.
-        Element c of row r, of n bytes, starts at byte ``r * pitch + c * n``.
+        A `PitchedPtr`. Its memory is a uint8 array of shape (height, pitch), and its pitch is a multiple of 512 bytes,
+        the alignment of current GPUs. Element c of row r, of n bytes, starts at byte ``r * pitch + c * n``.
 
     Raises:
         CudaError: cudaErrorInvalidValue, if a size is below 1.
-
-    Source:
-        CUDA Runtime API, `cudaMallocPitch`. The alignment is that of current GPUs.
 
     Example:
         >>> from jaxtex import cuda
@@ -186,15 +136,11 @@ def malloc3D(extent: Extent | tuple[int, int, int]) -> PitchedPtr:
             least 1.
 
     Returns:
-        A `PitchedPtr`, with `width` as ``xsize`` and `height` as ``ysize``. Its memory is a uint8 array of shape
-        (depth * height, pitch), and its pitch is a multiple of 512 bytes. Row r of slice s starts at byte
-        ``(s * height + r) * pitch``.
+        A `PitchedPtr` as of `mallocPitch`, with `width` as ``xsize`` and `height` as ``ysize``. Its memory has the
+        shape (depth * height, pitch). Row r of slice s starts at byte ``(s * height + r) * pitch``.
 
     Raises:
         CudaError: cudaErrorInvalidValue, if a size is below 1.
-
-    Source:
-        CUDA Runtime API, `cudaMalloc3D`. The alignment is that of current GPUs.
 
     Example:
         >>> from jaxtex import cuda
@@ -209,32 +155,116 @@ def malloc3D(extent: Extent | tuple[int, int, int]) -> PitchedPtr:
 
 def _malloc_rows(function: str, width: int, height: int, depth: int) -> PitchedPtr:
     if min(width, height, depth) < 1:
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: the size is {(width, height, depth)} in bytes, rows and slices, expected at least 1 of each.",
+        raise invalid(
+            f"{function}: the size is {(width, height, depth)} in bytes, rows and slices, expected at least 1 of each."
         )
     pitch = -(-width // MALLOC_PITCH) * MALLOC_PITCH
     return PitchedPtr(jnp.zeros((depth * height, pitch), jnp.uint8), pitch, width, height)
 
 
-def whole_numbers(function: str, **arguments: int) -> tuple[int, ...]:
-    """Arguments that are integers of Python or of NumPy, as integers of Python."""
-    numbers: list[int] = []
-    for name, value in arguments.items():
-        try:
-            numbers.append(operator.index(value))
-        except TypeError:
-            raise TypeError(f"{function}: {name} is {value!r}, expected an int.") from None
-    return tuple(numbers)
+@cuda_function
+def free(devPtr: ArrayLike | PitchedPtr | None) -> None:
+    """Marks pitched memory as freed: `cudaFree`. Memory that is a JAX or NumPy array has no mark, and stays usable.
+
+    Args:
+        devPtr: a `PitchedPtr`, memory, or ``None``.
+
+    Raises:
+        CudaError: cudaErrorInvalidResourceHandle, if it is a `PitchedPtr` that was freed before.
+    """
+    if isinstance(devPtr, PitchedPtr):
+        release("free", devPtr)
 
 
-def counts(function: str, **arguments: int) -> tuple[int, ...]:
-    """As `whole_numbers`, for numbers of bytes, rows or slices, which may not be negative (1)."""
-    numbers = whole_numbers(function, **arguments)
-    for name, number in zip(arguments, numbers):
-        if number < 0:
-            raise CudaError(INVALID_VALUE, f"{function}: {name} is {number}, expected at least 0.")
-    return numbers
+@cuda_function
+def memset(devPtr: ArrayLike, value: int, count: int) -> jax.Array:
+    """Returns memory whose first bytes are set to one value: `cudaMemset`.
+
+    Returns:
+        A new array of the shape and the dtype of `devPtr`.
+
+    Gradients:
+        None. To differentiate it is an error if `devPtr` is floating.
+
+    Raises:
+        CudaError: cudaErrorInvalidValue, if the bytes do not lie within the memory.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.memset(cuda.malloc(4), 7, 2)
+        Array([7, 7, 0, 0], dtype=uint8)
+    """
+    (count,) = counts("memset", count=count)
+    return _fill("memset", "devPtr", devPtr, Region(0, count, count, count, 1, 1), value)
+
+
+@cuda_function
+def memset2D(devPtr: ArrayLike, pitch: int, value: int, width: int, height: int) -> jax.Array:
+    """Returns memory with rows of bytes set to one value: `cudaMemset2D`.
+
+    Returns:
+        A new array of the shape and the dtype of `devPtr`.
+
+    Gradients:
+        None. To differentiate it is an error if `devPtr` is floating.
+
+    Raises:
+        CudaError: cudaErrorInvalidPitchValue, if a row is longer than the pitch; cudaErrorInvalidValue, if the rows do
+            not lie within the memory.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> cuda.memset2D(jnp.zeros((2, 4), jnp.uint8), 4, 7, 2, 2)
+        Array([[7, 7, 0, 0],
+               [7, 7, 0, 0]], dtype=uint8)
+    """
+    pitch, width, height = counts("memset2D", pitch=pitch, width=width, height=height)
+    return _fill("memset2D", "devPtr", devPtr, Region(0, pitch, pitch * height, width, height, 1), value)
+
+
+@cuda_function
+def memset3D(pitchedDevPtr: PitchedPtr, value: int, extent: Extent | tuple[int, int, int]) -> PitchedPtr:
+    """Returns pitched memory with a box of bytes set to one value: `cudaMemset3D`.
+
+    Args:
+        pitchedDevPtr: a `PitchedPtr`. It is not changed.
+        extent: (width, height, depth) of the box, which starts at the first byte: the number of **bytes** in a row, of
+            rows and of slices.
+
+    Returns:
+        A new `PitchedPtr`.
+
+    Gradients:
+        None, as in `memset2D`.
+
+    Raises:
+        CudaError: as in `memset2D`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> rows = cuda.memset3D(cuda.malloc3D((3, 2, 2)), 7, (2, 1, 2))
+        >>> rows.ptr[:, :3]
+        Array([[7, 7, 0],
+               [0, 0, 0],
+               [7, 7, 0],
+               [0, 0, 0]], dtype=uint8)
+    """
+    name = "memset3D"
+    pointer = check_type(name, "pitchedDevPtr", pitchedDevPtr, PitchedPtr, PITCHED_REMEDY)
+    width, height, depth = counts(name, **{f"extent[{k}]": n for k, n in enumerate(extent)})
+    region = region_of(name, "pitchedDevPtr", pointer, (0, 0, 0), (width, height, depth))
+    return dataclasses.replace(pointer, ptr=_fill(name, "pitchedDevPtr", pointer.ptr, region, value))
+
+
+def _fill(function: str, argument: str, devPtr: Any, region: Region, value: int) -> jax.Array:
+    """Memory with a region filled."""
+    (value,) = whole_numbers(function, value=value)
+    memory = as_destination(function, argument, devPtr)
+    if region.is_empty:
+        return memory
+    numbers = jnp.full((region.depth, region.height, region.width), value & 0xFF, jnp.uint8)
+    return write_region(function, argument, memory, region, numbers)
 
 
 def region_of(
@@ -245,8 +275,3 @@ def region_of(
     pitch, ysize = counts(function, **sizes)
     x, y, z = start
     return Region(x + y * pitch + z * pitch * ysize, pitch, pitch * ysize, *extent)
-
-
-def check_memcpy_kind(function: str, kind: object) -> None:
-    """Refuses a `kind` that is no direction of a copy (21)."""
-    choose(function, "kind", MemcpyKind, kind, INVALID_MEMCPY_DIRECTION)

@@ -2,7 +2,6 @@
 
 # pyright: strict
 
-import dataclasses
 from typing import Any
 
 from jax.typing import ArrayLike
@@ -28,7 +27,6 @@ UNION_MEMBERS = {
 
 
 @struct("memory")
-@dataclasses.dataclass(eq=False)
 class ResourceDesc(Struct):
     """The memory that a texture or a surface is made of: `cudaResourceDesc`.
 
@@ -44,9 +42,6 @@ class ResourceDesc(Struct):
         width, height: the size of pitched memory in elements; ``None`` is all of it.
         pitchInBytes: the bytes from row to row of pitched memory; ``None`` if its shape gives the rows.
         flags: 0, as CUDA requires.
-
-    Source:
-        CUDA Runtime API, `cudaResourceDesc`.
 
     Example:
         >>> import jax.numpy as jnp

@@ -24,19 +24,22 @@ from ..._jax.calls import typed_jit
 from ..._jax.versions import is_x64
 from ..._tables.address_rules import clamp, is_inside, last
 from ...modes import TextureKind
-from ...surface import OUTSIDE, report, surface_read, surface_write
+from ...surface import OUTSIDE, report, surface_add, surface_max, surface_min, surface_read, surface_write
 from ..enums import SurfaceBoundaryMode
-from ..errors import INVALID_VALUE, MISALIGNED_ADDRESS, CudaError, choose
-from ..memory.arrays import Array
-from ..memory.bit_casts import bit_cast, word_dtype
+from ..errors import MISALIGNED_ADDRESS, CudaError, choose, invalid
+from ..kinds import TEXTURE_KINDS
+from ..memory.arrays import Array, will_be_written
 from ..memory.channel_formats import BASE_TYPES, ChannelFormatDesc, parse_type
-from ..memory.numbers import as_numbers
-from ..texture_kinds import TEXTURE_KINDS
-from .surface_checks import array_of_kind
+from ..memory.numbers import as_numbers, bit_cast, is_literal, word_dtype
+from .surface_objects import array_of_kind
 
 # Types of 64 bits, which an access may have and a channel may not.
 WIDE_DTYPES = {"long": "int64", "longlong": "int64", "ulong": "uint64", "ulonglong": "uint64"}
 MAX_BYTES = 16
+# The least and the largest of bits are their conjunction and their disjunction.
+BITWISE = ("and", "or")
+REDUCTIONS = {"add": surface_add, "min": surface_min, "max": surface_max, "and": surface_min, "or": surface_max}
+COORDINATES = ("x", "y", "z", "layer", "face", "layerFace")
 
 
 class Access(NamedTuple):
@@ -51,31 +54,29 @@ class Access(NamedTuple):
         return self.dtype.itemsize * (self.length or 1)
 
 
-def read_units(
-    function: str, surface: object, kind: TextureKind, coords: tuple[ArrayLike, ...], mode: object, T: str | None
-) -> jax.Array:
-    """A read of a surface of `kind` at x in bytes, and y, z, layer or face."""
-    array = array_of_kind(function, surface, kind)
-    access, boundary_mode = access_of(function, array.desc, T), check_boundary_mode(function, mode)
-    indices = check_indices(function, coords, access)
-    return _read_units(array, indices, function=function, access=access, mode=boundary_mode)
+def read_units(function: str, kind: TextureKind, given: dict[str, Any]) -> jax.Array:
+    """A read of a surface of `kind`, by the arguments of a surface function."""
+    array, indices, access, mode = check_access(function, kind, given)
+    return _read_units(array, indices, function=function, access=access, mode=mode)
 
 
-def write_units(
-    function: str,
-    data: ArrayLike,
-    surface: object,
-    kind: TextureKind,
-    coords: tuple[ArrayLike, ...],
-    mode: object,
-    T: str | None,
-) -> Array:
-    """The array after a write to a surface of `kind` at x in bytes, and y, z, layer or face."""
-    array = array_of_kind(function, surface, kind)
-    access, boundary_mode = access_of(function, array.desc, T), check_boundary_mode(function, mode)
-    indices = check_indices(function, coords, access)
-    values = check_data(function, data, np.broadcast_shapes(*(index.shape for index in indices)), access)
-    return _write_units(array, values, indices, function=function, access=access, mode=boundary_mode)
+def write_units(function: str, kind: TextureKind, given: dict[str, Any]) -> Array:
+    """The array after a write to a surface of `kind`, by the arguments of a surface function."""
+    array, indices, access, mode = check_access(function, kind, given)
+    shape = np.broadcast_shapes(*(index.shape for index in indices))
+    values = check_data(function, given["data"], shape, access)
+    will_be_written(function, array)
+    return _write_units(array, values, indices, function=function, access=access, mode=mode)
+
+
+def check_access(
+    function: str, kind: TextureKind, given: dict[str, Any]
+) -> tuple[Array, tuple[jax.Array, ...], Access, SurfaceBoundaryMode]:
+    """The array of an access, its indices with x in bytes, what it moves, and its boundary mode."""
+    array = array_of_kind(function, given["surfObject"], kind)
+    access, mode = access_of(function, array.desc, given["T"]), check_boundary_mode(function, given["boundaryMode"])
+    coords = tuple(given[name] for name in COORDINATES if name in given)
+    return array, check_indices(function, coords, access), access, mode
 
 
 def access_of(function: str, desc: ChannelFormatDesc, T: str | None) -> Access:
@@ -86,16 +87,14 @@ def access_of(function: str, desc: ChannelFormatDesc, T: str | None) -> Access:
     name = BASE_TYPES[base].dtype if base in BASE_TYPES else WIDE_DTYPES.get(base)
     access = Access(jnp.dtype(name or "uint8"), length)
     if name is None or length == 3 or access.size > MAX_BYTES:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: T is {T!r}, expected a type of 8, 16, 32 or 64 bits, alone or as a vector of 1, 2 or 4, of "
-            f"{MAX_BYTES} bytes at most.",
+            f"{MAX_BYTES} bytes at most."
         )
     if access.dtype.itemsize == 8 and not is_x64():
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: T is {T!r}, and 64-bit numbers are disabled; use 'int2' or 'uint2', which have the same "
-            f"bytes, or enable 64-bit numbers with jax_enable_x64.",
+            f"bytes, or enable 64-bit numbers with jax_enable_x64."
         )
     return access
 
@@ -140,21 +139,27 @@ def _any_misaligned(x: jax.Array, *, size: int) -> jax.Array:
 
 def check_data(function: str, data: ArrayLike, shape: tuple[int, ...], access: Access) -> jax.Array:
     """The values of a write, of the dtype of the access, and with its vectors along the last axis."""
-    values = as_numbers(function, "data", data, access.dtype)
+    values = data_of(function, data, access.dtype)
     if values.dtype != access.dtype:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: data has dtype {values.dtype}, expected {access.dtype}: a store converts nothing. Convert "
-            f"numbers with data.astype, or name the type of data with T.",
+            f"numbers with data.astype, or name the type of data with T."
         )
     vector = () if access.length is None else (access.length,)
     if not broadcasts_to(values.shape, shape + vector) or values.shape[-1:][: len(vector)] != vector:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: data has shape {values.shape}, expected one that broadcasts to {shape + vector}, the shape "
-            f"of the coordinates{', and has the whole vector along its last axis' if vector else ''}.",
+            f"of the coordinates{', and has the whole vector along its last axis' if vector else ''}."
         )
     return values
+
+
+def data_of(function: str, data: Any, dtype: np.dtype) -> Any:
+    """The values of a write, of `dtype` where its numbers may stand for those of `dtype`. A tuple holds components."""
+    if not isinstance(data, tuple) or is_literal(data):
+        return as_numbers(function, "data", data, dtype)
+    components = [as_numbers(function, "data", component, dtype) for component in cast(tuple[Any, ...], data)]
+    return jnp.stack(jnp.broadcast_arrays(*components), axis=-1)
 
 
 def broadcasts_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
@@ -207,6 +212,43 @@ def store_units(
     return dataclasses.replace(array, texels=as_texels(array, access, written))
 
 
+@typed_jit("function", "access", "mode", "op", "in_bytes")
+def reduce_units(
+    array: Array,
+    data: jax.Array,
+    coords: tuple[jax.Array, ...],
+    *,
+    function: str,
+    access: Access,
+    mode: SurfaceBoundaryMode,
+    op: str,
+    in_bytes: bool,
+) -> Array:
+    """The array after numbers are reduced into its units, at an x in bytes or in units."""
+    surface = as_surface(array, access)
+    indices, layer = unit_indices(function, surface, coords, access.size if in_bytes else 1, mode)
+    units, values = bit_cast(surface.texels, access.dtype), jnp.asarray(data, access.dtype)[..., None]
+    if op in BITWISE:  # a channel for each bit
+        units, values = bits_of(units), bits_of(values)
+    reduce = REDUCTIONS[op]
+    reduced = reduce(dataclasses.replace(surface, texels=units), values, indices, boundary_mode="zero", layer=layer)
+    texels = of_bits(reduced.texels, access.dtype) if op in BITWISE else reduced.texels
+    return dataclasses.replace(array, texels=as_texels(array, access, dataclasses.replace(surface, texels=texels)))
+
+
+def bits_of(numbers: jax.Array) -> jax.Array:
+    """The bits of 32-bit numbers, along the last axis, which had one element."""
+    words = jax.lax.bitcast_convert_type(numbers, jnp.uint32)
+    return ((words >> jnp.arange(32, dtype=jnp.uint32).reshape(*(1,) * (words.ndim - 1), 32)) & 1).astype(jnp.uint8)
+
+
+def of_bits(bits: jax.Array, dtype: np.dtype) -> jax.Array:
+    """The numbers of these bits, along a last axis of one element."""
+    shifts = jnp.arange(32, dtype=jnp.uint32).reshape(*(1,) * (bits.ndim - 1), 32)
+    words = (bits.astype(jnp.uint32) << shifts).sum(-1, keepdims=True, dtype=jnp.uint32)
+    return jax.lax.bitcast_convert_type(words, dtype)
+
+
 def units_per_row(array: Array, access: Access) -> int:
     """The number of whole units in a row."""
     return array.extent.width * array.desc.texel_bytes // access.size
@@ -238,7 +280,7 @@ def as_texels(array: Array, access: Access, written: core.Texture) -> jax.Array:
     """The texels of the array after a write to its units."""
     texels = array.texels
     if access.size == array.desc.texel_bytes:
-        return written.texels
+        return bit_cast(written.texels, np.dtype(texels.dtype))
     if not units_per_row(array, access):
         return texels
     row = bit_cast(rows_of(written.texels), np.dtype(texels.dtype))

@@ -1,13 +1,14 @@
-"""Descriptors of a texture: how its texels are read, and which part of a resource belongs to it."""
+"""Descriptors of a texture: how its texels are read, which part of a resource it has, and which formats allow that."""
 
 # pyright: strict, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
-import dataclasses
 from typing import Any
 
 from jax.typing import ArrayLike
 
-from ..enums import AddressMode, FilterMode, ReadMode, ResourceViewFormat
+from ..enums import AddressMode, ChannelFormatKind, Error, FilterMode, ReadMode, ResourceViewFormat
+from ..errors import INVALID_FILTER_SETTING, INVALID_NORM_SETTING, INVALID_VALUE, CudaError
+from ..memory.channel_formats import FLOAT, NORMALIZED_KINDS, ChannelFormatDesc
 from ..structs import Components, Struct, struct
 
 # One mode for every axis, or up to three in x, y, z order.
@@ -18,7 +19,6 @@ BorderColor = ArrayLike | tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike] | Co
 
 
 @struct("borderColor")
-@dataclasses.dataclass(eq=False)
 class TextureDesc(Struct):
     """How a texture is read: `cudaTextureDesc`. The defaults are those of a zeroed struct in CUDA.
 
@@ -46,9 +46,6 @@ class TextureDesc(Struct):
         disableTrilinearOptimization: no effect.
         seamlessCubemap: whether linear reads of a cubemap blend across the edges of a face; by default **false**.
             Textures of other kinds refuse it.
-
-    Source:
-        CUDA Runtime API, `cudaTextureDesc`.
 
     Example:
         >>> from jaxtex import cuda
@@ -89,7 +86,6 @@ def mode_components(modes: Any, default: AddressMode) -> Any:
 
 
 @struct()
-@dataclasses.dataclass(eq=False)
 class ResourceViewDesc(Struct):
     """Which part of an array belongs to a texture, and in which format: `cudaResourceViewDesc`.
 
@@ -102,9 +98,6 @@ class ResourceViewDesc(Struct):
             first becomes level 0 of the texture.
         firstLayer, lastLayer: the first and the last layer of the view, both 0 without layers. The first becomes layer
             0 of the texture. In a layered cubemap a layer is a whole cubemap.
-
-    Source:
-        CUDA Runtime API, `cudaResourceViewDesc`.
 
     Example:
         >>> from jaxtex import cuda
@@ -120,3 +113,66 @@ class ResourceViewDesc(Struct):
     lastMipmapLevel: int = 0
     firstLayer: int = 0
     lastLayer: int = 0
+
+
+OK = 0
+READ_COLUMNS = tuple((read, mode) for read in ReadMode for mode in FilterMode)
+
+# The error code of each format for the columns (element, point), (element, linear), (normalized, point), (normalized,
+# linear).
+# Source: what the CUDA runtime returned on a GPU. For a 32-bit integer it checks the filter before the read mode.
+READ_ERRORS = {
+    "an 8- or 16-bit integer": (OK, INVALID_FILTER_SETTING, OK, OK),
+    "a 32-bit integer": (OK, INVALID_FILTER_SETTING, INVALID_NORM_SETTING, INVALID_FILTER_SETTING),
+    "floating": (OK, OK, INVALID_NORM_SETTING, INVALID_NORM_SETTING),
+    "normalized": (INVALID_NORM_SETTING, INVALID_NORM_SETTING, OK, OK),
+    "NV12": (INVALID_VALUE,) * 4,
+}
+FLOATING_KINDS = (
+    FLOAT,
+    ChannelFormatKind.UnsignedBlockCompressed6H,
+    ChannelFormatKind.SignedBlockCompressed6H,
+    ChannelFormatKind.UnsignedNormalized1010102,
+)
+REMEDIES = {
+    INVALID_FILTER_SETTING: "integers are not blended; use FilterMode.Point, or ReadMode.NormalizedFloat with 8 or 16 "
+    "bits",
+    INVALID_NORM_SETTING: "use NormalizedFloat for normalized formats, and for other integers of 8 or 16 bits only",
+    INVALID_VALUE: "CUDA makes no texture object of NV12, and of an SRGB format only with sRGB=1",
+}
+
+
+def format_class(desc: ChannelFormatDesc) -> str:
+    """The row of a format in `READ_ERRORS`."""
+    if desc.f == ChannelFormatKind.NV12:
+        return "NV12"
+    if desc.f in FLOATING_KINDS:
+        return "floating"
+    if desc.f in (ChannelFormatKind.Signed, ChannelFormatKind.Unsigned):
+        return "a 32-bit integer" if desc.x == 32 else "an 8- or 16-bit integer"
+    return "normalized"
+
+
+def check_read(function: str, desc: ChannelFormatDesc, read: ReadMode, mode: FilterMode, *, srgb: bool) -> None:
+    """Refuses read and filter modes that a format does not allow (26, 27, 1)."""
+    row = format_class(desc)
+    code = READ_ERRORS[row][READ_COLUMNS.index((read, mode))]
+    if not code and ChannelFormatKind(desc.f).name.endswith("SRGB") and not srgb:
+        code = INVALID_VALUE
+    if code:
+        raise CudaError(
+            code,
+            f"{function}: the format {desc.bits} {ChannelFormatKind(desc.f).name} is {row}, with readMode {read.name} "
+            f"and filterMode {mode.name}: {REMEDIES[Error(code)]}.",
+        )
+
+
+def check_levels(function: str, desc: ChannelFormatDesc, read: ReadMode, mode: FilterMode) -> None:
+    """Refuses a blend between mip levels of integers (26)."""
+    integer = desc.f not in NORMALIZED_KINDS and desc.storage[0] is not FLOAT
+    if integer and read is ReadMode.ElementType and mode is FilterMode.Linear:
+        raise CudaError(
+            INVALID_FILTER_SETTING,
+            f"{function}: mipmapFilterMode is Linear for the format {desc} with readMode ElementType: "
+            f"{REMEDIES[INVALID_FILTER_SETTING]}.",
+        )

@@ -1,4 +1,4 @@
-"""What a resource holds: its format, and the texels of its levels, shaped as the core stores textures."""
+"""What a resource, or a view of it, holds: its format, and the texels of its levels, as the core stores textures."""
 
 # pyright: strict, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
@@ -9,46 +9,53 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...modes import TextureKind
-from ..enums import ArrayFlags, ResourceType
-from ..errors import INVALID_VALUE, CudaError, check_type, choose
-from ..limits import check_limits
+from ..enums import ArrayFlags, ResourceType, ResourceViewFormat
+from ..errors import check_type, choose, invalid
+from ..kinds import PITCH_ALIGNMENT, check_limits
 from ..memory.arrays import Array, MipmappedArray
-from ..memory.bit_casts import bit_cast
-from ..memory.byte_regions import Region, read_region
-from ..memory.channel_formats import ChannelFormatDesc, as_texels, check_desc, infer_desc
-from ..memory.numbers import as_memory
-from ..memory.pitched_memory import counts
+from ..memory.channel_formats import (
+    CHANNEL_TYPES,
+    ChannelFormatDesc,
+    as_texels,
+    check_desc,
+    createChannelDesc,
+    infer_desc,
+    unmodeled,
+)
+from ..memory.numbers import as_memory, bit_cast, counts
+from ..memory.regions import Region, read_region
 from ..memory.resource_descriptor import ResourceDesc
 from .descriptors import ResourceViewDesc
-from .resource_views import view_format, view_levels
 
-# In bytes, of the pitch of a texture over pitched memory.
-PITCH_ALIGNMENT = 32
+# Names of view formats, and the names of the types that they stand for.
+VIEW_TYPES = {
+    f"{row.view_format}{channels}": f"{row.name}{channels}" for row in CHANNEL_TYPES for channels in (1, 2, 4)
+}
 ARRAY_TYPES: dict[ResourceType, type[Array | MipmappedArray]] = {
     ResourceType.Array: Array,
     ResourceType.MipmappedArray: MipmappedArray,
 }
 # For plain memory: the number of axes without channels, the row of `LIMITS`, and the kind of texture.
 PLAIN_TYPES = {
-    ResourceType.Linear: (1, "1D texture from linear memory", TextureKind.TEXTURE1D),
-    ResourceType.Pitch2D: (2, "2D texture from pitched memory", TextureKind.TEXTURE2D),
+    ResourceType.Linear: (1, "maxTexture1DLinear", TextureKind.TEXTURE1D),
+    ResourceType.Pitch2D: (2, "maxTexture2DLinear", TextureKind.TEXTURE2D),
 }
 
 
 def resource_format(function: str, resource: ResourceDesc, view: ResourceViewDesc | None) -> ChannelFormatDesc:
     """The format in which a resource is read."""
-    resource_type = choose(function, "resource.resType", ResourceType, resource.resType)
+    resource_type = choose(function, "pResDesc.resType", ResourceType, resource.resType)
     array_type = ARRAY_TYPES.get(resource_type)
     if resource.flags:
-        raise CudaError(INVALID_VALUE, f"{function}: resource.flags is {resource.flags!r}, expected 0; leave it out.")
+        raise invalid(f"{function}: pResDesc.flags is {resource.flags!r}, expected 0; leave it out.")
     if array_type:
         remedy = f"malloc{array_type.__name__} makes one"
-        array = check_type(function, "resource.memory", resource.memory, array_type, remedy)
+        array = check_type(function, "pResDesc.memory", resource.memory, array_type, remedy)
         return array.desc if view is None else view_format(function, array.desc, view)
     if view is not None:
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: view is given for a resource of type {resource_type.name}, expected an array; leave it out.",
+        raise invalid(
+            f"{function}: pResViewDesc is given for a resource of type {resource_type.name}, expected an array; "
+            f"leave it out."
         )
     if resource.desc is not None:
         return check_desc(function, resource.desc)
@@ -81,7 +88,7 @@ def plain_memory(function: str, resource: ResourceDesc) -> Any:
     """The memory of a linear or pitched resource, as it came."""
     if resource.memory is None or isinstance(resource.memory, Array | MipmappedArray):
         raise TypeError(
-            f"{function}: resource.memory is {type(resource.memory).__name__} for a resource of type "
+            f"{function}: pResDesc.memory is {type(resource.memory).__name__} for a resource of type "
             f"{ResourceType(resource.resType).name}, expected memory, a JAX or NumPy array."
         )
     return resource.memory
@@ -106,7 +113,7 @@ def plain_numbers(function: str, resource: ResourceDesc, desc: ChannelFormatDesc
         and not memory.shape[-1] % desc.texel_bytes
     ):
         return bit_cast(jnp.asarray(memory), desc.dtype)
-    return as_texels(function, "resource.memory", memory, desc)
+    return as_texels(function, "pResDesc.memory", memory, desc)
 
 
 def plain_texels(
@@ -123,10 +130,9 @@ def plain_texels(
         given = (None if resource.sizeInBytes is None else resource.sizeInBytes // desc.texel_bytes,)
     sizes = tuple(n if size is None else size for n, size in zip(stored, given))
     if any(not 1 <= size <= n for size, n in zip(sizes, stored)):
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: the resource has {sizes} elements (sizeInBytes, or width and height), expected at least one "
-            f"and at most the {stored} elements of its memory.",
+            f"and at most the {stored} elements of its memory."
         )
     check_limits(function, limit, sizes, compute_capability)
     return texels[tuple(slice(size) for size in reversed(sizes))], kind
@@ -136,22 +142,20 @@ def pitched_rows(function: str, resource: ResourceDesc, desc: ChannelFormatDesc)
     """The texels of memory with a pitch, (H, W, C)."""
     pitch, width, height = resource.pitchInBytes, resource.width, resource.height
     if resource.desc is None or not (isinstance(width, int) and isinstance(height, int) and isinstance(pitch, int)):
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: resource.pitchInBytes is {pitch!r} with desc, width and height {resource.desc}, {width!r} "
-            f"and {height!r}, expected all four: memory with a pitch has no shape of its own.",
+        raise invalid(
+            f"{function}: pResDesc.pitchInBytes is {pitch!r} with desc, width and height {resource.desc}, {width!r} "
+            f"and {height!r}, expected all four: memory with a pitch has no shape of its own."
         )
-    width, height = counts(function, **{"resource.width": width, "resource.height": height})
+    width, height = counts(function, **{"pResDesc.width": width, "pResDesc.height": height})
     row_bytes = width * desc.texel_bytes
     if pitch % PITCH_ALIGNMENT or pitch < row_bytes:
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: resource.pitchInBytes is {pitch}, expected a multiple of {PITCH_ALIGNMENT} that is at least "
-            f"the {row_bytes} bytes of a row.",
+        raise invalid(
+            f"{function}: pResDesc.pitchInBytes is {pitch}, expected a multiple of {PITCH_ALIGNMENT} that is at least "
+            f"the {row_bytes} bytes of a row."
         )
     region = Region(0, pitch, pitch, row_bytes, height, 1)
     memory = as_memory(plain_memory(function, resource))
-    numbers = read_region(function, "resource.memory", memory, region, np.dtype(desc.dtype))
+    numbers = read_region(function, "pResDesc.memory", memory, region, np.dtype(desc.dtype))
     return numbers.reshape(height, width, desc.channels)
 
 
@@ -161,9 +165,55 @@ def with_channels(function: str, memory: jax.Array, desc: ChannelFormatDesc, ndi
     split = memory.ndim == ndim + 1 and memory.shape[-1] == desc.channels
     if not (flat or split) or memory.size == 0:
         names = "N" if ndim == 1 else "H, W"
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: resource.memory has shape {memory.shape}, expected ({names}, {desc.channels}), or {ndim} "
-            f"axes with whole texels of {desc.channels} channels in the last.",
+        raise invalid(
+            f"{function}: pResDesc.memory has shape {memory.shape}, expected ({names}, {desc.channels}), or {ndim} "
+            f"axes with whole texels of {desc.channels} channels in the last."
         )
     return memory.reshape(*memory.shape[: ndim - 1], -1, desc.channels)
+
+
+def view_levels(
+    function: str,
+    memory: Array | MipmappedArray,
+    levels: tuple[jax.Array, ...],
+    view: ResourceViewDesc,
+    desc: ChannelFormatDesc,
+) -> tuple[jax.Array, ...]:
+    """The levels and layers of a resource that belong to a view, as texels of the format `desc`."""
+    sizes = (view.width, view.height, view.depth)
+    if sizes != tuple(memory.extent):
+        raise invalid(
+            f"{function}: pResViewDesc has width, height, depth {sizes}, expected those of the resource, "
+            f"{tuple(memory.extent)}."
+        )
+    num_layers = levels[0].shape[0] if memory.kind.layered else 1
+    chosen = _range(function, "MipmapLevel", view.firstMipmapLevel, view.lastMipmapLevel, len(levels))
+    layers = _range(function, "Layer", view.firstLayer, view.lastLayer, num_layers)
+    if memory.kind.layered:
+        levels = tuple(level[layers] for level in levels)
+    return tuple(bit_cast(level, desc.dtype) for level in levels[chosen])
+
+
+def view_format(function: str, desc: ChannelFormatDesc, view: ResourceViewDesc) -> ChannelFormatDesc:
+    """The format of a view, whose texels must be as large as those of the resource."""
+    chosen = choose(function, "pResViewDesc.format", ResourceViewFormat, view.format)
+    if chosen is ResourceViewFormat.None_:
+        return desc
+    if chosen.name not in VIEW_TYPES:
+        raise unmodeled(function, "pResViewDesc.format", chosen.name)
+    viewed = createChannelDesc(VIEW_TYPES[chosen.name])
+    if viewed.texel_bytes != desc.texel_bytes:
+        raise invalid(
+            f"{function}: pResViewDesc.format is {chosen.name}, with texels of {viewed.texel_bytes} bytes, expected "
+            f"texels of {desc.texel_bytes} bytes, as in the format {desc} of the resource."
+        )
+    return viewed
+
+
+def _range(function: str, name: str, first: int, last: int, count: int) -> slice:
+    if not 0 <= first <= last < count:
+        raise invalid(
+            f"{function}: pResViewDesc.first{name} and pResViewDesc.last{name} are {first} and {last}, expected a "
+            f"range within 0 to {count - 1}; without mip levels or layers both are 0."
+        )
+    return slice(first, last + 1)

@@ -8,10 +8,10 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from ..errors import INVALID_CHANNEL_DESCRIPTOR, CudaError, check_type
+from ..functions import cuda_function, missing
 from ..memory.arrays import Array, MipmappedArray
 from ..memory.channel_formats import ChannelFormatDesc, check_desc
 from ..memory.resource_descriptor import ResourceDesc
-from ..signatures import cuda_function, missing
 from .texture_objects import ArithmeticName
 from .texture_references import BoundTexture, TextureReference, check_reference, object_of
 
@@ -21,7 +21,7 @@ UINT_MAX = 2**32 - 1
 
 @cuda_function
 def bindTextureToArray(
-    ref: TextureReference | BoundTexture,
+    texref: TextureReference | BoundTexture,
     array: Array,
     desc: ChannelFormatDesc | None = None,
     *,
@@ -30,11 +30,9 @@ def bindTextureToArray(
     """Binds a reference to an array: `cudaBindTextureToArray`.
 
     Args:
-        ref: a `TextureReference` of the type and the kind of the array. A 1D reference may be bound to a 2D array of
+        texref: a `TextureReference` of the type and the kind of the array. A 1D reference may be bound to a 2D array of
             one row too, and a reference of floats to halves. It is not changed.
-        array: an `Array`.
         desc: the format of the array, which may be left out.
-        arithmetic: as in `createTextureObject`.
 
     Returns:
         A `BoundTexture`, for texture functions. It reads what the array holds now.
@@ -46,9 +44,6 @@ def bindTextureToArray(
         CudaError: as in `createTextureObject`, and cudaErrorInvalidChannelDescriptor, if T or `desc` is not the type of
             the texels.
 
-    Source:
-        CUDA C++ Programming Guide 11, "Texture Reference API".
-
     Example:
         >>> import jax.numpy as jnp
         >>> from jaxtex import cuda
@@ -58,13 +53,13 @@ def bindTextureToArray(
     """
     name = "bindTextureToArray"
     check_type(name, "array", array, Array, "mallocArray makes one")
-    return bind(name, ref, ResourceDesc.Array(array), desc, arithmetic)
+    return bind(name, texref, ResourceDesc.Array(array), desc, arithmetic)
 
 
 @cuda_function
 def bindTextureToMipmappedArray(
-    ref: TextureReference | BoundTexture,
-    mipmap: MipmappedArray,
+    texref: TextureReference | BoundTexture,
+    mipmappedArray: MipmappedArray,
     desc: ChannelFormatDesc | None = None,
     *,
     arithmetic: ArithmeticName = "hardware",
@@ -72,39 +67,25 @@ def bindTextureToMipmappedArray(
     """Binds a reference to a mipmapped array: `cudaBindTextureToMipmappedArray`.
 
     Args:
-        ref: a `TextureReference` of the type and the kind of the array, with ``normalized=1``. It is not changed.
-        mipmap: a `MipmappedArray`.
+        texref: a `TextureReference` of the type and the kind of the array, with ``normalized=1``. It is not changed.
+        mipmappedArray: a `MipmappedArray`.
         desc: the format of the array, which may be left out.
-        arithmetic: as in `createTextureObject`.
-
-    Returns:
-        A `BoundTexture`.
 
     Gradients:
         Gradients of reads flow to floating texels of every level.
 
     Raises:
         CudaError: as in `bindTextureToArray`.
-
-    Source:
-        CUDA C++ Programming Guide 11, "Texture Reference API".
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> mipmap = cuda.mallocMipmappedArray(cuda.createChannelDesc("float"), (4, 4, 0), 3)
-        >>> ref = cuda.TextureReference("float", cuda.TextureType.Type2D, normalized=1, maxMipmapLevelClamp=2.0)
-        >>> cuda.bindTextureToMipmappedArray(ref, mipmap).texture.num_levels
-        3
     """
     name = "bindTextureToMipmappedArray"
-    check_type(name, "mipmap", mipmap, MipmappedArray, "mallocMipmappedArray makes one")
-    return bind(name, ref, ResourceDesc.MipmappedArray(mipmap), desc, arithmetic)
+    check_type(name, "mipmappedArray", mipmappedArray, MipmappedArray, "mallocMipmappedArray makes one")
+    return bind(name, texref, ResourceDesc.MipmappedArray(mipmappedArray), desc, arithmetic)
 
 
 @cuda_function
 def bindTexture(
     offset: int | TextureReference | BoundTexture | None,
-    ref: TextureReference | BoundTexture | ArrayLike | None = None,
+    texref: TextureReference | BoundTexture | ArrayLike | None = None,
     devPtr: ArrayLike | ChannelFormatDesc | None = None,
     desc: ChannelFormatDesc | int | None = None,
     size: int | None = None,
@@ -115,25 +96,18 @@ def bindTexture(
 
     Args:
         offset: ``0`` or ``None``, in place of the pointer to which CUDA writes the offset of the memory. The offset is
-            always 0. It may be left out: ``bindTexture(ref, devPtr, desc, size)``.
-        ref: a `TextureReference` of type 1D. Only its `T`, `readMode` and `channelDesc` have an effect.
+            always 0. It may be left out: ``bindTexture(texref, devPtr, desc, size)``.
+        texref: a `TextureReference` of type 1D. Only its `T`, `readMode` and `channelDesc` have an effect.
         devPtr: the memory, as in `ResourceDesc.Linear`.
-        desc: its format, by default ``ref.channelDesc``. It may be left out before `size`.
+        desc: its format, by default ``texref.channelDesc``. It may be left out before `size`.
         size: the size of the memory in bytes, as ``sizeInBytes`` in `ResourceDesc.Linear`. The default, and UINT_MAX,
             CUDA's default, mean all of it.
-        arithmetic: as in `createTextureObject`.
-
-    Returns:
-        A `BoundTexture`.
 
     Gradients:
         Gradients of reads flow to floating texels.
 
     Raises:
         CudaError: as in `bindTextureToArray`.
-
-    Source:
-        CUDA C++ Programming Guide 11, "Texture Reference API".
 
     Example:
         >>> import jax.numpy as jnp
@@ -143,7 +117,7 @@ def bindTexture(
         Array(4, dtype=int32)
     """
     name = "bindTexture"
-    given = without_offset(name, offset, (ref, devPtr, desc, size))
+    given = without_offset(name, offset, (texref, devPtr, desc, size))
     reference, memory, format_, *sizes = with_format(given)
     bytes_ = next((n for n in sizes if n is not None), None)
     bytes_ = None if bytes_ == UINT_MAX else bytes_
@@ -153,7 +127,7 @@ def bindTexture(
 @cuda_function
 def bindTexture2D(
     offset: int | TextureReference | BoundTexture | None,
-    ref: TextureReference | BoundTexture | ArrayLike | None = None,
+    texref: TextureReference | BoundTexture | ArrayLike | None = None,
     devPtr: ArrayLike | ChannelFormatDesc | None = None,
     desc: ChannelFormatDesc | int | None = None,
     width: int | None = None,
@@ -165,26 +139,19 @@ def bindTexture2D(
     """Binds a reference to rows in linear memory: `cudaBindTexture2D`.
 
     Args:
-        offset: as in `bindTexture`. It may be left out: ``bindTexture2D(ref, devPtr, desc, width, height, pitch)``.
-        ref: a `TextureReference` of type 2D. It is not changed.
+        offset: as in `bindTexture`. It may be left out: ``bindTexture2D(texref, devPtr, desc, width, height, pitch)``.
+        texref: a `TextureReference` of type 2D. It is not changed.
         devPtr: the memory, as in `ResourceDesc.Pitch2D`.
-        desc: its format, by default ``ref.channelDesc``. It may be left out before `width`.
+        desc: its format, by default ``texref.channelDesc``. It may be left out before `width`.
         width, height: the size in elements.
         pitch: the number of bytes from row to row, as in `mallocPitch`. Without it the shape of `devPtr` gives the
             rows.
-        arithmetic: as in `createTextureObject`.
-
-    Returns:
-        A `BoundTexture`.
 
     Gradients:
         Gradients of reads flow to floating texels.
 
     Raises:
         CudaError: as in `bindTextureToArray`.
-
-    Source:
-        CUDA C++ Programming Guide 11, "Texture Reference API".
 
     Example:
         >>> import jax.numpy as jnp
@@ -197,7 +164,7 @@ def bindTexture2D(
         Array(1., dtype=float32)
     """
     name = "bindTexture2D"
-    given = without_offset(name, offset, (ref, devPtr, desc, width, height, pitch))
+    given = without_offset(name, offset, (texref, devPtr, desc, width, height, pitch))
     reference, memory, format_, columns, rows, bytes_, *_ = (*with_format(given), None, None)
     resource = ResourceDesc.Pitch2D(memory, format_, columns, rows, bytes_)
     return bind(name, reference, resource, None, arithmetic)

@@ -14,35 +14,25 @@ from ... import texture as core
 from ...modes import Arithmetic, TextureKind
 from ...sampler import MAX_ANISOTROPY, Sampler
 from ..enums import AddressMode, ArrayFlags, FilterMode, ReadMode, ResourceType
-from ..errors import INVALID_VALUE, CudaError, check_type, choose
-from ..limits import NEWEST_COMPUTE_CAPABILITY
+from ..errors import NOT_SUPPORTED, CudaError, check_type, choose, invalid, release
+from ..functions import cuda_function
+from ..kinds import NEWEST_COMPUTE_CAPABILITY, TEXTURE_KINDS
+from ..memory.arrays import MipmappedArray, mention_unstored
 from ..memory.channel_formats import FLOAT, ChannelFormatDesc, check_modeled
 from ..memory.resource_descriptor import ResourceDesc
-from ..pytrees import pytree
-from ..signatures import cuda_function
-from ..structs import Components
-from ..texture_kinds import TEXTURE_KINDS
-from .descriptors import AddressModes, BorderColor, ResourceViewDesc, TextureDesc
-from .format_checks import check_levels, check_read
+from ..structs import Components, OneLine, value
+from .descriptors import AddressModes, BorderColor, ResourceViewDesc, TextureDesc, check_levels, check_read
 from .resources import resource_format, resource_levels
 
 NAME = "createTextureObject"
 ArithmeticName = Arithmetic | Literal["hardware", "float"]
-CORE_ADDRESS_MODES = {
-    AddressMode.Wrap: core_modes.AddressMode.WRAP,
-    AddressMode.Clamp: core_modes.AddressMode.CLAMP,
-    AddressMode.Mirror: core_modes.AddressMode.MIRROR,
-    AddressMode.Border: core_modes.AddressMode.BORDER,
-}
+CORE_ADDRESS_MODES = {mode: core_modes.AddressMode[mode.name.upper()] for mode in AddressMode}
 # Without normalized coordinates CUDA clamps where a mode repeats the texture.
 PIXEL_ADDRESS_MODES = CORE_ADDRESS_MODES | {
     AddressMode.Wrap: core_modes.AddressMode.CLAMP,
     AddressMode.Mirror: core_modes.AddressMode.CLAMP,
 }
-CORE_FILTER_MODES = {
-    FilterMode.Point: core_modes.FilterMode.POINT,
-    FilterMode.Linear: core_modes.FilterMode.LINEAR,
-}
+CORE_FILTER_MODES = {mode: core_modes.FilterMode[mode.name.upper()] for mode in FilterMode}
 CORE_READ_MODES = {
     ReadMode.ElementType: core_modes.ReadMode.ELEMENT,
     ReadMode.NormalizedFloat: core_modes.ReadMode.NORMALIZED_FLOAT,
@@ -58,9 +48,8 @@ class Modes(NamedTuple):
     level_filter: FilterMode
 
 
-@pytree("texture")
-@dataclasses.dataclass(frozen=True, eq=False)
-class TextureObject:
+@value("texture")
+class TextureObject(OneLine):
     """A texture that can be read: `createTextureObject` makes one, and so does binding a `TextureReference`.
 
     It is a pytree, so that jitted functions take it as an argument. Its only child is `texture`; the other fields are
@@ -95,9 +84,9 @@ class TextureObject:
 
 @cuda_function
 def createTextureObject(
-    resource: ResourceDesc,
-    texture: TextureDesc,
-    view: ResourceViewDesc | None = None,
+    pResDesc: ResourceDesc,
+    pTexDesc: TextureDesc,
+    pResViewDesc: ResourceViewDesc | None = None,
     *,
     arithmetic: ArithmeticName = "hardware",
     compute_capability: float = NEWEST_COMPUTE_CAPABILITY,
@@ -105,19 +94,18 @@ def createTextureObject(
     """Makes a texture object of a resource and a descriptor: `cudaCreateTextureObject`.
 
     Args:
-        resource: the memory, a `ResourceDesc`.
-        texture: how it is read, a `TextureDesc`.
-        view: a part of an array or of a mipmapped array, a `ResourceViewDesc`; ``None`` is the whole resource.
+        pResDesc: the memory, a `ResourceDesc`.
+        pTexDesc: how it is read, a `TextureDesc`.
+        pResViewDesc: a part of an array or of a mipmapped array, a `ResourceViewDesc`; ``None`` is the whole resource.
         arithmetic: ``"hardware"`` returns the values of an NVIDIA texture unit; ``"float"`` computes weights and sums
             in float32, which is less work. See `jaxtex.Sampler`.
-        compute_capability: the compute capability whose size limits apply to linear and pitched memory, such as 9.0.
 
     Returns:
         A `TextureObject` with the texels that the resource has now. A later copy or write returns another array; make
         another texture object from that.
 
     Gradients:
-        Gradients of reads flow to floating texels of the resource, and to ``texture.borderColor``.
+        Gradients of reads flow to floating texels of the resource, and to ``pTexDesc.borderColor``.
 
     Raises:
         CudaError: cudaErrorInvalidFilterSetting, for a linear filter of integers; cudaErrorInvalidNormSetting, for
@@ -125,9 +113,6 @@ def createTextureObject(
             cudaErrorInvalidChannelDescriptor, for a format that CUDA does not have; cudaErrorNotSupported, for a format
             that this package does not model; cudaErrorInvalidValue, for everything else that CUDA refuses.
         TypeError: if an argument is of another class.
-
-    Source:
-        CUDA Runtime API, `cudaCreateTextureObject`.
 
     Example:
         >>> import jax.numpy as jnp
@@ -138,11 +123,16 @@ def createTextureObject(
         >>> cuda.tex1D(cuda.createTextureObject(cuda.ResourceDesc.Array(array), linear), 2.0)
         Array(25., dtype=float32)
     """
-    resource = check_type(NAME, "resource", resource, ResourceDesc, "ResourceDesc.Array(array) makes one")
+    resource = check_type(NAME, "pResDesc", pResDesc, ResourceDesc, "ResourceDesc.Array(array) makes one")
+    view, texture = pResViewDesc, pTexDesc
     if view is not None:
-        view = check_type(NAME, "view", view, ResourceViewDesc, "ResourceViewDesc(format, width, height) makes one")
-    modes = modes_of(check_type(NAME, "texture", texture, TextureDesc, "TextureDesc() makes one"))
+        view = check_type(
+            NAME, "pResViewDesc", view, ResourceViewDesc, "ResourceViewDesc(format, width, height) makes one"
+        )
+    modes = modes_of(check_type(NAME, "pTexDesc", texture, TextureDesc, "TextureDesc() makes one"))
     desc = resource_format(NAME, resource, view)
+    if isinstance(resource.memory, MipmappedArray):
+        mention_unstored(NAME, resource.memory)
     check_read(NAME, desc, modes.read, modes.filter, srgb=bool(texture.sRGB))
     check_modeled(NAME, desc)
     levels, kind, flags = resource_levels(NAME, resource, desc, view, compute_capability)
@@ -164,6 +154,72 @@ def createTextureObject(
     return made
 
 
+@cuda_function
+def destroyTextureObject(texObject: TextureObject) -> None:
+    """Marks a texture object as destroyed: `cudaDestroyTextureObject`. There is nothing to release.
+
+    Args:
+        texObject: a `TextureObject`. Later use is an error, except of copies that a JAX transformation made.
+
+    Raises:
+        CudaError: cudaErrorInvalidResourceHandle, if it was destroyed before.
+    """
+    release("destroyTextureObject", _check_object("destroyTextureObject", texObject))
+
+
+@cuda_function
+def getTextureObjectResourceDesc(texObject: TextureObject) -> ResourceDesc:
+    """Returns the resource that a texture object was made of: `cudaGetTextureObjectResourceDesc`.
+
+    Args:
+        texObject: a `TextureObject` as `createTextureObject` returned it. An object that went through a transformation
+            has no descriptors.
+
+    Raises:
+        CudaError: cudaErrorNotSupported, if the object has no descriptors.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> t = cuda.createTextureObject(cuda.ResourceDesc.Linear(jnp.arange(4)), cuda.TextureDesc())
+        >>> cuda.getTextureObjectResourceDesc(t).resType.name
+        'Linear'
+    """
+    return _made_of("getTextureObjectResourceDesc", texObject)[0]
+
+
+@cuda_function
+def getTextureObjectTextureDesc(texObject: TextureObject) -> TextureDesc:
+    """Returns the descriptor that a texture object was made with: `cudaGetTextureObjectTextureDesc`."""
+    return _made_of("getTextureObjectTextureDesc", texObject)[1]
+
+
+@cuda_function
+def getTextureObjectResourceViewDesc(texObject: TextureObject) -> ResourceViewDesc | None:
+    """Returns the view that a texture object was made with: `cudaGetTextureObjectResourceViewDesc`.
+
+    Returns:
+        A `ResourceViewDesc`, or ``None`` if there was none.
+    """
+    return _made_of("getTextureObjectResourceViewDesc", texObject)[2]
+
+
+def _check_object(function: str, t: object) -> TextureObject:
+    return check_type(function, "texObject", t, TextureObject, "createTextureObject makes one")
+
+
+def _made_of(function: str, t: object) -> tuple[ResourceDesc, TextureDesc, ResourceViewDesc | None]:
+    """The descriptors of a texture object (801)."""
+    made_of = getattr(_check_object(function, t), "_made_of", None)
+    if made_of is None:
+        raise CudaError(
+            NOT_SUPPORTED,
+            f"{function}: texObject went through a transformation such as jax.jit, which keeps no descriptors, "
+            f"expected what createTextureObject returned; keep the descriptors beside the object.",
+        )
+    return made_of
+
+
 def is_readable_as(t: TextureObject, kind: TextureKind) -> bool:
     """Whether the functions of a kind read the texture. Those of 1D also read a 2D array of one row.
 
@@ -176,10 +232,10 @@ def is_readable_as(t: TextureObject, kind: TextureKind) -> bool:
 def modes_of(texture: TextureDesc) -> Modes:
     """The modes of a descriptor as members of their enumerations."""
     return Modes(
-        three_modes(NAME, "texture.addressMode", texture.addressMode, AddressMode.Wrap),
-        choose(NAME, "texture.filterMode", FilterMode, texture.filterMode),
-        choose(NAME, "texture.readMode", ReadMode, texture.readMode),
-        choose(NAME, "texture.mipmapFilterMode", FilterMode, texture.mipmapFilterMode),
+        three_modes(NAME, "pTexDesc.addressMode", texture.addressMode, AddressMode.Wrap),
+        choose(NAME, "pTexDesc.filterMode", FilterMode, texture.filterMode),
+        choose(NAME, "pTexDesc.readMode", ReadMode, texture.readMode),
+        choose(NAME, "pTexDesc.mipmapFilterMode", FilterMode, texture.mipmapFilterMode),
     )
 
 
@@ -189,9 +245,7 @@ def three_modes(
     """An address mode for each of three axes; axes without one have the default."""
     listed = tuple(modes) if isinstance(modes, tuple | list | Components) else (modes,) * 3
     if len(listed) > 3:
-        raise CudaError(
-            INVALID_VALUE, f"{function}: {argument} has {len(listed)} modes, expected at most 3, in x, y, z order."
-        )
+        raise invalid(f"{function}: {argument} has {len(listed)} modes, expected at most 3, in x, y, z order.")
     padded = (*listed, default, default, default)
     x, y, z = (choose(function, argument, AddressMode, mode) for mode in padded[:3])
     return x, y, z
@@ -204,22 +258,18 @@ def check_fields(
     color = texture.borderColor
     shape = (len(color),) if isinstance(color, tuple | Components) else jnp.shape(color)
     if shape != (4,):
-        raise CudaError(
-            INVALID_VALUE, f"{NAME}: texture.borderColor has shape {shape}, expected four floats, red to alpha."
-        )
+        raise invalid(f"{NAME}: pTexDesc.borderColor has shape {shape}, expected four floats, red to alpha.")
     if texture.seamlessCubemap and not kind.is_cube:
-        raise CudaError(
-            INVALID_VALUE,
-            f"{NAME}: texture.seamlessCubemap is set for a resource of kind {kind.value!r}, expected a cubemap; leave "
-            f"it out.",
+        raise invalid(
+            f"{NAME}: pTexDesc.seamlessCubemap is set for a resource of kind {kind.value!r}, expected a cubemap; leave "
+            f"it out."
         )
     if resource_type is ResourceType.MipmappedArray:
         check_levels(NAME, desc, modes.read, modes.level_filter)
         if not (texture.normalizedCoords or kind.is_cube):
-            raise CudaError(
-                INVALID_VALUE,
-                f"{NAME}: texture.normalizedCoords is {texture.normalizedCoords!r} for a mipmapped array, whose levels "
-                f"differ in size; set it to 1.",
+            raise invalid(
+                f"{NAME}: pTexDesc.normalizedCoords is {texture.normalizedCoords!r} for a mipmapped array, whose "
+                f"levels differ in size; set it to 1."
             )
 
 

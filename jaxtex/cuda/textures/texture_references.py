@@ -15,17 +15,17 @@ from ..enums import AddressMode, ArrayFlags, FilterMode, ReadMode, ResourceType,
 from ..errors import (
     INVALID_CHANNEL_DESCRIPTOR,
     INVALID_TEXTURE_BINDING,
-    INVALID_VALUE,
     CudaError,
     check_alive,
     check_type,
     choose,
+    invalid,
 )
+from ..functions import cuda_function
+from ..kinds import TEXTURE_KINDS
 from ..memory.channel_formats import ChannelFormatDesc, createChannelDesc, parse_type
 from ..memory.resource_descriptor import ResourceDesc
-from ..signatures import cuda_function
 from ..structs import Struct, same, snapshot, struct
-from ..texture_kinds import TEXTURE_KINDS
 from .descriptors import AddressModes, TextureDesc, mode_components
 from .texture_objects import ArithmeticName, TextureObject, createTextureObject, is_readable_as, three_modes
 
@@ -33,7 +33,6 @@ KINDS_BY_TYPE = {row.texture_type: kind for kind, row in TEXTURE_KINDS.items()}
 
 
 @struct()
-@dataclasses.dataclass(eq=False)
 class TextureReference(Struct):
     """A texture reference, ``texture<T, texType, readMode>``, with the attributes of its declaration.
 
@@ -97,7 +96,6 @@ ATTRIBUTES = {field.name for field in dataclasses.fields(TextureReference)}
 
 
 @struct("resource")
-@dataclasses.dataclass(eq=False)
 class BoundTexture(Struct):
     """A texture reference that is bound to memory: `bindTextureToArray` and the other bind functions return one.
 
@@ -178,15 +176,12 @@ class BoundTexture(Struct):
 
 
 @cuda_function
-def unbindTexture(ref: BoundTexture | TextureReference) -> None:
+def unbindTexture(texref: BoundTexture | TextureReference) -> None:
     """Unbinds a reference: `cudaUnbindTexture`. There is nothing to release, but a read of it is an error from now on.
 
     Args:
-        ref: a `BoundTexture`. Copies of it, such as those that a compiled function was given, stay bound. A reference
-            that is not bound is accepted.
-
-    Source:
-        CUDA C++ Programming Guide 11, "Texture Reference API".
+        texref: a `BoundTexture`. Copies of it, such as those that a compiled function was given, stay bound. A
+            reference that is not bound is accepted.
 
     Example:
         >>> import jax.numpy as jnp
@@ -196,56 +191,31 @@ def unbindTexture(ref: BoundTexture | TextureReference) -> None:
         >>> ref.resource is None
         True
     """
-    check_reference("unbindTexture", ref)
-    if isinstance(ref, BoundTexture):
-        object.__setattr__(ref, "resource", None)
+    check_reference("unbindTexture", texref)
+    if isinstance(texref, BoundTexture):
+        object.__setattr__(texref, "resource", None)
 
 
 @cuda_function
-def getTextureAlignmentOffset(ref: BoundTexture) -> int:
+def getTextureAlignmentOffset(texref: BoundTexture) -> int:
     """Returns the offset of the memory of a bound reference, which is 0: `cudaGetTextureAlignmentOffset`.
 
     Args:
-        ref: a `BoundTexture`.
+        texref: a `BoundTexture`.
 
     Returns:
         0.
 
     Raises:
         CudaError: cudaErrorInvalidTextureBinding, if the reference is not bound.
-
-    Source:
-        CUDA C++ Programming Guide 11, "Texture Reference API".
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
-        >>> cuda.getTextureAlignmentOffset(cuda.bindTexture(0, cuda.TextureReference("int"), jnp.array([3, 4])))
-        0
     """
-    check_bound("getTextureAlignmentOffset", ref)
+    check_bound("getTextureAlignmentOffset", texref)
     return 0
 
 
 @cuda_function
 def getTextureReference(symbol: BoundTexture | TextureReference) -> TextureReference:
-    """Returns a reference, which is its own symbol: `cudaGetTextureReference`.
-
-    Args:
-        symbol: a `TextureReference`, or a `BoundTexture`.
-
-    Returns:
-        The `TextureReference`.
-
-    Source:
-        CUDA C++ Programming Guide 11, "Texture Reference API".
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> ref = cuda.TextureReference("float")
-        >>> cuda.getTextureReference(ref) is ref
-        True
-    """
+    """Returns the `TextureReference` of a reference, which is its own symbol: `cudaGetTextureReference`."""
     return check_reference("getTextureReference", symbol)
 
 
@@ -253,9 +223,9 @@ def as_object(function: str, t: object) -> TextureObject:
     """The texture object of a texture function, which may be a bound reference."""
     if isinstance(t, BoundTexture | TextureReference):
         return object_of(function, t)
-    checked = check_type(function, "t", t, TextureObject, "createTextureObject makes one")
+    checked = check_type(function, "texObject", t, TextureObject, "createTextureObject makes one")
     resource, *_ = getattr(checked, "_made_of", (None,))
-    check_alive(function, "the memory of t", getattr(resource, "memory", None))
+    check_alive(function, "the memory of texObject", getattr(resource, "memory", None))
     return checked
 
 
@@ -274,7 +244,7 @@ def check_bound(function: str, ref: object) -> tuple[TextureReference, ResourceD
 def object_of(function: str, bound: BoundTexture | TextureReference) -> TextureObject:
     """The texture object of a bound reference with its present attributes, which is made anew where one has changed."""
     ref, resource, arithmetic = check_bound(function, bound)
-    check_alive(function, "the memory of t", resource.memory)
+    check_alive(function, "the memory of texObject", resource.memory)
     state = (snapshot(ref), snapshot(resource), arithmetic)
     last, made = getattr(bound, "_made", (None, None))
     if made is None or not same(last, state):
@@ -293,25 +263,24 @@ def make_object(
         names = {field.name for field in dataclasses.fields(TextureDesc)}
         shared = {field.name for field in dataclasses.fields(TextureReference)} & names - {"addressMode"}
         desc = TextureDesc(
-            addressMode=three_modes(function, "ref.addressMode", ref.addressMode, AddressMode.Clamp),
+            addressMode=three_modes(function, "texref.addressMode", ref.addressMode, AddressMode.Clamp),
             normalizedCoords=ref.normalized,
             **{name: getattr(ref, name) for name in shared},
         )
     made = createTextureObject(resource, desc, arithmetic=arithmetic)
-    base, length = parse_type(function, "ref.T", ref.T)
+    base, length = parse_type(function, "texref.T", ref.T)
     # Halves are read as floats, and programs declare their references with either type.
     bases = (made.desc.stored_base, made.desc.result_base(ReadMode.ElementType))
     if base not in bases or (length or 1) != made.desc.channels:
         raise CudaError(
             INVALID_CHANNEL_DESCRIPTOR,
-            f"{function}: ref.T is {ref.T!r}, expected the type of the texels, {made.desc}.",
+            f"{function}: texref.T is {ref.T!r}, expected the type of the texels, {made.desc}.",
         )
-    texture_type = choose(function, "ref.texType", TextureType, ref.texType)
+    texture_type = choose(function, "texref.texType", TextureType, ref.texType)
     if not is_readable_as(made, KINDS_BY_TYPE[texture_type]):
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: ref.texType is {texture_type.name}, but the memory is of kind {made.kind.value!r}; declare "
-            f"the reference with the type of this kind.",
+        raise invalid(
+            f"{function}: texref.texType is {texture_type.name}, but the memory is of kind {made.kind.value!r}; "
+            f"declare the reference with the type of this kind."
         )
     return made
 
@@ -320,4 +289,4 @@ def check_reference(function: str, ref: object) -> TextureReference:
     """The reference, which may be bound."""
     if isinstance(ref, BoundTexture):
         return ref.reference
-    return check_type(function, "ref", ref, TextureReference, 'TextureReference("float") makes one')
+    return check_type(function, "texref", ref, TextureReference, 'TextureReference("float") makes one')

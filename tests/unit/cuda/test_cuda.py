@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import pickle
+import warnings
 
 import jax
 import jax.numpy as jnp
@@ -565,7 +566,7 @@ WRONG_VIEWS = {
     "another size": (ResourceViewDesc(0, 4, 4), 1, "width"),
     "another depth": (ResourceViewDesc(0, 4, 2, 1), 1, "depth"),
     "another format": (ResourceViewDesc(ResourceViewFormat.Float2, 4, 2), 1, "8 bytes"),
-    "no format": (ResourceViewDesc(99, 4, 2), 1, "view.format"),
+    "no format": (ResourceViewDesc(99, 4, 2), 1, "pResViewDesc.format"),
     "a compressed format": (ResourceViewDesc(ResourceViewFormat.UnsignedBlockCompressed1, 4, 2), 801, "model"),
     "levels": (ResourceViewDesc(0, 4, 2, lastMipmapLevel=1), 1, "MipmapLevel"),
     "layers": (ResourceViewDesc(0, 4, 2, firstLayer=1, lastLayer=1), 1, "Layer"),
@@ -581,7 +582,7 @@ def test_views_that_do_not_fit(name):
 
 def test_plain_memory_has_no_view():
     view = ResourceViewDesc(0, 4)
-    refused(lambda: cuda.createTextureObject(ResourceDesc.Linear(jnp.zeros(4)), TextureDesc(), view), 1, "view")
+    refused(lambda: cuda.createTextureObject(ResourceDesc.Linear(jnp.zeros(4)), TextureDesc(), view), 1, "pResViewDesc")
 
 
 # ---------------------------------------------------------------------------------------------------- references
@@ -864,3 +865,86 @@ def test_program_bloom_filter():
 
     assert np.asarray(member(t, hashes(keys).astype(np.int32)))[:200].all()
     assert np.asarray(member(t, hashes(keys).astype(np.int32)))[200:].mean() < 0.1
+
+
+# ---------------------------------------------------------------------------------------------------- levels
+
+
+def halved(texels):
+    """The level below: the mean of each block of 2 by 2 texels."""
+    return texels.reshape(texels.shape[0] // 2, 2, texels.shape[1] // 2, 2, -1).mean((1, 3))
+
+
+IN_BYTES, ROWS = 4 * np.arange(2), np.arange(2)[:, None]
+WRITES = {
+    "a surface object in a kernel": lambda level, texels: jax.jit(cuda.surf2Dwrite)(
+        texels[..., 0], cuda.createSurfaceObject(ResourceDesc.Array(level)), IN_BYTES, ROWS
+    ),
+    "an array as a surface": lambda level, texels: cuda.surf2Dwrite(texels[..., 0], level, IN_BYTES, ROWS),
+    "a surface reference in a kernel": lambda level, texels: jax.jit(cuda.surf2Dwrite)(
+        texels[..., 0], cuda.bindSurfaceToArray(cuda.surface("void", 2), level), IN_BYTES, ROWS
+    ),
+    "a copy": cuda.memcpyToArray,
+    "rows": lambda level, texels: cuda.memcpy2DToArray(
+        level, 0, 0, texels, texels.shape[1] * 4, texels.shape[1] * 4, texels.shape[0]
+    ),
+    "a run": lambda level, texels: cuda.memcpyToArray(level, 0, 0, texels, texels.size * 4),
+    "a box": lambda level, texels: cuda.memcpy3D(
+        cuda.Memcpy3DParms(
+            dstArray=level, srcPtr=cuda.PitchedPtr(texels, texels.shape[1] * 4, 0, 0), extent=(*level.extent[:2], 1)
+        )
+    ),
+    "a formatted store": lambda level, texels: cuda.sust_p(texels, level, np.arange(2), ROWS),
+}
+
+
+@pytest.mark.parametrize("how", WRITES)
+def test_levels_that_are_written_and_not_stored_are_mentioned(how):
+    """In CUDA the array of a level is the level; here the chain stays as it is, and a warning names the remedy."""
+    texels = np.arange(16, dtype=np.float32).reshape(4, 4, 1)
+    mipmap = cuda.mallocMipmappedArray(FLOAT, (4, 4, 0), 3, ArrayFlags.SurfaceLoadStore)
+    mipmap = cuda.memcpyToArray(mipmap, texels, level=0)
+    desc = TextureDesc(normalizedCoords=1, maxMipmapLevelClamp=2.0)
+    resource = lambda: ResourceDesc.MipmappedArray(mipmap)
+    written = WRITES[how](cuda.getMipmappedArrayLevel(mipmap, 1), halved(texels))
+    remedy = r"level 1 of mipmappedArray .* memcpyToArray\(mipmappedArray, levelArray, level=1\)\.$"
+    for call in (lambda: cuda.createTextureObject(resource(), desc), lambda: cuda.getMipmappedArrayLevel(mipmap, 1)):
+        with pytest.warns(UserWarning, match=remedy) as warned:
+            call()
+        assert warned[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cuda.getMipmappedArrayLevel(mipmap, 0)
+        mipmap = cuda.memcpyToArray(mipmap, written, level=1)
+        t = cuda.createTextureObject(resource(), desc)
+    assert_exact(cuda.tex2DLod(t, 0.25, 0.25, 1.0), halved(texels)[0, 0, 0])
+
+
+def test_devices_have_the_limits_that_calls_apply():
+    """What an H100 answers."""
+    of_card = {
+        "maxTexture1D": 131072,
+        "maxTexture2D": (131072, 65536),
+        "maxTexture2DLinear": (131072, 65000),
+        "maxTexture2DGather": (32768, 32768),
+        "maxTexture3D": (16384, 16384, 16384),
+        "maxTextureCubemap": 32768,
+        "maxTexture1DLayered": (32768, 2048),
+        "maxTexture2DLayered": (32768, 32768, 2048),
+        "maxTextureCubemapLayered": (32768, 2046),
+        "maxSurface1D": 32768,
+        "maxSurface2D": (131072, 65536),
+        "maxSurface3D": (16384, 16384, 16384),
+        "maxSurface1DLayered": (32768, 2048),
+        "maxSurface2DLayered": (32768, 32768, 2048),
+        "maxSurfaceCubemap": 32768,
+        "maxSurfaceCubemapLayered": (32768, 2046),
+        "textureAlignment": 512,
+        "texturePitchAlignment": 32,
+    }
+    card = cuda.getDeviceProperties(0, compute_capability=9.0)
+    assert {name: getattr(card, name) for name in of_card} == of_card
+    assert (card.major, card.minor) == (9, 0)
+    assert card.maxTexture1DLinear == cuda.deviceGetTexture1DLinearMaxWidth(FLOAT, 0, compute_capability=9.0)
+    assert cuda.getDeviceProperties(compute_capability=5.2).maxSurface1D == 16384
+    refused(lambda: cuda.getDeviceProperties(compute_capability=1.3), 1, "compute_capability")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import pickle
 import typing
 
 import jax
@@ -12,6 +13,7 @@ from tests.house.test_house import SOURCES, imports
 
 # Rooms of the package, each with the rooms that it may import from; "" is what they share.
 ROOMS = {"": ("",), "memory": ("",), "textures": ("", "memory"), "surfaces": ("", "memory")}
+ROOMS["ptx"] = ("", "memory", "textures", "surfaces")
 CALLABLES = [name for name in cuda.__all__ if callable(getattr(cuda, name))]
 
 
@@ -71,3 +73,8 @@ def test_types_are_looked_into():
     assert contains_any(typing.Any | None)
     assert contains_any(tuple[int, dict[str, typing.Any]])
     assert not contains_any(tuple[jax.typing.ArrayLike, ...])
+
+
+@pytest.mark.parametrize("name", CALLABLES)
+def test_public_names_reach_other_processes(name):
+    assert pickle.loads(pickle.dumps(getattr(cuda, name))) is getattr(cuda, name)

@@ -461,13 +461,20 @@ CALLS = {
     "mallocArray": (lambda a: cuda.mallocArray(FLOAT), "width"),
     "bindTexture": (lambda a: cuda.bindTexture(0, cuda.texture("float")), "devPtr"),
     "bindTexture2D": (lambda a: cuda.bindTexture2D(0), "texref"),
-    "createTextureObject": (lambda a: cuda.createTextureObject(ResourceDesc.Array(a)), "texture"),
-    "memcpy3D": (lambda a: cuda.memcpy3D(), "parms"),
+    "createTextureObject": (lambda a: cuda.createTextureObject(ResourceDesc.Array(a)), "pTexDesc"),
+    "memcpy3D": (lambda a: cuda.memcpy3D(), "'p'"),
     "getErrorString": (lambda a: cuda.getErrorString(), "error"),
     "getLastError": (lambda a: cuda.getLastError(1), "too many"),
     "make_cudaExtent": (lambda a: cuda.make_cudaExtent(1), "h"),
     "tex2DLayeredLod": (lambda a: cuda.tex2DLayeredLod(a, 0.5), "y"),
     "surf2Dwrite": (lambda a: cuda.surf2Dwrite(1.0, a, 0), "y"),
+    "tex2D": (lambda a: cuda.tex2D(a, 0.5, 0.5, x=1.0), "multiple values for argument 'x'"),
+    "tex2D ": (lambda a: cuda.tex2D(t=a, x=0.5, y=0.5), "'texObject'"),
+    "tex2D  ": (lambda a: cuda.tex2D(texObject=a, x=0.5, y=0.5, t=a), "unexpected keyword argument 't'"),
+    "memcpy": (lambda a: cuda.memcpy(a, a), "count"),
+    "memcpy2D": (lambda a: cuda.memcpy2D(a, 4, a, 4, 4, 1, 0, 0), "too many"),
+    "make_float2": (lambda a: cuda.make_float2(1, 2, 3), "too many"),
+    "half2float": (lambda a: cuda.half2float(), "'x'"),
 }
 
 

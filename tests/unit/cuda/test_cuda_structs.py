@@ -12,6 +12,7 @@ import pytest
 from jaxtex import cuda
 from jaxtex.cuda import (
     AddressMode,
+    ArrayFlags,
     ChannelFormatDesc,
     Extent,
     FilterMode,
@@ -100,6 +101,22 @@ def test_a_struct_changes_until_it_is_hashed(name):
 
 def dynamic_round_trip(struct):
     return jax.jit(lambda s: s)(struct)
+
+
+def test_values_and_structs_print_one_line():
+    """With the shapes of arrays, and without their numbers."""
+    mipmap = cuda.mallocMipmappedArray(FLOAT, (4, 4, 0), 2, ArrayFlags.SurfaceLoadStore)
+    assert repr(ARRAY) == "Array(extent=(2, 2, 0), desc=float, flags=Default)"
+    assert repr(mipmap) == "MipmappedArray(extent=(4, 4, 0), levels=2, desc=float, flags=SurfaceLoadStore)"
+    surface = cuda.createSurfaceObject(ResourceDesc.Array(cuda.getMipmappedArrayLevel(mipmap, 1)))
+    assert repr(surface) == "SurfaceObject(array=Array(extent=(2, 2, 0), desc=float, flags=SurfaceLoadStore))"
+    assert repr(PitchedPtr(jnp.zeros((3, 2)), 8)) == "PitchedPtr(ptr=float32[3,2], pitch=8, xsize=0, ysize=0)"
+    texture = cuda.createTextureObject(ResourceDesc.Array(ARRAY), TextureDesc())
+    bound = cuda.bindTextureToArray(TextureReference("float", 2), ARRAY)
+    for value in (texture, bound, TextureDesc(borderColor=jnp.zeros(4)), ResourceDesc.Linear(jnp.zeros(9))):
+        assert "\n" not in repr(value)
+        assert "0., 0." not in repr(value)
+    assert "addressMode=(AddressMode.Wrap, AddressMode.Wrap, AddressMode.Wrap)" in repr(TextureDesc())
 
 
 def test_arrays_in_structs_are_compared_by_identity():
@@ -194,7 +211,7 @@ def test_a_zeroed_resource_is_filled_in():
         resource.res.linear.ptr = 0
     with pytest.raises(TypeError, match=r"memory"):
         cuda.createTextureObject(ResourceDesc(resType=ResourceType.Linear), TextureDesc())
-    with pytest.raises(cuda.CudaError, match=r"resource\.flags"):
+    with pytest.raises(cuda.CudaError, match=r"pResDesc\.flags"):
         cuda.createTextureObject(ResourceDesc(ARRAY, flags=1), TextureDesc())
 
 

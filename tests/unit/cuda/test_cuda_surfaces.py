@@ -418,7 +418,7 @@ def test_limits_of_surfaces(name):
     create = lambda extent: surface(ResourceDesc.Array(wide(extent, flags)), compute_capability=capability)
     make = lambda extent: jax.eval_shape(lambda: create(extent))
     make(within)
-    with pytest.raises(CudaError, match=re.escape(f"for compute capability {capability}")):
+    with pytest.raises(CudaError, match=re.escape(f"of compute capability {capability}")):
         make(outside)
 
 
@@ -530,3 +530,22 @@ def test_a_core_surface_is_the_same_as_a_cuda_one():
     written = cuda.surf2Dwrite(data, cuda.memcpyToArray(array, texels), 8 * x, y, SurfaceBoundaryMode.Clamp)
     expected = jt.surface_write(jt.texture2d(texels), data, (x, y), boundary_mode="clamp")
     chex.assert_trees_all_equal(written.texels, expected.texels)
+
+
+def test_vectors_are_arrays_or_tuples_of_components():
+    """As a port writes them: ``make_float4(a, b, c, d)``, or the components themselves."""
+    array = cuda.mallocArray(cuda.createChannelDesc("float4"), 5, 3, STORE)
+    x, y = np.arange(5)[None, :], np.arange(3)[:, None]
+    components = (np.float32(x), 2.0, jnp.float32(y), np.ones((3, 1), np.float32))
+    vector = cuda.make_float4(*components)
+    for data in (vector, components):
+        assert_exact(cuda.surf2Dwrite(data, array, 16 * x, y).texels, vector)
+        assert_exact(jax.jit(cuda.sust_p)(data, array, x, y).texels, vector)
+        written = cuda.surf2Dwrite(data, array, 16 * x, y)
+    assert_exact(cuda.surf2Dwrite((1.0, 2.0), written, 8, 0, T="float2").texels[0, 0], np.float32([0, 2, 1, 2]))
+    with pytest.raises(CudaError, match="data has shape"):
+        cuda.surf2Dwrite(components[:3], array, 16 * x, y)
+    bordered = TextureDesc(borderColor=cuda.make_float4(1, 2, 3, 4), addressMode=cuda.AddressMode.Border)
+    t = cuda.createTextureObject(ResourceDesc.Array(array), bordered)
+    assert_exact(cuda.tex2D(t, -1.0, 0.5), np.float32([1, 2, 3, 4]))
+    assert_exact(cuda.tex2DGrad(t, -1.0, 0.5, cuda.make_float2(1, 0), cuda.make_float2(0, 1)), np.float32([1, 2, 3, 4]))

@@ -1,19 +1,18 @@
-"""The table of CUDA's names in docs/porting-cuda.md: its names exist, and it has every public name."""
+"""CUDA's names: what is made of the table of declarations, the names of parameters, and names with CUDA's prefix."""
 
 import inspect
 import re
-from pathlib import Path
 
 import pytest
 
 from jaxtex import cuda
-from jaxtex.cuda.signatures import HOST_FUNCTIONS, SIGNATURES
+from jaxtex.cuda.declarations import DECLARATIONS, PTX
+from jaxtex.cuda.names import IMPOSSIBLE
 from jaxtex.cuda.structs import Struct
+from tests.house import cuda_names
 
-PAGE = (Path(__file__).parents[3] / "docs" / "porting-cuda.md").read_text().partition("## Every name")[2]
-ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines() if line.startswith("| ")]
-ROWS = [row for row in ROWS if row != ["CUDA", "here", ""]]
-VERDICTS = ("same", "different: ", "impossible in a pure function: ")
+ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in cuda_names.tables().splitlines()]
+ROWS = [row for row in ROWS if len(row) == 3 and row[0].startswith("`")]
 SAME_NAMES = "the same names"
 # Public names that CUDA does not have.
 OWN = {"NEWEST_COMPUTE_CAPABILITY"}
@@ -39,85 +38,48 @@ def resolve(name):
     return value
 
 
+@pytest.mark.parametrize("made", ["stub", "page"])
+def test_the_stub_and_the_tables_are_those_of_the_declarations(made):
+    path = {"stub": cuda_names.STUB, "page": cuda_names.PAGE}[made]
+    assert path.read_text() == getattr(cuda_names, made)(), "run `python -m tests.house.cuda_names --write`"
+
+
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: re.sub(r"[^\w, ]", "", row[0])[:40])
-def test_a_row_has_a_verdict_and_names_that_exist(row):
-    cuda_names, _, verdict = row
-    assert names_in(cuda_names)
-    assert verdict == "same" or any(verdict.startswith(start) and verdict != start for start in VERDICTS[1:])
-    if verdict.startswith("impossible"):
-        assert not here(row)
-    else:
-        assert here(row)
+def test_a_row_has_names_that_exist(row):
+    assert bool(here(row)) != row[2].startswith("impossible")
     for name in here(row):
         resolve(name)
 
 
-def test_functions_have_cudas_names_without_the_prefix():
-    functions = {name for row in ROWS for name in names_in(row[0]) if re.fullmatch("cuda[A-Z]\\w+", name)}
-    for name in HOST_FUNCTIONS:
-        assert f"cuda{name[0].upper()}{name[1:]}" in functions
-        assert callable(getattr(cuda, name))
-    for name in SIGNATURES:
-        assert callable(getattr(cuda, name))
-
-
-def test_every_public_name_is_in_the_table():
-    listed = {name.split(".")[0] for row in ROWS for name in here(row)}
-    assert not sorted(set(cuda.__all__) - listed - OWN)
-
-
-def test_every_field_and_enumerator_is_in_the_table():
+def test_every_public_name_and_enumerator_is_in_the_tables():
     listed = {name for row in ROWS for name in here(row)}
-    for name in (
-        "ChannelFormatDesc",
-        "TextureDesc",
-        "ResourceViewDesc",
-        "Memcpy3DParms",
-        "PitchedPtr",
-        "Pos",
-        "Extent",
-    ):
-        struct = getattr(cuda, name)
-        assert not {f"{name}.{field}" for field in struct.__dataclass_fields__} - listed
+    assert not sorted(set(cuda.__all__) - {name.split(".")[0] for name in listed} - OWN)
     enums = {name for name in cuda.__all__ if hasattr(getattr(cuda, name), "__members__")}
     assert not {f"{name}.{member}" for name in enums for member in getattr(cuda, name).__members__} - listed
 
 
-def test_functions_take_the_arguments_of_their_declarations():
-    """Without the pointers to results, which come first; options of this package are keyword only."""
-    for name, declared in HOST_FUNCTIONS.items():
-        parameters = inspect.signature(getattr(cuda, name)).parameters.values()
-        positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-        count = len([part for part in declared.split(", ") if part])
-        results = RESULTS.get(name, 0)
-        assert len(positional) == count - results, name
+@pytest.mark.parametrize("name", [name for name in DECLARATIONS if name not in PTX])
+def test_parameters_have_cudas_names(name):
+    """Without the pointers to results; options of this package are keyword only."""
+    parameters = inspect.signature(getattr(cuda, name)).parameters.values()
+    positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    assert positional == [p.name for p in DECLARATIONS[name].parameters]
 
 
-# How many of the first parameters in CUDA are pointers to results that are returned here.
-RESULTS = {
-    "arrayGetInfo": 3,
-    **dict.fromkeys(
-        (
-            "arrayGetPlane",
-            "createSurfaceObject",
-            "createTextureObject",
-            "deviceGetTexture1DLinearMaxWidth",
-            "getChannelDesc",
-            "getMipmappedArrayLevel",
-            "getSurfaceObjectResourceDesc",
-            "getSurfaceReference",
-            "getTextureAlignmentOffset",
-            "getTextureObjectResourceDesc",
-            "getTextureObjectResourceViewDesc",
-            "getTextureObjectTextureDesc",
-            "getTextureReference",
-            "malloc",
-            "malloc3D",
-            "malloc3DArray",
-            "mallocArray",
-            "mallocMipmappedArray",
-        ),
-        1,
-    ),
-    "mallocPitch": 2,
-}
+def test_names_with_cudas_prefix_are_answered():
+    names = {name for row in ROWS for name in names_in(row[0]) if re.fullmatch(r"cuda[A-Z]\w+", name)}
+    assert len(names) > 200
+    for name in names:
+        if name in IMPOSSIBLE:
+            with pytest.raises(AttributeError, match=f"{name}'; it is impossible in a pure function: "):
+                getattr(cuda, name)
+        else:
+            assert getattr(cuda, name) is not None
+    assert cuda.cudaMallocArray is cuda.mallocArray
+    assert cuda.cudaTextureDesc is cuda.TextureDesc
+    assert cuda.cudaAddressModeWrap is cuda.AddressMode.Wrap
+    assert cuda.cudaArrayLayered | cuda.cudaArrayCubemap == cuda.ArrayFlags.Layered | cuda.ArrayFlags.Cubemap
+    assert (cuda.cudaSuccess, cuda.cudaErrorInvalidValue) == (cuda.Error.Success, cuda.Error.InvalidValue)
+    for name in ("cudaMallocArry", "nothing", "__float_as_double"):
+        with pytest.raises(AttributeError, match=f"module 'jaxtex.cuda' has no attribute '{name}'$"):
+            getattr(cuda, name)

@@ -12,9 +12,9 @@ from jaxtex._engine.cuda.read import read_kernel
 from jaxtex._engine.describe.plan import Layout, plan_of_grid
 from jaxtex._engine.describe.storage import Sliced
 from jaxtex._engine.forms import gpu_kernels
-from jaxtex._engine.rules.concatenated import Read, concatenated
+from jaxtex._engine.rules.concatenated import BatchedRead, concatenated
 from jaxtex.nn.multiresolution import plan_pyramid
-from jaxtex.warp.grids import affine
+from jaxtex.warp.coordinate_functions import affine
 from jaxtex.warp.images import grid_operands
 from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_trees_close
@@ -108,7 +108,7 @@ def turned(images, matrices, deterministic=False):
             [jnp.full((1, 1), number, jnp.float32) for number in matrix], image.shape[:2], 0, image.dtype
         )
         plan = plan_of_grid(layout, affine, operands, sampler, np.dtype("float32"), 2)
-        return Read(image, plan.operands, plan.replace(deterministic=deterministic).spec)
+        return BatchedRead(image, plan.operands, plan.replace(deterministic=deterministic).spec)
 
     return concatenated([read(*some) for some in zip(images, matrices)], 2)
 

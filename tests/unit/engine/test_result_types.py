@@ -55,7 +55,7 @@ READS = {
     ),
     "a matrix": lambda texels, x, y: jt.warp.warp_affine(jnp.stack([texels, texels]), THETA * x[0], antialias=True),
     "a flow": lambda texels, x, y: jt.warp.warp_flow(texels, FLOW * x[0]),
-    "a chain": lambda texels, x, y: jt.warp.warp_composed(texels, [THETA * x[0], FLOW * y[0]]),
+    "a chain": lambda texels, x, y: jt.warp.warp_chain(texels, [THETA * x[0], FLOW * y[0]]),
     "points": lambda texels, x, y: jt.warp.remap(texels, (x[None], y[:4, None])),
     "faces": lambda texels, x, y: jt.sample(jt.cubemap(jnp.ones((6, 3, 3, 2)) * texels.sum()), (x, y, y)),
     "a spline": lambda texels, x, y: jt.ndimage.shift(texels, x[:3], order=2),

@@ -14,7 +14,7 @@ from jaxtex._reads.calls import sample_grid
 from jaxtex.mipmaps import with_levels
 from jaxtex.modes import AddressMode
 from jaxtex.warp import smoothing
-from jaxtex.warp.grids import affine
+from jaxtex.warp.coordinate_functions import affine
 from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_close, assert_exact
 

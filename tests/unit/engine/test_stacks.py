@@ -120,7 +120,7 @@ def test_an_operand_in_any_order(axis):
 
     def stacked(texels, points):
         spec = ReadSpec(axes, Decoding.ELEMENT, np.dtype(np.float32), stacks=(Stack(axis, (1, 0)),))
-        return primitives.read(texels, (points,), spec)
+        return primitives.read(texels, None, (points,), spec)
 
     def separate(texels, points):
         x, y = jnp.moveaxis(points, axis, 0)

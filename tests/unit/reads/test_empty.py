@@ -191,9 +191,6 @@ def warps():
     case("affine_grid")(lambda n: (lambda d: warp.affine_grid(times(d, STN), (3, 4)), (numbers(n),)))
     sized = lambda d: warp.affine_grid(times(d, STN), (d.shape[0], 0, 3, 4))
     case("affine_grid of PyTorch's size")(lambda n: (sized, (numbers(n),)))
-    for order in (0, 1):
-        mapped = lambda a, c, order=order: warp.map_coordinates(a, [c], order)
-        case(f"map_coordinates, {order}")(lambda n, f=mapped: (f, (numbers(4), numbers(n))))
     for function in (warp.undistort_points, warp.distort_points):
         moved = lambda x, f=function: f((x, x), CAMERA, np.float32([0.1, 0, 0, 0]))
         case(function.__name__)(lambda n, f=moved: (f, (numbers(n),)))
@@ -361,7 +358,7 @@ def test_nothing_is_read_and_written(name):
 # by a batch, those are left out that differ from others in their coordinates alone.
 ALIKE = ("no channels", "neither", "several", "no images", "surface_min", "uint8", "float64", "bool", "clamp", "zero")
 ALIKE += ("warp_affine", "warp_perspective", "spatial_transform", "warp_flow", "undistort, ", "cubic")
-ALIKE += ("gather, hardware", "sample, deterministic", "skimage", "map_coordinates, 1", "distort_points", "no rays")
+ALIKE += ("gather, hardware", "sample, deterministic", "skimage", "distort_points", "no rays")
 
 
 @pytest.mark.slow

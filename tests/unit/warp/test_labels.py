@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtex import warp
+from jaxtex import Sampler, warp
 from tests.oracles import reads as oracle
 from tests.support.tolerances import assert_exact
 
@@ -109,6 +109,8 @@ def test_errors():
     labels = np.zeros((4, 4, 1), np.int32)
     with pytest.raises(ValueError, match="warp_labels: method is 'mean', expected one of 'nearest', 'partial_volume'"):
         warp.warp_labels(labels, [np.eye(2, 3)], method="mean")
+    with pytest.raises(ValueError, match="flow_sampler is given, but coords are not interpolated; leave flow_sampler"):
+        warp.warp_labels(labels, coords=np.ones((1, 1, 2)), flow_sampler=Sampler())
     with pytest.raises(ValueError, match="expected either transforms or coords, but neither is given"):
         warp.warp_labels(labels)
     with pytest.raises(TypeError, match="warp_labels: labels has dtype float32, expected integers or bool"):

@@ -90,7 +90,7 @@ def test_displacements_of_itk(x64):
     # Of an image with another geometry, the matrix between the two follows the flow.
     identity = warp.matrix_from_itk(np.eye(3), input_geometry=INPUT, output_geometry=OUTPUT)
     image = np.stack(np.indices((9, 10, 8))[::-1], -1) + 0.5
-    shown = warp.warp_composed(image, [flow, identity], address="clamp")
+    shown = warp.warp_chain(image, [flow, identity], address="clamp")
     at = to_index(INPUT, to_point(OUTPUT, np.array([3, 2, 1])) + field[1, 2, 3]) + 0.5
     assert_close("float64", shown[1, 2, 3], np.clip(at, 0.5, np.array([7.5, 9.5, 8.5])), 64)
     assert_derivatives(lambda f, s, d: warp.flow_from_itk(f, (OUTPUT[0], s, d)), field, *OUTPUT[1:])
@@ -116,7 +116,7 @@ def test_errors():
         warp.matrix_from_itk(np.eye(3), input_geometry=np.eye(3), output_geometry=OUTPUT)
     with pytest.raises(ValueError, match=r"the direction of output_geometry has shape \(4,\), expected \(3, 3\)"):
         warp.matrix_from_itk(np.eye(3), input_geometry=INPUT, output_geometry=(*OUTPUT[:2], np.ones(4)))
-    with pytest.raises(ValueError, match=r"the spacing of geometry_of_field has shape \(2,\), expected a number or"):
+    with pytest.raises(ValueError, match=r"the spacing of geometry has shape \(2,\), expected a number or"):
         warp.flow_from_itk(np.zeros((2, 2, 2, 3)), (OUTPUT[0], OUTPUT[1][:2], OUTPUT[2]))
     with pytest.raises(ValueError, match=r"matrix_from_nibabel: output_affine has shape \(3, 4\), expected"):
         warp.matrix_from_nibabel(np.eye(4), np.eye(3, 4))

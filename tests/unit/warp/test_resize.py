@@ -48,23 +48,28 @@ def inner(sizes, output, reach):
 
 @pytest.mark.parametrize("name", [name for name in recorded() if "/" in name])
 def test_recorded_peers(name):
-    """They leave out what lies outside the image; here it is the pixel at the edge."""
+    """They weigh nothing outside the image; by default, that is the pixel at the edge."""
     _, filter, size = name.split("/")
     texels, output = recorded()["image"], tuple(map(int, size.split("x")))
-    found = np.asarray(warp.resize(texels[..., None], output, filter=filter))[..., 0]
-    reach = REACHES.get(filter, 0)
-    within = inner(texels.shape, output, reach) if reach else np.s_[:]
-    assert_close("peer", found[within], recorded()[name][within], 2 * np.abs(texels).max())
+    scale, resize = 2 * np.abs(texels).max(), functools.partial(warp.resize, texels[..., None], output, filter=filter)
+    if filter == "area":
+        assert_close("peer", resize()[..., 0], recorded()[name], scale)
+        return
+    renormalized = np.asarray(resize(edges="renormalize"))[..., 0]
+    assert_close("peer", renormalized, recorded()[name], scale)
+    within, extended = inner(texels.shape, output, REACHES[filter]), np.asarray(resize())[..., 0]
+    assert_close("float32", extended[within], renormalized[within], scale)
+    assert np.abs(extended - renormalized).max() > 0.01 * scale
 
 
+@pytest.mark.parametrize("antialias", [True, False])
 @pytest.mark.parametrize("filter", REACHES)
-def test_filters_of_jax(filter):
-    """Volumes that shrink along one axis and grow along another."""
+def test_filters_of_jax(filter, antialias):
+    """Volumes that shrink along one axis and grow along another, up to the edges."""
     texels, output = image(70, 9, 24, 2), (16, 9, 33)
-    found = warp.resize(texels, output, filter=filter)
-    expected = jax.jit(lambda texels: jax.image.resize(texels, (*output, 2), filter))(texels)
-    within = inner(texels.shape[:-1], output, REACHES[filter])
-    assert_close("peer gradient", np.asarray(found)[within], np.asarray(expected)[within], 2 * np.abs(texels).max())
+    found = warp.resize(texels, output, filter=filter, antialias=antialias, edges="renormalize")
+    run = jax.jit(lambda texels: jax.image.resize(texels, (*output, 2), filter, antialias=antialias))
+    assert_close("peer gradient", found, run(texels), 2 * np.abs(texels).max())
 
 
 PROFILES = {
@@ -208,7 +213,9 @@ def test_resizes_have_gradients(x64, filter):
 def test_the_transpose_of_a_filter(kernel, address):
     """Rows and columns of one matrix, of steps above and below 1."""
     for size, samples in ((23, 7), (7, 23), (5, 5), (1, 3), (90, 2)):
-        found = ScaledFilter(kernel, ADDRESS_RULES[address], size, samples, size / samples)
+        renormalized = address == "border" and kernel.blends
+        rule = ADDRESS_RULES[address]
+        found = ScaledFilter(kernel, rule, size, samples, size / samples, renormalized=renormalized)
         matrices = []
         for transposed in (False, True):
             rows = found.rows(transposed)
@@ -216,7 +223,7 @@ def test_the_transpose_of_a_filter(kernel, address):
             np.add.at(matrix, (np.arange(len(matrix))[:, None], rows.column), rows.weight)
             matrices.append(matrix)
         assert_close("float64", matrices[1].T, matrices[0], 1)
-        if address != "border":
+        if address != "border" or renormalized:
             assert_close("float64", matrices[0].sum(1), np.ones(samples), 1)
 
 
@@ -250,6 +257,13 @@ def test_an_infinite_pixel_stays_infinite():
         ({"filter": "area", "sampler": jt.Sampler(limit="taps")}, "resize: filter is 'area', the mean of many pixels"),
         ({"filter": "area", "sampler": jt.Sampler(filter_mode="cubic")}, "resize: filter is 'area', but sampler has"),
         ({"address": "sphere"}, "resize: the address mode is 'sphere'"),
+        ({"edges": "clamp"}, "resize: edges is 'clamp', expected one of 'address', 'renormalize'"),
+        ({"edges": "renormalize", "address": "wrap"}, "resize: edges is 'renormalize', under which nothing lies"),
+        ({"edges": "renormalize", "sampler": jt.Sampler(address_mode="clamp")}, "but an address mode says what does"),
+        ({"edges": "renormalize", "filter": "area"}, "but the filter 'area' reads nothing outside; leave edges out"),
+        ({"edges": "renormalize", "filter": "point"}, "but the filter 'point' reads nothing outside"),
+        ({"edges": "renormalize", "border_color": 1.0}, "resize: border_color is given, but under the address mode"),
+        ({"edges": "renormalize", "sampler": jt.Sampler(limit="taps")}, "but sampler has limit='taps', an option of"),
     ],
 )
 def test_refused(options, message):

@@ -53,14 +53,35 @@ TORCH = functools.partial(warp.matrix_from_torch, THETA)
             lambda: warp.equirectangular_to_cubemap(IMAGE, np.int64(8)),
             lambda: warp.equirectangular_to_cubemap(IMAGE, 8),
         ),
-        (
-            lambda: warp.map_coordinates(IMAGE[..., 0], list(GRID[0].T), np.array(1)),
-            lambda: warp.map_coordinates(IMAGE[..., 0], list(GRID[0].T), 1),
-        ),
     ],
 )
 def test_sizes_and_flags_are_numbers_of_any_kind(call, plain):
     assert_exact(call(), plain())
+
+
+AT = np.random.default_rng(1).uniform(0.5, 4, (4, 5, 2)).astype(np.float32)
+CAMERA, LENS = np.float32([[5, 0, 2], [0, 5, 2], [0, 0, 1]]), np.float32([-0.1, 0.02, 0, 0])
+TARGETS = np.float32([[0, 0], [5, 0], [0, 4], [4, 4]])
+
+
+@pytest.mark.parametrize(
+    ("call", "points"),
+    [
+        (lambda points: warp.remap(IMAGE, points), AT),
+        (lambda points: warp.remap(IMAGE, points, filter="cubic", antialias=True), AT),
+        (lambda points: warp.warp_flow(IMAGE, points), AT),
+        (lambda points: warp.warp_labels(np.arange(20).reshape(4, 5, 1), coords=points), AT),
+        (lambda points: warp.rotate(np.stack([IMAGE] * 4), 20.0, center=points), AT[:, 0]),
+        (lambda points: warp.thin_plate_spline(IMAGE, points, TARGETS), TARGETS + AT[0, 0]),
+        (lambda points: warp.thin_plate_spline(IMAGE, TARGETS, points), TARGETS + AT[0, 0]),
+        (lambda points: np.stack(warp.distort_points(points, CAMERA, LENS)), AT),
+        (lambda points: np.stack(warp.undistort_points(points, CAMERA, LENS)), AT[0, 0]),
+    ],
+)
+def test_points_are_a_tuple_or_one_array(call, points):
+    expected = call(tuple(np.moveaxis(points, -1, 0)))
+    found = call(points)
+    assert_exact(np.moveaxis(found, -1, 0) if found.shape != expected.shape else found, expected)
 
 
 def test_layers_take_sizes_of_any_kind():

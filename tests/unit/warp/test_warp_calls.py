@@ -13,7 +13,7 @@ import pytest
 
 import jaxtex as jt
 from jaxtex import cuda, ndimage, warp
-from jaxtex._checks.remedies import FLAGS
+from jaxtex._checks.calls import FLAGS
 from tests.support.jaxprs import equations
 from tests.support.tolerances import assert_close, assert_exact
 
@@ -56,13 +56,12 @@ WARPS = {
     "distort": {"image": IMAGE, "camera_matrix": CAMERA, "distortion": LENS},
     "distort_points": {"coords": (X, Y), "camera_matrix": CAMERA, "distortion": LENS},
     "equirectangular_to_cubemap": {"image": IMAGE, "size": 3},
-    "flow_from_itk": {"field": FLOW, "geometry_of_field": GEOMETRY},
+    "flow_from_itk": {"field": FLOW, "geometry": GEOMETRY},
     "forward_warp": {"image": IMAGE, "flow": FLOW, "importance": normal(H, W)},
-    "grid_sample": {"images": IMAGE, "grid": np.float32(RANDOM.uniform(-1, 1, (3, 4, 2))), "data_format": "NHWC"},
+    "grid_sample": {"image": IMAGE, "grid": np.float32(RANDOM.uniform(-1, 1, (3, 4, 2))), "data_format": "NHWC"},
     "integrate_velocity": {"velocity": FLOW, "steps": 2},
     "invert_flow": {"flow": FLOW, "steps": 3},
     "jacobian_determinant": {"flow": FLOW},
-    "map_coordinates": {"input": IMAGE[..., 0], "coordinates": [Y, X], "order": 1},
     "matrix_from_itk": {"matrix": AFFINE[:, :2], "input_geometry": GEOMETRY, "output_geometry": GEOMETRY},
     "matrix_from_nibabel": {
         "input_affine": 2 * np.eye(4, dtype=np.float32),
@@ -77,12 +76,12 @@ WARPS = {
     "resample_tiles": {"image": IMAGE},
     "resize": {"image": IMAGE, "output_shape": (4, 11)},
     "rotate": {"image": IMAGE, "degrees": np.float32(20.3), "scale": np.float32(1.1), "center": np.float32([4.2, 2.9])},
-    "spatial_transform": {"images": IMAGE, "theta": AFFINE},
+    "spatial_transform": {"image": IMAGE, "theta": AFFINE},
     "thin_plate_spline": {"image": IMAGE, "source_points": SOURCE, "target_points": SOURCE + 0.3 * normal(4, 2)},
     "undistort": {"image": IMAGE, "camera_matrix": CAMERA, "distortion": LENS},
     "undistort_points": {"coords": (X, Y), "camera_matrix": CAMERA, "distortion": LENS},
     "warp_affine": {"image": IMAGE, "matrix": AFFINE},
-    "warp_composed": {"image": IMAGE, "transforms": [PROJECTIVE, FLOW]},
+    "warp_chain": {"image": IMAGE, "transforms": [PROJECTIVE, FLOW]},
     "warp_flow": {"image": IMAGE, "flow": FLOW},
     "warp_labels": {"labels": MAPS, "transforms": [PROJECTIVE]},
     "warp_perspective": {"image": IMAGE, "matrix": PROJECTIVE},
@@ -99,10 +98,10 @@ NDIMAGE = {
     "zoom": {"input": ARRAY, "zoom": 1.4},
 }
 CALLS = {f"warp.{name}": WARPS[name] for name in WARPS} | {f"ndimage.{name}": NDIMAGE[name] for name in NDIMAGE}
-IMAGES = ("image", "images", "labels", "faces")
+IMAGES = ("image", "labels", "faces")
 FIELDS = ("flow", "velocity", "first", "second", "field", "grid")
 # Those that have no batches: they stream one image, or take the whole array for one.
-SINGLE = ("warp.resample_tiles", "warp.map_coordinates", "warp.matrix_from_scipy")
+SINGLE = ("warp.resample_tiles", "warp.matrix_from_scipy")
 
 
 def parameters_of(name):
@@ -217,7 +216,7 @@ def test_flags(name, plain):
         equal(call(name, CALLS[name] | {parameter.name: jnp.asarray(default)}), plain[name])
 
 
-@pytest.mark.parametrize("name", ["warp.warp_perspective", "warp.warp_composed", "warp.warp_labels"])
+@pytest.mark.parametrize("name", ["warp.warp_perspective", "warp.warp_chain", "warp.warp_labels"])
 def test_projective_matrices_are_the_same_up_to_a_factor(name, plain):
     for factor in (2.0**-43, 2.0**60, -1.0):  # powers of two, so that no bit of the matrix changes
         matrix = np.float32(factor) * PROJECTIVE
@@ -236,7 +235,7 @@ READS = [
     for name in CALLS
     if "address" in {p.name for p in parameters_of(name)}
     and name != "warp.forward_warp"
-    and set(CALLS[name]) & {"image", "images", "labels"}
+    and set(CALLS[name]) & {"image", "labels"}
 ]
 
 
@@ -250,7 +249,7 @@ def test_an_image_of_one_pixel(name):
     assert_close("float32", out, np.broadcast_to(pixel, out.shape), 5.0)
 
 
-PRECISE = [name for name in CALLS if set(CALLS[name]) & {"image", "images", "faces"} and name != "warp.resample_tiles"]
+PRECISE = [name for name in CALLS if set(CALLS[name]) & {"image", "faces"} and name != "warp.resample_tiles"]
 # What moves numbers, and computes none.
 MOVES = (
     "broadcast_in_dim",

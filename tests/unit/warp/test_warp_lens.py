@@ -252,7 +252,9 @@ def test_errors_say_what_came_and_what_was_expected():
         jt.warp.distort(image, camera[:2], lens)
     with pytest.raises(ValueError, match=r"distort_points: new_camera_matrix has shape \(3,\)"):
         jt.warp.distort_points((1.0, 2.0), camera, lens, new_camera_matrix=camera[0])
-    with pytest.raises(TypeError, match=r"undistort_points: coords is an array of shape \(5, 2\), expected a tuple"):
-        jt.warp.undistort_points(np.zeros((5, 2), np.float32), camera, lens)
+    with pytest.raises(
+        ValueError, match=r"undistort_points: coords has shape \(5, 3\), expected \(..., 2\), x before y"
+    ):
+        jt.warp.undistort_points(np.zeros((5, 3), np.float32), camera, lens)
     with pytest.raises(ValueError, match=r"undistort_points: .* do not broadcast .*camera_matrix\[:, None\]"):
         jt.warp.undistort_points((np.zeros(5, np.float32), 0.0), np.stack([camera] * 2), lens)

@@ -338,7 +338,12 @@ def test_points_of_parameters_are_not_kept():
         (lambda: warp.warp_perspective(np.ones((4, 4, 1)), np.eye(2, 3)), "matrix has shape (2, 3)"),
         (lambda: warp.spatial_transform(np.ones((4, 4, 1)), np.eye(2)), "theta has shape (2, 2)"),
         (lambda: warp.resize(np.ones((4, 4, 1)), (4,)), "output_shape is (4,), expected (H, W) or (D, H, W)"),
-        (lambda: warp.remap(np.ones((4, 4, 1)), np.ones((4, 4, 2))), "split a stacked array"),
+        (lambda: warp.remap(np.ones((4, 4, 1)), np.ones((4, 4, 4))), "coords has shape (4, 4, 4), expected (..., H, W"),
+        (lambda: warp.rotate(np.ones((4, 4, 1)), 1.0, center=np.ones(3)), "center has shape (3,), expected (..., 2)"),
+        (
+            lambda: warp.rotate(np.ones((4, 4, 1)), 1.0, center=(np.ones(2), np.ones(3))),
+            "center has arrays of shapes (2,) and (3,), expected shapes that broadcast",
+        ),
         (lambda: warp.remap(np.ones((4, 4, 1)), (np.ones(4), np.ones(4))), "shapes (4,), (4,), expected"),
         (lambda: warp.warp_flow(np.ones((4, 4, 1)), np.ones((4, 4, 4))), "flow has shape (4, 4, 4)"),
         (lambda: warp.resample(np.ones((4, 4, 1)), lambda x, y: (x,)), "1 coordinates, expected 2"),

@@ -23,21 +23,30 @@ DEVICE Sum sum_of_reads(const Arrays& arrays, Position at, int part) {
 // A thread's part of the result of a sample, and whether the tile of the sample is noted for another kernel.
 struct Found { Result result; bool noted; };
 
-DEVICE Found read_sample(const Arrays& arrays, Position at, int part) {
+// Several reads of a sample have coordinates of their own; `coords` are those of a single one.
+DEVICE Found read_sample(const Arrays& arrays, Position at, int part, const Coords& coords) {
   if constexpr (num_reads > 0) {
     return {rounded_result(sum_of_reads(arrays, at, part)), false};
   } else {
-    const Read read = read_at(arrays, at, part, coords_of(arrays, at, 0));
+    const Read read = read_at(arrays, at, part, coords);
     return {rounded_result(read.value), read.noted};
   }
 }
 
 DEVICE void read_tile(const Arrays& arrays, int tile) {
   const int part = threadIdx.x % parts;
+  // All coordinates are loaded first: a load that follows the store of a result would wait for it.
+  Position places[steps];
+  Coords coords[steps];
 #pragma unroll
   for (int s = 0; s < steps; s++) {
-    const Position at = position_of<Tiles>(tile, threadIdx.x / parts, s);
-    const Found found = read_sample(arrays, at, part);
+    places[s] = position_of<Tiles>(tile, threadIdx.x / parts, s);
+    if constexpr (num_reads == 0) coords[s] = coords_of(arrays, places[s], 0);
+  }
+#pragma unroll
+  for (int s = 0; s < steps; s++) {
+    const Position at = places[s];
+    const Found found = read_sample(arrays, at, part, coords[s]);
     const Place place = place_of(at, part);
     if (at.exists) {
       auto* const to = arrays.result + place_in<ResultSlice>(place.sample) + place.channel;

@@ -9,13 +9,13 @@ function is defined at the top level of a module: a new closure would compile a 
 # pyright: strict, reportUnknownMemberType=false
 
 import functools
-from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import jax
 import jax.numpy as jnp
 from jax.core import Tracer
-from jax.typing import DTypeLike
+from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.arguments import described
 from .._checks.integers import in_native_order
@@ -23,7 +23,12 @@ from .._jax.calls import of_caller
 from .._tables.storage_formats import sum_dtype
 from ..mipmaps import footprint
 from .matrices import Rows, elements
-from .types import Arrays, CoordinateFunction, GridFunction
+
+Arrays: TypeAlias = tuple[jax.Array, ...]
+# From the coordinates of pixels, x first, to as many coordinates.
+CoordinateFunction: TypeAlias = Callable[..., Sequence[ArrayLike]]
+# The same of arrays, with parameters after the coordinates.
+GridFunction: TypeAlias = Callable[..., Arrays]
 
 # Every image ends far before this coordinate.
 LOWEST = -(2.0**127)

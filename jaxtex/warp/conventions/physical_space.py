@@ -13,17 +13,17 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from .._checks.arguments import as_float, described
-from .calls import compiled
-from .fields import as_components
-from .matrices import Rows, dot, elements, inverted, stacked, with_centers_moved
-from .shapes import as_floats, as_matrix
+from ..._checks.arguments import as_float, described
+from ..._checks.calls import public
+from ..fields import as_components
+from ..matrices import Rows, dot, elements, inverted, stacked, with_centers_moved
+from ..options import as_floats, as_matrix
 
 # The origin, the spacing and the direction of an image of ITK.
 ITKGeometry: TypeAlias = Sequence[ArrayLike]
 
 
-@compiled()
+@public(compiled=True)
 def matrix_from_itk(
     matrix: ArrayLike,
     translation: ArrayLike = 0.0,
@@ -36,7 +36,7 @@ def matrix_from_itk(
 
     ITK resamples in the same direction as jaxtex: its transform maps points of the output, the fixed image, to points
     of the input, the moving image, ``q = matrix (p - center) + center + translation``. Pass the result to `warp_affine`
-    with ``inverse_map=True``, or to `warp_composed`. `GetArrayFromImage` returns arrays in jaxtex's order of axes.
+    with ``inverse_map=True``, or to `warp_chain`. `GetArrayFromImage` returns arrays in jaxtex's order of axes.
 
     Args:
         matrix: ``(n, n)``, where n is 2 or 3, in x, y (, z) order; for several transforms ``(..., n, n)``. SimpleITK's
@@ -68,8 +68,8 @@ def matrix_from_itk(
     name = "matrix_from_itk"
     linear = as_matrix(name, matrix, ((2, 2), (3, 3)))
     ndim = linear.shape[-1]
-    before = geometry(name, "input_geometry", input_geometry, ndim)
-    after = geometry(name, "output_geometry", output_geometry, ndim)
+    before = as_geometry(name, "input_geometry", input_geometry, ndim)
+    after = as_geometry(name, "output_geometry", output_geometry, ndim)
     linear, shift, middle = as_floats(
         linear, vector(name, "translation", translation, ndim), vector(name, "center", center, ndim)
     )
@@ -80,18 +80,18 @@ def matrix_from_itk(
     return stacked(with_centers_moved(to_pixels))
 
 
-@compiled()
-def flow_from_itk(field: ArrayLike | Sequence[ArrayLike], geometry_of_field: ITKGeometry) -> jax.Array:
+@public(compiled=True)
+def flow_from_itk(field: ArrayLike | Sequence[ArrayLike], geometry: ITKGeometry) -> jax.Array:
     """Converts a displacement field of ITK, in millimeters, to a flow in pixels of its own grid.
 
     The flow fits images that have the field's geometry. For an image with another geometry, use
-    ``warp_composed(image, [flow, matrix])``, where `matrix` is `matrix_from_itk` of the identity, with the image's
+    ``warp_chain(image, [flow, matrix])``, where `matrix` is `matrix_from_itk` of the identity, with the image's
     geometry as the input's and the field's as the output's.
 
     Args:
         field: ``(..., H, W, 2)`` or ``(..., D, H, W, 3)``, as `GetArrayFromImage` returns it, with the components x, y
             (, z) in physical space, in millimeters.
-        geometry_of_field: ``(origin, spacing, direction)``, as in `matrix_from_itk`. The origin does not matter.
+        geometry: ``(origin, spacing, direction)``, as in `matrix_from_itk`. The origin does not matter.
 
     Returns:
         The flow, of the shape of `field`, for `warp_flow`, `compose_flows` and the like.
@@ -111,12 +111,12 @@ def flow_from_itk(field: ArrayLike | Sequence[ArrayLike], geometry_of_field: ITK
     """
     name = "flow_from_itk"
     components = as_floats(*as_components(name, "field", field))
-    grid = geometry(name, "geometry_of_field", geometry_of_field, len(components))
+    grid = as_geometry(name, "geometry", geometry, len(components))
     rows = [row[:-1] for row in grid.from_points()]
     return jnp.stack([dot(row, components) for row in rows], -1)
 
 
-@compiled()
+@public(compiled=True)
 def matrix_from_nibabel(
     input_affine: ArrayLike, output_affine: ArrayLike, world_matrix: ArrayLike | None = None
 ) -> jax.Array:
@@ -124,7 +124,7 @@ def matrix_from_nibabel(
 
     An affine maps a voxel (i, j, k) to a point in millimeters; the axes point right, anterior and superior. nibabel's
     arrays have the axes i, j, k, so jaxtex's z is i, and its x is k. Pass the arrays as they are, with a last axis for
-    channels. Pass the result to `warp_affine` with ``inverse_map=True``, or to `warp_composed`.
+    channels. Pass the result to `warp_affine` with ``inverse_map=True``, or to `warp_chain`.
 
     Args:
         input_affine: ``(..., 4, 4)``, the affine of the input volume.
@@ -177,7 +177,7 @@ class Geometry(NamedTuple):
         return inverted(self.to_points())
 
 
-def geometry(name: str, argument: str, value: Any, ndim: int) -> Geometry:
+def as_geometry(name: str, argument: str, value: Any, ndim: int) -> Geometry:
     """A geometry of ITK, checked."""
     found = cast(list[Any], value)
     if not isinstance(value, tuple | list) or len(found) != 3:

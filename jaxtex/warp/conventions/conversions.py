@@ -6,14 +6,13 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from .._checks.arguments import as_float
-from .calls import compiled
-from .matrices import elements, from_theta, stacked, with_centers_moved
-from .shapes import as_matrix, as_shape
-from .types import ShapeLike
+from ..._checks.arguments import as_float
+from ..._checks.calls import public
+from ..matrices import elements, from_theta, stacked, with_centers_moved
+from ..options import ShapeLike, as_matrix, as_shape
 
 
-@compiled()
+@public(compiled=True)
 def matrix_from_opencv(matrix: ArrayLike) -> jax.Array:
     """Converts a matrix of OpenCV, whose pixel centers are at whole numbers, to jaxtex's pixels.
 
@@ -42,7 +41,7 @@ def matrix_from_opencv(matrix: ArrayLike) -> jax.Array:
     return converted("matrix_from_opencv", matrix)
 
 
-@compiled()
+@public(compiled=True)
 def camera_from_opencv(camera_matrix: ArrayLike, distortion: ArrayLike | None = None) -> tuple[jax.Array, jax.Array]:
     """Converts a calibration of OpenCV, whose pixel centers are at whole numbers, to the arguments of `undistort`.
 
@@ -83,7 +82,7 @@ def camera_from_opencv(camera_matrix: ArrayLike, distortion: ArrayLike | None = 
     return camera + jnp.broadcast_to(center, camera.shape), coefficients
 
 
-@compiled()
+@public(compiled=True)
 def matrix_from_skimage(matrix: ArrayLike) -> jax.Array:
     """Converts the matrix of a scikit-image transform, its `params`, to jaxtex's pixels.
 
@@ -111,8 +110,8 @@ def matrix_from_skimage(matrix: ArrayLike) -> jax.Array:
     return converted("matrix_from_skimage", matrix)
 
 
-@compiled()
-def matrix_from_scipy(matrix: ArrayLike, offset: ArrayLike = 0.0) -> jax.Array:
+@public(compiled=True)
+def matrix_from_scipy(matrix: ArrayLike, offset: ArrayLike | None = None) -> jax.Array:
     """Converts the arguments of `scipy.ndimage.affine_transform` to a matrix in jaxtex's pixels.
 
     SciPy's matrix maps indices of the output to indices of the input, in the order of the array's axes. Pass the result
@@ -121,7 +120,7 @@ def matrix_from_scipy(matrix: ArrayLike, offset: ArrayLike = 0.0) -> jax.Array:
     Args:
         matrix: ``(n, n)``, or ``(n,)`` for a diagonal matrix, or ``(n, n + 1)`` with the offset in its last column; n
             is 2 or 3, and the axes are y, x or z, y, x. Leave out the last row of a homogeneous matrix.
-        offset: the offset that is added, a number or ``(n,)``; ignored if the matrix has an offset.
+        offset: the offset that is added, a number or ``(n,)``, unless the matrix has an offset; by default 0.
 
     Returns:
         ``(n, n + 1)``, in x, y (, z) order: maps points of the output to points of the input.
@@ -129,7 +128,7 @@ def matrix_from_scipy(matrix: ArrayLike, offset: ArrayLike = 0.0) -> jax.Array:
     Gradients: of any order, in forward and reverse mode, with respect to matrix and offset.
 
     Raises:
-        ValueError: if the matrix has another shape.
+        ValueError: if the matrix has another shape, or an offset beside `offset`.
 
     Source: SciPy, "scipy.ndimage.affine_transform".
 
@@ -148,15 +147,20 @@ def matrix_from_scipy(matrix: ArrayLike, offset: ArrayLike = 0.0) -> jax.Array:
         )
     n = array.shape[0]
     linear, shift = array[:, :n], array[:, n:]
+    if shift.shape[1] and offset is not None:
+        raise ValueError(
+            f"matrix_from_scipy: offset is given, but matrix has shape {array.shape}, with an offset in its last "
+            f"column; leave offset out, or pass matrix[:, :-1]."
+        )
     if not shift.shape[1]:
-        added = as_float(offset)
+        added = as_float(0.0 if offset is None else offset)
         if added.shape not in ((), (n,)):
             raise ValueError(f"matrix_from_scipy: offset has shape {added.shape}, expected a number or ({n},).")
         shift = jnp.broadcast_to(added, (n,))[:, None]
     return converted("matrix_from_scipy", jnp.concatenate([linear[::-1, ::-1], shift[::-1]], -1))
 
 
-@compiled("input_shape", "output_shape", "align_corners")
+@public(compiled=True)
 def matrix_from_torch(
     theta: ArrayLike, input_shape: ShapeLike, output_shape: ShapeLike, align_corners: bool | None = False
 ) -> jax.Array:

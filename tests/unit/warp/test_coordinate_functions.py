@@ -9,7 +9,7 @@ import pytest
 
 import jaxtex as jt
 from jaxtex._reads.calls import sample_grid
-from jaxtex.warp.grids import affine, matrix_parameters, pixel_centers, projective
+from jaxtex.warp.coordinate_functions import affine, matrix_parameters, pixel_centers, projective
 from tests.support.tolerances import assert_close, assert_exact
 
 SHAPE = (9, 12)

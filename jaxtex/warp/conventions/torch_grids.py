@@ -1,31 +1,44 @@
-"""PyTorch's `affine_grid` and `grid_sample`, with coordinates from -1 to 1."""
+"""PyTorch's `affine_grid` and `grid_sample`: their `align_corners`, modes and paddings, as positions and a sampler."""
 
 # pyright: strict, reportUnknownMemberType=false
 
-from typing import Any, Literal, cast
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike
+from jax.typing import ArrayLike, DTypeLike
 
-from .._checks.words import shown
-from ..sampler import Sampler
-from .calls import compiled
-from .fields import as_components, field_parameters
-from .grids import affine, matrix_parameters
-from .images import warp_image
-from .options import ReadOptions, check_shows_outside, contradiction, resolve_sampler
-from .paddings import GridPositions, Span, entry, grid_read, unchanged
-from .shapes import as_matrix, is_shape
-from .types import Points, ShapeLike
+from ..._checks.calls import public
+from ..._checks.words import check_word, shown
+from ...modes import AddressMode, FilterMode
+from ...sampler import Sampler
+from ..coordinate_functions import affine, matrix_parameters
+from ..fields import as_components, field_parameters
+from ..images import looks_channels_first, warp_image
+from ..options import (
+    Points,
+    ReadOptions,
+    ShapeLike,
+    as_matrix,
+    broadcast,
+    check_shows_outside,
+    contradiction,
+    is_shape,
+    resolve_sampler,
+    result_dtype,
+)
+
+Entry = TypeVar("Entry")
 
 AXES = {2: "H, W", 3: "D, H, W"}
 # Whether the channels stand in front of the other axes.
 CHANNELS_FIRST = {"NCHW": True, "NHWC": False, "NCDHW": True, "NDHWC": False}
 
 
-@compiled("size", "align_corners")
+@public(compiled=True)
 def affine_grid(theta: ArrayLike, size: ShapeLike, align_corners: bool | None = False) -> jax.Array:
     """Returns the grid of an affine map for `grid_sample`: for each output pixel, a point of the input.
 
@@ -76,9 +89,9 @@ def affine_grid(theta: ArrayLike, size: ShapeLike, align_corners: bool | None = 
     return jnp.stack(affine(*coords, *matrix_parameters(matrix, ndim)), axis=-1)
 
 
-@compiled("mode", "padding_mode", "align_corners", "data_format", "antialias", "sampler")
+@public(compiled=True)
 def grid_sample(
-    images: ArrayLike,
+    image: ArrayLike,
     grid: ArrayLike | Points,
     mode: Literal["nearest", "bilinear", "trilinear", "bicubic"] | None = None,
     padding_mode: Literal["zeros", "border", "reflection"] | None = None,
@@ -88,14 +101,15 @@ def grid_sample(
     sampler: Sampler | None = None,
     border_color: ArrayLike | None = None,
     antialias: bool = False,
+    dtype: DTypeLike | None = None,
 ) -> jax.Array:
     """Reads images at the points of grids, with the values and gradients of `torch.nn.functional.grid_sample`.
 
     Args:
-        images: ``(..., C, H, W)`` or ``(..., C, D, H, W)``, or with channels last, see `data_format`; of any floating
+        image: ``(..., C, H, W)`` or ``(..., C, D, H, W)``, or with channels last, see `data_format`; of any floating
             or integer dtype or bool.
         grid: ``(..., H_out, W_out, 2)`` or ``(..., D_out, H_out, W_out, 3)``, x first; or a tuple of arrays ``(x, y)``
-            or ``(x, y, z)``, which is read faster. Leading axes are batches; those of images and grid broadcast with
+            or ``(x, y, z)``, which is read faster. Leading axes are batches; those of image and grid broadcast with
             each other. NaN acts as -1. Infinite coordinates are outside.
         mode: ``"bilinear"``, the default; ``"nearest"`` (of two texels equally near, the one with the even index);
             ``"trilinear"``, the word for volumes; or ``"bicubic"`` (with the coefficient -0.75; for volumes too,
@@ -109,15 +123,16 @@ def grid_sample(
         sampler: a `Sampler` in place of `mode`, for modes that PyTorch lacks, such as wrap. If it sets no address mode,
             `padding_mode` does. Its `normalized_coords` is ignored.
         border_color: a scalar or (C,), in place of the zeros outside.
-        antialias: whether to smooth the images as much as the grid shrinks them, as in `remap`. PyTorch has no such
+        antialias: whether to smooth the image as much as the grid shrinks it, as in `remap`. PyTorch has no such
             option.
+        dtype: the dtype of the result; by default that of the image, and float32 where the sampler reads fractions or a
+            filter blends bool.
 
     Returns:
-        ``(..., C, H_out, W_out)`` or ``(..., C, D_out, H_out, W_out)``, or with channels last. The dtype is that of
-        `images`, and float32 where the sampler reads fractions or a filter blends bool. Weights and sums are computed
-        in float32, or in float64 if images or grid are; integers are rounded, half to even.
+        ``(..., C, H_out, W_out)`` or ``(..., C, D_out, H_out, W_out)``, or with channels last. Weights and sums are
+        computed in float32, or in float64 if image or grid are; integers are rounded, half to even.
 
-    Gradients: of any order, in forward and reverse mode, with respect to images, grid and border color. They are
+    Gradients: of any order, in forward and reverse mode, with respect to image, grid and border color. They are
         PyTorch's, at kinks too. At the center of a texel the slope is the one on the right, seen after reflection.
         Under border and reflection the slope is zero where the coordinate reaches the center of an outer texel or lies
         beyond it. Under nearest the gradient with respect to the grid is zero. With a `sampler`, gradients are those of
@@ -125,7 +140,7 @@ def grid_sample(
 
     Raises:
         ValueError: if shapes do not fit, a mode is unknown or contradicts the sampler, or the sampler cannot read the
-            images.
+            image.
         TypeError: if an argument has the wrong type.
 
     Source: `torch.nn.functional.grid_sample`; docs/conventions.md lists where PyTorch differs from its manual.
@@ -140,7 +155,7 @@ def grid_sample(
     """
     name = "grid_sample"
     first = entry(name, "data_format", data_format, CHANNELS_FIRST)
-    pixels, points = jnp.asarray(images), as_components(name, "grid", grid)
+    pixels, points = jnp.asarray(image), as_components(name, "grid", grid)
     ndim, shape = len(points), np.broadcast_shapes(*(g.shape for g in points))
     if "D" in data_format and ndim == 2:
         raise ValueError(
@@ -152,28 +167,38 @@ def grid_sample(
             f"{name}: mode is 'trilinear', for volumes, but grid holds points (x, y) of images; use 'bilinear', or "
             f"pass points (x, y, z)."
         )
-    if pixels.ndim <= ndim or not broadcasts(pixels.shape[: -ndim - 1], shape[:-ndim]):
+    if pixels.ndim <= ndim or broadcast(pixels.shape[: -ndim - 1], shape[:-ndim]) is None:
         expected = f"(..., C, {AXES[ndim]})" if first else f"(..., {AXES[ndim]}, C)"
         raise ValueError(
-            f"{name}: images has shape {pixels.shape}, expected {expected}, where the leading axes broadcast with "
+            f"{name}: image has shape {pixels.shape}, expected {expected}, where the leading axes broadcast with "
             f"those of grid, {shape[:-ndim]}."
         )
-    read = grid_read(name, mode or "bilinear", padding_mode or "zeros", align_corners)
-    how, fold = read.sampler, read.fold
+    how, fold = grid_read(name, mode or "bilinear", padding_mode or "zeros", align_corners)
     if sampler is not None:
         if mode is not None:
             raise ValueError(f"{name}: mode is {mode!r}, but sampler takes its place; leave mode or sampler out.")
         if padding_mode is not None and sampler.address_mode is not None:
             raise ValueError(contradiction(name, "padding_mode", padding_mode, "address_mode", sampler.address_mode))
-        how, fold = resolve_sampler(name, sampler, None, None, read.address), unchanged
+        how, fold = resolve_sampler(name, sampler, None, None, cast(AddressMode, how.address_mode)), unchanged
+    check_layout(name, pixels.shape, ndim, first)
     channels = -ndim - 1 if first else -1
     pixels = jnp.moveaxis(pixels, channels, -1)
     positions = GridPositions(tuple(Span.of(n, align_corners) for n in pixels.shape[-2 : -ndim - 2 : -1]), fold)
     check_shows_outside(name, how, border_color)
-    options = ReadOptions(how, border_color, antialias)
+    options = ReadOptions(how, border_color, antialias, result_dtype(name, dtype))
     parameters = field_parameters(name, "grid", grid)[0]
-    out = warp_image(name, pixels, positions, parameters, shape[-ndim:], options, argument="images")
+    out = warp_image(name, pixels, positions, parameters, shape[-ndim:], options)
     return jnp.moveaxis(out, -1, channels)
+
+
+def check_layout(name: str, shape: tuple[int, ...], ndim: int, channels_first: bool) -> None:
+    """Warns of an image that looks as if its channels came last, but is read as one whose channels come first."""
+    if channels_first and ndim == 2 and looks_channels_first((shape[-1], *shape[-3:-1])):
+        warnings.warn(
+            f"{name}: image has shape {shape}, read as (..., C, H, W): {shape[-3]} channels of {shape[-2]} rows. If "
+            f"its channels come last, pass data_format='NHWC'.",
+            stacklevel=2,
+        )
 
 
 def is_size(value: Any, ndim: int) -> bool:
@@ -184,10 +209,128 @@ def is_size(value: Any, ndim: int) -> bool:
     return is_shape(spatial) and is_shape(tuple(n or 1 for n in front))
 
 
-def broadcasts(*shapes: tuple[int, ...]) -> bool:
-    """Whether arrays of these shapes broadcast."""
-    try:
-        np.broadcast_shapes(*shapes)
-    except ValueError:
-        return False
-    return True
+# Positions, and the meaning of words
+
+
+class Span(NamedTuple):
+    """The part of an axis of `size` texels that a grid spans: -1 is the position `low`, and 1 is `high`."""
+
+    low: float
+    high: float
+    size: int
+
+    @classmethod
+    def of(cls, size: int, align_corners: bool | None) -> "Span":
+        """From center to center of the outer texels, or from edge to edge."""
+        return cls(0.5, size - 0.5, size) if align_corners else cls(0.0, float(size), size)
+
+    @property
+    def length(self) -> float:
+        """The number of texels between -1 and 1."""
+        return self.high - self.low
+
+    @property
+    def centers(self) -> np.ndarray:
+        """The coordinates of the texels' centers; 0 if the span has no length."""
+        if not self.length:
+            return np.zeros(self.size)
+        return (np.arange(self.size) + 0.5 - self.low) * (2 / self.length) - 1
+
+    def position(self, g: jax.Array) -> jax.Array:
+        """The position of a coordinate of a grid. NaN acts as -1, as in PyTorch's manual."""
+        return (jnp.where(g == g, g, -1) + 1) * (self.length / 2) + self.low
+
+
+# What happens to a position before the read.
+Fold = Callable[[jax.Array, Span], jax.Array]
+
+
+def unchanged(position: jax.Array, span: Span) -> jax.Array:
+    """The position itself."""
+    return position
+
+
+def clamped(position: jax.Array, span: Span) -> jax.Array:
+    """The position, clamped to the centers of the outer texels. At these centers the slope is zero; NaN acts as the
+    first center."""
+    first, last = 0.5, span.size - 0.5
+    return jnp.where(position > first, jnp.where(position < last, position, last), first)
+
+
+def reflected(position: jax.Array, span: Span) -> jax.Array:
+    """The position, mirrored at both ends of the span, and clamped where these are the edges of the outer texels."""
+    if not span.length:
+        return clamped(position, span)
+    phase = jnp.mod(position - span.low, 2 * span.length)
+    return clamped(jnp.where(phase < span.length, phase, 2 * span.length - phase) + span.low, span)
+
+
+class Rounded(NamedTuple):
+    """The center nearest to the folded position; of two equally near, the one with the even index, unlike the point
+    filter."""
+
+    fold: Fold
+
+    def __call__(self, position: jax.Array, span: Span) -> jax.Array:
+        return jnp.round(self.fold(position, span) - 0.5) + 0.5
+
+
+class GridPositions(NamedTuple):
+    """A coordinate function that takes the coordinates of a grid, from -1 to 1, behind those of the pixels.
+
+    Attributes:
+        spans: of the image, x first.
+        fold: what happens to a position before the read.
+    """
+
+    spans: tuple[Span, ...]
+    fold: Fold
+
+    def __call__(self, *args: jax.Array) -> tuple[jax.Array, ...]:
+        points = args[len(args) // 2 :]
+        return tuple(self.fold(span.position(g), span) for g, span in zip(points, self.spans, strict=True))
+
+
+class Padding(NamedTuple):
+    """The result of a read outside the image.
+
+    PyTorch moves a coordinate inside and filters there, but a cubic filter addresses its taps one by one. Between kinks
+    an address mode returns the same, but the slope at a kink and a tie under reflection differ.
+
+    Attributes:
+        fold: how a position moves inside, for filters that are not cubic.
+        address: the address mode without and with `align_corners`.
+    """
+
+    fold: Fold
+    address: tuple[AddressMode, AddressMode]
+
+
+PADDINGS = {
+    "zeros": Padding(unchanged, (AddressMode.BORDER, AddressMode.BORDER)),
+    "border": Padding(clamped, (AddressMode.CLAMP, AddressMode.CLAMP)),
+    "reflection": Padding(reflected, (AddressMode.MIRROR, AddressMode.REFLECT)),
+}
+FILTERS = {
+    "nearest": FilterMode.POINT,
+    "bilinear": FilterMode.LINEAR,
+    "trilinear": FilterMode.LINEAR,
+    "bicubic": FilterMode.CUBIC,
+}
+CUBIC_COEFFICIENT = -0.75
+
+
+def grid_read(name: str, mode: str, padding_mode: str, align_corners: bool | None) -> tuple[Sampler, Fold]:
+    """What PyTorch's words mean here: how to read, and what happens to a position before the read."""
+    filter_mode, padding = entry(name, "mode", mode, FILTERS), entry(name, "padding_mode", padding_mode, PADDINGS)
+    address = padding.address[bool(align_corners)]
+    sampler = Sampler(address_mode=address, filter_mode=filter_mode, cubic_coefficient=CUBIC_COEFFICIENT)
+    if filter_mode is FilterMode.CUBIC:
+        return sampler, unchanged
+    return sampler, Rounded(padding.fold) if filter_mode is FilterMode.POINT else padding.fold
+
+
+def entry(name: str, argument: str, value: Any, table: Mapping[str, Entry]) -> Entry:
+    """The entry of `table` that `value` names."""
+    check_word(name, argument, value, table)
+    return table[value]

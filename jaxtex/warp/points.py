@@ -8,24 +8,22 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike, DTypeLike
 
-from .._checks.arguments import as_float
+from .._checks.calls import public
 from ..sampler import FilterModeLike, Sampler
-from .calls import STATIC_OPTIONS, compiled
-from .grids import aligned, coordinates, stored_points
+from .coordinate_functions import Arrays, aligned, coordinates, stored_points
+from .fields import as_points
 from .images import warp_image
-from .options import read_options
-from .shapes import as_floats, dtype_of, spatial_shape
-from .types import AddressLike, Arrays, ShapeLike
+from .options import AddressLike, Points2D, ShapeLike, as_floats, dtype_of, read_options, spatial_shape
 
 # A constant, and one coefficient each for x and y.
 AFFINE_TERMS = 3
 
 
-@compiled("output_shape", *STATIC_OPTIONS)
+@public(compiled=True)
 def thin_plate_spline(
     image: ArrayLike,
-    source_points: ArrayLike,
-    target_points: ArrayLike,
+    source_points: ArrayLike | Points2D,
+    target_points: ArrayLike | Points2D,
     output_shape: ShapeLike | None = None,
     sampler: Sampler | None = None,
     *,
@@ -44,10 +42,10 @@ def thin_plate_spline(
 
     Args:
         image: ``(..., H, W, C)``, as in `resample`.
-        source_points: ``(..., P, 2)``, points of the image, x before y, in pixels from the top left corner, with pixel
-            centers at +0.5. Leading axes broadcast with those of the image.
-        target_points: ``(..., P, 2)``, the points of the output to which they move: at least three that are not on one
-            line, and no two equal.
+        source_points: ``(..., P, 2)``, points of the image, x before y, or a tuple of arrays ``(x, y)``, in pixels from
+            the top left corner, with pixel centers at +0.5. Leading axes broadcast with those of the image.
+        target_points: alike, the points of the output to which they move: at least three that are not on one line, and
+            no two equal.
         regularization: a number of at least 0, or an array with the leading batch axes, in squared pixels. With a
             larger value, f bends less and misses the points by more. With a value far above the squared distances
             between the points, f is the best-fitting affine map.
@@ -77,7 +75,7 @@ def thin_plate_spline(
         Array([0., 0., 1., 2.], dtype=float32)
     """
     name = "thin_plate_spline"
-    source, target = check_points(name, source_points, target_points)
+    source, target = check_points(name, source_points, target_points, image)
     shape = spatial_shape(name, image, output_shape, 2)
     spline = solved_spline(*as_floats(source, target, regularization, like=image))
 
@@ -89,10 +87,11 @@ def thin_plate_spline(
     return warp_image(name, image, stored_points, coords, shape, options, footprint)
 
 
-def check_points(name: str, source_points: ArrayLike, target_points: ArrayLike) -> tuple[jax.Array, jax.Array]:
-    source, target = as_float(source_points), as_float(target_points)
+def check_points(name: str, source_points: Any, target_points: Any, image: ArrayLike) -> tuple[jax.Array, jax.Array]:
+    source = as_points(name, "source_points", source_points, image)
+    target = as_points(name, "target_points", target_points, image)
     for argument, points in (("source_points", source), ("target_points", target)):
-        if points.ndim < 2 or points.shape[-1] != 2 or points.shape[-2] < AFFINE_TERMS:
+        if points.ndim < 2 or points.shape[-2] < AFFINE_TERMS:
             raise ValueError(
                 f"{name}: {argument} has shape {points.shape}, expected (..., P, 2): at least three points, x before y."
             )

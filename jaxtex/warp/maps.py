@@ -10,12 +10,13 @@ import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.arguments import described
-from .._checks.remedies import public
+from .._checks.calls import public
 from .._tables.storage_formats import sum_dtype
 from ..mipmaps import along_axes
 from ..sampler import FilterModeLike, Sampler
-from .calls import STATIC_OPTIONS, compiled
-from .grids import (
+from .coordinate_functions import (
+    CoordinateFunction,
+    GridFunction,
     OfCaller,
     affine,
     as_parameters,
@@ -25,13 +26,20 @@ from .grids import (
     projective,
     stored_points,
 )
+from .fields import as_points
 from .images import warp_image
 from .matrices import Rows, about, elements, from_theta, inverted, of_unit_size, rotation
-from .options import ReadOptions, read_options
-from .shapes import as_floats, as_matrix, dtype_of, spatial_shape
-from .types import AddressLike, CoordinateFunction, GridFunction, ShapeLike
-
-STATIC = ("output_shape", *STATIC_OPTIONS)
+from .options import (
+    AddressLike,
+    Points2D,
+    ReadOptions,
+    ShapeLike,
+    as_floats,
+    as_matrix,
+    dtype_of,
+    read_options,
+    spatial_shape,
+)
 
 
 @public
@@ -120,7 +128,7 @@ def as_tuple(name: str, parameters: Any) -> tuple[ArrayLike, ...]:
     )
 
 
-@compiled(*STATIC, "inverse_map")
+@public(compiled=True)
 def warp_affine(
     image: ArrayLike,
     matrix: ArrayLike,
@@ -165,7 +173,7 @@ def warp_affine(
     return by_matrix("warp_affine", image, affine, to_input, output_shape, options)
 
 
-@compiled(*STATIC, "inverse_map")
+@public(compiled=True)
 def warp_perspective(
     image: ArrayLike,
     matrix: ArrayLike,
@@ -224,7 +232,7 @@ def by_matrix(
     return warp_image(name, image, function, as_parameters(to_input, ndim), shape, options)
 
 
-@compiled(*STATIC)
+@public(compiled=True)
 def rotate(
     image: ArrayLike,
     degrees: ArrayLike,
@@ -232,7 +240,7 @@ def rotate(
     sampler: Sampler | None = None,
     *,
     scale: ArrayLike = 1.0,
-    center: ArrayLike | None = None,
+    center: ArrayLike | Points2D | None = None,
     filter: FilterModeLike | None = None,
     address: AddressLike | None = None,
     border_color: ArrayLike | None = None,
@@ -245,8 +253,8 @@ def rotate(
         image: ``(..., H, W, C)``, as in `resample`.
         degrees: the angle: a number, or an array with the leading batch axes.
         scale: the factor by which the content grows: a number, or an array with the leading batch axes.
-        center: ``(x, y)`` in pixels, the point of the image that goes to the center of the output; ``(..., 2)`` for a
-            batch. The default is the center of the image.
+        center: ``(x, y)`` in pixels, the point of the image that goes to the center of the output: one array
+            ``(..., 2)``, or a tuple of numbers or arrays. The default is the center of the image.
         output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
 
     Returns:
@@ -266,10 +274,8 @@ def rotate(
                [0., 2.]], dtype=float32)
     """
     shape = spatial_shape("rotate", image, output_shape, 2)
-    center = middle(np.shape(image)[-3:-1]) if center is None else center
-    degrees, scale, source, target = as_floats(degrees, scale, center, middle(shape), like=image)
-    if source.shape[-1:] != (2,):
-        raise ValueError(f"rotate: center has shape {source.shape}, expected (..., 2), x before y.")
+    at = middle(np.shape(image)[-3:-1]) if center is None else as_points("rotate", "center", center, image)
+    degrees, scale, source, target = as_floats(degrees, scale, at, middle(shape), like=image)
     points = ([point[..., k] for k in range(2)] for point in (target, source))
     parameters = as_parameters(about(rotation(-degrees, 1 / scale), *points), 2)
     options = read_options("rotate", sampler, filter, address, border_color, antialias, dtype)
@@ -281,9 +287,9 @@ def middle(sizes: Sequence[int]) -> np.ndarray:
     return 0.5 * np.array(sizes[::-1], np.float32)
 
 
-@compiled(*STATIC)
+@public(compiled=True)
 def spatial_transform(
-    images: ArrayLike,
+    image: ArrayLike,
     theta: ArrayLike,
     output_shape: ShapeLike | None = None,
     sampler: Sampler | None = None,
@@ -300,16 +306,16 @@ def spatial_transform(
     coordinate is computed where it is used, and no grid is stored.
 
     Args:
-        images: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.
+        image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.
         theta: ``(..., 2, 3)``, or ``(..., 3, 4)`` for volumes: maps points of the output to points of the image, x
             first. -1 and 1 are the outer edges of the first and the last pixel. ``[[1, 0, 0], [0, 1, 0]]`` is the
-            identity. Leading axes broadcast with those of `images`.
+            identity. Leading axes broadcast with those of `image`.
         output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
 
     Returns:
         ``(..., *output_shape, C)``.
 
-    Gradients: of any order, in forward and reverse mode, with respect to images, theta and border color; see
+    Gradients: of any order, in forward and reverse mode, with respect to image, theta and border color; see
         `resample`.
 
     Raises:
@@ -319,15 +325,15 @@ def spatial_transform(
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
-        >>> images = jnp.arange(4.0).reshape(1, 1, 4, 1)
-        >>> mirrored = jnp.array([[[-1.0, 0, 0], [0, 1, 0]]])
-        >>> jt.warp.spatial_transform(images, mirrored)[0, 0, :, 0]
+        >>> image = jnp.arange(4.0).reshape(1, 4, 1)
+        >>> mirrored = jnp.array([[-1.0, 0, 0], [0, 1, 0]])
+        >>> jt.warp.spatial_transform(image, mirrored)[0, :, 0]
         Array([3., 2., 1., 0.], dtype=float32)
     """
-    (matrix,) = as_floats(as_matrix("spatial_transform", theta, ((2, 3), (3, 4)), "theta"), like=images)
+    (matrix,) = as_floats(as_matrix("spatial_transform", theta, ((2, 3), (3, 4)), "theta"), like=image)
     ndim = matrix.shape[-2]
     name = "spatial_transform"
-    shape = spatial_shape(name, images, output_shape, ndim, "images", "theta")
-    to_input = from_theta(elements(matrix), np.shape(images)[-1 - ndim : -1], shape)
+    shape = spatial_shape(name, image, output_shape, ndim, source="theta")
+    to_input = from_theta(elements(matrix), np.shape(image)[-1 - ndim : -1], shape)
     options = read_options(name, sampler, filter, address, border_color, antialias, dtype)
-    return warp_image(name, images, affine, as_parameters(to_input, ndim), shape, options, argument="images")
+    return warp_image(name, image, affine, as_parameters(to_input, ndim), shape, options)

@@ -18,7 +18,7 @@ from ..._jax.calls import typed_jit
 from ...modes import Arithmetic, TextureKind
 from ...sampling import fetch, gather, sample
 from ..enums import ArrayFlags, ResourceType
-from ..errors import INVALID_VALUE, CudaError, check_index
+from ..errors import check_index, invalid
 from ..memory.channel_formats import OTHER_TYPES, parse_type
 from .texture_objects import TextureObject, is_readable_as
 from .texture_references import BoundTexture, as_object
@@ -29,71 +29,57 @@ Texture = TextureObject | BoundTexture
 Derivatives = ArrayLike | tuple[ArrayLike, ...]
 
 
-def read_filtered(
-    function: str,
-    t: Texture,
-    kind: TextureKind,
-    coords: tuple[ArrayLike, ...],
-    T: str | None,
-    *,
-    layer: ArrayLike | None = None,
-    lod: ArrayLike | None = None,
-    ddx: Derivatives | None = None,
-    ddy: Derivatives | None = None,
-) -> jax.Array:
-    """A filtered read of a texture of the given kind."""
-    t = as_object(function, t)
+def read_filtered(function: str, kind: TextureKind, given: dict[str, Any]) -> jax.Array:
+    """A filtered read of a texture of the given kind, by the arguments of a texture function."""
+    t = as_object(function, given["texObject"])
     is_linear = t.resType is ResourceType.Linear
     if is_linear or not is_readable_as(t, kind):
         memory = "linear memory, which tex1Dfetch reads" if is_linear else t.kind.value
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: t is a texture of kind {memory}, expected {kind.value}; use the function of its kind.",
+        raise invalid(
+            f"{function}: texObject is a texture of kind {memory}, expected {kind.value}; use the function of its kind."
         )
-    length = result_length(function, t, T)
-    arguments: dict[str, Any] = dict.fromkeys(("layer", "lod", "ddx", "ddy"))
-    arguments["coords"] = tuple(as_number(function, name, coord) for name, coord in zip("xyz", coords))
-    if layer is not None:
-        arguments["layer"] = check_integer(function, "layer", layer, wrap_unsigned=True)
-    if lod is not None:
-        arguments["lod"] = as_number(function, "level", lod)
-    if ddx is not None and ddy is not None:
-        arguments["ddx"] = split_derivatives(function, "dPdx", ddx, len(coords))
-        arguments["ddy"] = split_derivatives(function, "dPdy", ddy, len(coords))
+    length = result_length(function, t, given["T"])
+    coords = tuple(as_number(function, name, given[name]) for name in "xyz" if name in given)
+    arguments: dict[str, Any] = {**dict.fromkeys(("layer", "lod", "ddx", "ddy")), "coords": coords}
+    if "layer" in given:
+        arguments["layer"] = check_integer(function, "layer", given["layer"], wrap_unsigned=True)
+    if "level" in given:
+        arguments["lod"] = as_number(function, "level", given["level"])
+    if "dPdx" in given:
+        arguments["ddx"] = split_derivatives(function, "dPdx", given["dPdx"], len(coords))
+        arguments["ddy"] = split_derivatives(function, "dPdy", given["dPdy"], len(coords))
     if t.texture.kind is not kind:  # a row that is stored as an image of height 1: y is 0
         tuples = {name: arguments[name] for name in ("coords", "ddx", "ddy") if arguments[name] is not None}
         arguments |= {name: (*arrays, 0.0) for name, arrays in tuples.items()}
     return _read_filtered(t, arguments, length=length)
 
 
-def fetch_texel(function: str, t: Texture, x: ArrayLike, T: str | None) -> jax.Array:
-    """A read of linear memory by index."""
-    t = as_object(function, t)
+def fetch_texel(given: dict[str, Any]) -> jax.Array:
+    """A read of linear memory by index, by the arguments of `tex1Dfetch`."""
+    function = "tex1Dfetch"
+    t = as_object(function, given["texObject"])
     if t.resType is not ResourceType.Linear:
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: t is a texture over a resource of type {t.resType.name}, expected linear memory; use tex1D "
-            f"for an array.",
+        raise invalid(
+            f"{function}: texObject is a texture over a resource of type {t.resType.name}, expected linear memory; use "
+            f"tex1D for an array."
         )
-    index = check_integer(function, "x", x, wrap_unsigned=True)
-    return _fetch_texel(t, index, length=result_length(function, t, T))
+    index = check_integer(function, "x", given["x"], wrap_unsigned=True)
+    return _fetch_texel(t, index, length=result_length(function, t, given["T"]))
 
 
-def gather_texels(
-    function: str, t: Texture, coords: tuple[ArrayLike, ArrayLike], comp: int, T: str | None
-) -> jax.Array:
-    """A read of one channel of four texels."""
-    t = as_object(function, t)
+def gather_texels(given: dict[str, Any]) -> jax.Array:
+    """A read of one channel of four texels, by the arguments of `tex2Dgather`."""
+    function, T = "tex2Dgather", given["T"]
+    t = as_object(function, given["texObject"])
     if t.kind is not TextureKind.TEXTURE2D or not t.flags & ArrayFlags.TextureGather:
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: t is a texture of kind {t.kind.value} with flags {t.flags!r}, expected a 2D array made with "
-            f"ArrayFlags.TextureGather.",
+        raise invalid(
+            f"{function}: texObject is a texture of kind {t.kind.value} with flags {t.flags!r}, expected a 2D array "
+            f"made with ArrayFlags.TextureGather."
         )
-    comp = check_index(function, "comp", comp, 4)
+    comp = check_index(function, "comp", given["comp"], 4)
     if T is not None and result_length(function, t, T) != 4:
-        raise CudaError(INVALID_VALUE, f"{function}: T is {T!r}, expected a vector of 4: one component of each texel.")
-    x, y = (as_number(function, name, coord) for name, coord in zip("xy", coords))
+        raise invalid(f"{function}: T is {T!r}, expected a vector of 4: one component of each texel.")
+    x, y = (as_number(function, name, given[name]) for name in "xy")
     return _gather_texels(t, (x, y), comp=comp)
 
 
@@ -104,10 +90,9 @@ def result_length(function: str, t: TextureObject, T: str | None) -> int | None:
     base, length = parse_type(function, "T", T)
     expected = t.desc.result_base(t.readMode)
     if base in OTHER_TYPES or length == 3 or base != expected:
-        raise CudaError(
-            INVALID_VALUE,
+        raise invalid(
             f"{function}: T is {T!r}, expected {expected} or a vector of 1, 2 or 4 of it: the texture has the format "
-            f"{t.desc} and the readMode {t.readMode.name}.",
+            f"{t.desc} and the readMode {t.readMode.name}."
         )
     return length
 
@@ -132,9 +117,8 @@ def split_derivatives(function: str, argument: str, derivatives: Derivatives, co
     if len(arrays) != count and not (count == 3 and len(arrays) == 4):
         name = f"float{2 if count == 2 else 4}"
         vector = "" if count == 1 else f", or an array with a {name} along its last axis, as make_{name} returns it"
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: {argument} is {came}, expected a tuple of {count}, one for each coordinate{vector}.",
+        raise invalid(
+            f"{function}: {argument} is {came}, expected a tuple of {count}, one for each coordinate{vector}."
         )
     return tuple(arrays[:count])
 

@@ -1,0 +1,253 @@
+"""The decorator of public functions, which checks each argument, and compiles the calls of functions of arrays.
+
+The annotation of a parameter says what sort of value it takes. Each sort is checked here, before anything else.
+"""
+
+# pyright: strict, reportUnknownMemberType=false
+
+import enum
+import functools
+import inspect
+import itertools
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from types import NoneType
+from typing import Any, ParamSpec, TypeVar, cast, get_args, get_origin, overload
+
+import jax
+import numpy as np
+
+from .._jax.calls import typed_jit
+from ..sampler import Sampler
+from .integers import as_rounded, in_native_order, known_integers, narrowed
+from .remedies import (
+    IMAGES,
+    check_is_known,
+    check_is_of_arrays,
+    check_is_sampler,
+    check_operand,
+    keyword_remedy,
+    leaves_of,
+)
+from .words import check_keywords, shown
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+# The types of arguments that are true or false; `None` is false.
+FLAGS = (bool, bool | None)
+
+
+class Sort(enum.Enum):
+    """What a parameter takes."""
+
+    FLAG = "True or False"
+    SAMPLER = "a sampler"
+    ARRAYS = "an array, a number, or several of them"
+    TUPLE = "a tuple of arrays, such as coordinates"
+    STATIC = "what is known while tracing: numbers and words"
+    OTHER = "a texture, a function, or anything else"
+
+
+# The classes of static arguments, beside words of a `Literal`.
+STATIC_TYPES = (bool, int, float, str, NoneType, np.generic, np.ndarray)
+
+
+def sort_of(annotation: object) -> Sort:
+    """What a parameter with this annotation takes."""
+    if annotation in FLAGS:
+        return Sort.FLAG
+    held = {*parts_of(annotation)}
+    if Sampler in held:
+        return Sort.SAMPLER
+    if jax.Array in held:
+        options = [option for option in (get_args(annotation) or (annotation,)) if option is not NoneType]
+        tuples = get_origin(annotation) is tuple or all(get_origin(option) is tuple for option in options)
+        return Sort.TUPLE if tuples else Sort.ARRAYS
+    is_static = all(isinstance(part, type) and issubclass(part, STATIC_TYPES) for part in held)
+    return Sort.STATIC if is_static else Sort.OTHER
+
+
+def parts_of(annotation: object) -> Iterator[object]:
+    """The classes in an annotation, down to the members of unions and the elements of sequences."""
+    origin = get_origin(annotation)
+    if origin is np.ndarray or not get_args(annotation):
+        yield origin or annotation
+    elif isinstance(origin, type) and issubclass(origin, Callable):
+        yield origin
+    else:
+        for part in get_args(annotation):
+            if part is not Ellipsis:
+                yield from parts_of(part) if not isinstance(part, str | int) else (type(cast(object, part)),)
+
+
+@overload
+def public(function: Callable[Parameters, Result], /) -> Callable[Parameters, Result]: ...
+
+
+@overload
+def public(
+    *, compiled: bool = False, called: str | None = None
+) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]: ...
+
+
+def public(function: Any = None, /, *, compiled: bool = False, called: str | None = None) -> Any:
+    """A decorator of public functions.
+
+    A keyword that the function does not take, and an argument that is not of the sort of its parameter, raise a
+    TypeError that says what to pass. Arrays of NumPy arrive in the byte order of the machine.
+
+    Args:
+        compiled: whether each call outside `jax.jit` is compiled as one program. Parameters that take no arrays are
+            static. Lists, NumPy numbers and concrete arrays become hashable Python values there.
+        called: the name by which it is called; the class, of a method that makes its objects.
+    """
+    if function is None:
+        return functools.partial(public_function, compiled=compiled, called=called)
+    return public_function(function, compiled=compiled, called=called)
+
+
+def public_function(
+    function: Callable[Parameters, Result], compiled: bool, called: str | None
+) -> Callable[Parameters, Result]:
+    """A function that is decorated by `public`."""
+    name, signature = called or function.__name__, inspect.signature(function)
+    parameters = signature.parameters
+    sorts = {p.name: sort_of(p.annotation) for p in parameters.values()}
+    static = [key for key, sort in sorts.items() if sort not in (Sort.ARRAYS, Sort.TUPLE)]
+    run = typed_jit(*static)(function) if compiled else function
+    names = [argument for argument in parameters if argument != "self"]
+    remedy = functools.partial(keyword_remedy, names=names)
+    positional = [key for key, p in parameters.items() if p.kind is not p.KEYWORD_ONLY]
+    # Where the parameter after a tuple takes arrays too, nothing tells that the tuple is missing.
+    arrays = [sorts[key] in (Sort.ARRAYS, Sort.TUPLE) for key in positional]
+    tuples = [k for k, key in enumerate(positional) if sorts[key] is Sort.TUPLE and not any(arrays[k + 1 : k + 2])]
+
+    required = [key for key in names if parameters[key].default is inspect.Parameter.empty]
+
+    @functools.wraps(function)
+    def call(*args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
+        check_keywords(name, keywords, names, remedy)
+        for number in tuples:
+            check_is_together(name, args, positional, number)
+        given: dict[str, Any] = dict(zip(positional, args))
+        if len(args) > len(positional) or not given.keys().isdisjoint(keywords):
+            refuse(name, signature, names, args, keywords)
+        given.update(keywords)
+        if not all(key in given for key in required):
+            refuse(name, signature, names, args, keywords)
+        for argument, value in given.items():
+            sort = sorts[argument]
+            if argument == "self":
+                continue
+            if value is not parameters[argument].default:
+                check_sort(name, argument, value, sort, parameters)
+            if sort is Sort.FLAG:
+                is_given = value is not None or parameters[argument].annotation is bool
+                given[argument] = as_flag(name, argument, value) if is_given else value
+            else:
+                value = in_native_order(value)
+                given[argument] = prepared(name, argument, value, argument in static) if compiled else value
+        front = [given.pop(key) for key in [*itertools.takewhile(given.__contains__, positional)]]
+        return cast(Callable[..., Result], run)(*front, **given)
+
+    return call
+
+
+def refuse(
+    name: str,
+    signature: inspect.Signature,
+    names: Collection[str],
+    args: Sequence[object],
+    keywords: Mapping[str, object],
+) -> None:
+    """Raises Python's error for arguments that do not fit a signature."""
+    try:
+        signature.bind(*args, **keywords)
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}; the arguments are {', '.join(names)}.") from None
+
+
+def check_sort(name: str, argument: str, value: object, sort: Sort, parameters: Collection[str]) -> None:
+    """Raises a TypeError for a value that no parameter of this sort takes."""
+    if sort is Sort.TUPLE and (value is None or isinstance(value, str | bytes)):
+        raise TypeError(f"{name}: {argument} is {shown(value)}, expected a tuple of arrays such as (x, y); pass one.")
+    if sort in (Sort.ARRAYS, Sort.TUPLE):
+        check_operand(name, argument, value)
+    elif sort is Sort.STATIC:
+        for leaf in leaves_of(value):
+            check_is_known(name, argument, leaf)
+    elif sort is Sort.SAMPLER:
+        check_is_sampler(name, value, parameters if argument == "sampler" else (), argument)
+
+
+def check_is_together(name: str, args: Sequence[object], parameters: Sequence[str], number: int) -> None:
+    """Raises a TypeError for coordinates that come one by one, where a function takes them as one tuple.
+
+    Args:
+        parameters: those that may come without their names.
+        number: of the one that takes the tuple.
+    """
+    if len(args) > number + 1 and is_one(args[number]) and is_one(args[number + 1]):
+        raise TypeError(
+            f"{name}: {parameters[number]} is {shown(args[number])}, and another array follows; pass coordinates as "
+            f"one tuple, {name}({', '.join((*parameters[:number], '(x, y)'))})."
+        )
+
+
+def is_one(value: object) -> bool:
+    """Whether a value is one array or number."""
+    return isinstance(value, jax.Array | np.ndarray | np.generic | int | float)
+
+
+def as_flag(name: str, argument: str, value: object) -> bool:
+    """A flag that is known while tracing: a bool of Python or NumPy, alone or as an array without axes."""
+    check_is_known(name, argument, value)
+    if isinstance(value, bool) or (getattr(value, "dtype", None) == np.bool_ and getattr(value, "shape", None) == ()):
+        return bool(value)
+    raise TypeError(f"{name}: {argument} is {shown(value)}, expected True or False.")
+
+
+# Compiled calls
+
+
+def prepared(name: str, argument: str, value: Any, is_static: bool) -> Any:
+    """What a compiled function gets for an argument."""
+    if is_static:
+        return as_static(name, argument, value)
+    check_is_of_arrays(name, argument, value)
+    return at_full_width(name, argument, value)
+
+
+def at_full_width(function: str, argument: str, value: Any) -> Any:
+    """A value, with known integers that JAX would cut to 32 bits as floats; those of images must fit.
+
+    Raises:
+        ValueError: if an image holds an integer that does not fit.
+    """
+
+    def convert(leaf: Any) -> Any:
+        known = None if isinstance(leaf, int) and -(2**31) <= leaf < 2**31 else known_integers(leaf)
+        if known is None or known.dtype.itemsize < 8:
+            return leaf
+        dtype = jax.dtypes.canonicalize_dtype(np.int64 if known.dtype == object else known.dtype)
+        if known.dtype == dtype:
+            return leaf
+        return narrowed(function, argument, known, dtype) if argument in IMAGES else as_rounded(known, np.float32)
+
+    return jax.tree.map(convert, value)
+
+
+def as_static(function: str, argument: str, value: Any) -> Any:
+    """A number, a flag, or a sequence of them, as hashable Python values; any other value unchanged.
+
+    Raises:
+        TypeError: if the value is traced, or has no hash.
+    """
+    check_is_known(function, argument, value)
+    if isinstance(value, np.ndarray | np.generic | jax.Array):
+        value = cast(Any, value).tolist()
+    if isinstance(value, list | tuple):
+        return tuple(as_static(function, argument, element) for element in cast(Sequence[Any], value))
+    if not isinstance(value, Hashable):
+        raise TypeError(f"{function}: {argument} is {shown(value)}, expected a number or a word; pass one, or a tuple.")
+    return value
