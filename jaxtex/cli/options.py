@@ -219,7 +219,7 @@ RUNNING = {
     "--recursive": switch("read subfolders too, and make the same subfolders in OUT"),
     "--jobs": taking(
         "N",
-        values.count,
+        values.whole_number,
         "number of threads that read and write files, e.g. 2 (default: the number of cores, at most 16)",
     ),
     "--tile": switch(

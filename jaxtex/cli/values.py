@@ -135,13 +135,6 @@ def whole_number(text: str) -> int:
     return int(value)
 
 
-def count(text: str) -> int:
-    """A whole number above 0, of at most six digits."""
-    if not re.fullmatch(r"0*[1-9][0-9]{0,5}", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
-    return int(text)
-
-
 def memory(text: str) -> int:
     """A number of bytes from 1G on, as 4G or 1500M."""
     match = re.fullmatch(r"([0-9]{1,6})([MGT])B?", text.upper())

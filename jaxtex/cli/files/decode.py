@@ -34,7 +34,7 @@ from .tiff import SIGNATURES, PageFile, decode_page, find_pages
 
 PNG_DEPTH, PNG_INTERLACE = 24, 28  # bytes
 JPEG_END = b"\xff\xd9"
-# Bits of an image that a codec would take from behind its end: of ones and zeros in every pattern.
+# Bits that a codec takes for pixels where some are missing: ones and zeros in every pattern.
 MORE_BITS = bytes(range(1, 250)) * 8
 FILLING = 128  # what a codec shows where the pixels of a JPEG are missing
 CUT_OFF = "it is broken or cut off: pixels are missing"
@@ -174,8 +174,8 @@ def decode(data: bytes, frame: int | None = None) -> Picture:
 
 
 def decode_jpeg(data: bytes, image: Image.Image) -> Array:
-    """The pixels of a JPEG in gray or RGB, none of which is missing."""
-    # Behind the head, which may hold a preview with an end of its own; anything may follow, such as a film.
+    """The pixels of a JPEG in gray or RGB; a file with missing pixels is refused."""
+    # The first end of an image behind the head, which may hold a preview with an end; a film may follow.
     end = data.find(JPEG_END, 2 + sum(4 + len(body) for _, body in jpeg_segments(data)))
     if end < 0:
         raise UserError(CUT_OFF)
@@ -183,7 +183,7 @@ def decode_jpeg(data: bytes, image: Image.Image) -> Array:
     pixels = imagecodecs.jpeg8_decode(data, out=aligned(shape, np.dtype(np.uint8)))
     if not image.info.get("progressive") and (pixels[-1, -1] != FILLING).any():
         return pixels
-    # A scan that ends too soon is filled. One that is whole is decoded alike whatever stands behind it.
+    # The codec fills a scan that ends too soon, from bits behind its end if there are any.
     other = imagecodecs.jpeg8_decode(data[:end] + MORE_BITS + data[end:])
     if not np.array_equal(pixels, other):
         raise UserError(CUT_OFF)

@@ -1,4 +1,4 @@
-"""A picture: its pixels, and what its file says of them, of which an output keeps what its format can store.
+"""A picture: its pixels, and what its file says of them. An output keeps as much as its format can store.
 
 An output in the format of the input gets all of it as it was stored, but for the orientation, sizes and thumbnails.
 Between formats, the color profile, EXIF, XMP and the resolution are carried.
