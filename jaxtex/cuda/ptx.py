@@ -35,7 +35,7 @@ from .surfaces.surface_access import (
     store_units,
 )
 from .surfaces.surface_objects import Surface, check_surface
-from .textures.texture_reads import Texture, as_object
+from .textures.texture_functions import Texture, as_object
 
 BoundaryMode = SurfaceBoundaryMode | int
 TRAP = SurfaceBoundaryMode.Trap

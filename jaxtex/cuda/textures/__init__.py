@@ -2,7 +2,7 @@
 
 `texture_objects` makes a `TextureObject`, and says what it was made of. `texture_references` declares references, and
 `texture_binding` binds them. `descriptors` describes how a texture is read, and `resources` finds its texels.
-`texture_functions` makes the functions of device code, and `texture_reads` turns each call into one read of the core.
+`texture_functions` makes the functions of device code, each call of which is one read of the core.
 """
 
 # pyright: strict

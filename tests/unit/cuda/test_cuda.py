@@ -268,9 +268,9 @@ def test_plain_memory_has_the_size_limits_of_the_card(capability):
     shape = jax.ShapeDtypeStruct((2 ** LINEAR_LIMITS[capability],), jnp.uint8)
     assert make(ResourceDesc.Linear).texture.shape == (*shape.shape, 1)
     shape = jax.ShapeDtypeStruct((shape.shape[0] + 1,), jnp.uint8)
-    refused(lambda: make(ResourceDesc.Linear), 1, "linear memory")
+    refused(lambda: make(ResourceDesc.Linear), 1, "maxTexture1DLinear")
     shape = jax.ShapeDtypeStruct((65537, 1), jnp.uint8)
-    refused(lambda: make(ResourceDesc.Pitch2D), 1, "pitched memory")
+    refused(lambda: make(ResourceDesc.Pitch2D), 1, "maxTexture2DLinear")
 
 
 def test_a_compute_capability_is_a_number():

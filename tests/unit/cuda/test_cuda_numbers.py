@@ -282,9 +282,9 @@ def test_a_gradient_through_bytes_is_an_error_and_never_zero():
 
 def test_arrays_as_surfaces_have_the_size_limits_of_surfaces():
     wide = cuda.mallocArray(cuda.createChannelDesc("uchar"), 32769, 0, STORE)
-    refused(lambda: cuda.surf1Dread(wide, 0), 1, "1D surface", "32768")
-    refused(lambda: cuda.surf1Dwrite(1, wide, 0), 1, "1D surface")
-    refused(lambda: cuda.sust_p(np.uint32([1]), wide, 0), 1, "1D surface")
+    refused(lambda: cuda.surf1Dread(wide, 0), 1, "maxSurface1D", "32768")
+    refused(lambda: cuda.surf1Dwrite(1, wide, 0), 1, "maxSurface1D")
+    refused(lambda: cuda.sust_p(np.uint32([1]), wide, 0), 1, "maxSurface1D")
 
 
 @pytest.mark.parametrize("color", [(0.0, 0.0, 0.0), np.zeros(3, np.float32), jnp.zeros(3), 0.0])

@@ -61,7 +61,7 @@ def test_surface_references_are_checked_when_they_are_bound():
     refused(lambda: cuda.bindSurfaceToArray(cuda.surface("float"), array), 1, "void")
     refused(lambda: cuda.bindSurfaceToArray(cuda.surface(), array, cuda.createChannelDesc("int")), 20, "desc")
     wide = cuda.mallocArray(cuda.createChannelDesc("uchar"), 32769, 0, STORE)
-    refused(lambda: cuda.bindSurfaceToArray(cuda.surface(), wide), 1, "1D surface")
+    refused(lambda: cuda.bindSurfaceToArray(cuda.surface(), wide), 1, "maxSurface1D")
     assert cuda.getSurfaceReference(cuda.surface()) == cuda.SurfaceReference("void", 1)
 
 

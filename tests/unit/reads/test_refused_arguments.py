@@ -56,7 +56,7 @@ READS = {
     "no constructor": (lambda: jt.sample(IMAGE, (X,) * 4), "make one with jaxtex.texture2d(array)"),
 }
 WARPS = {
-    "labels at one array": (lambda: warp.warp_labels(LABELS, coords=np.zeros((2, 3))), "coords is an array"),
+    "labels at one array": (lambda: warp.warp_labels(LABELS, coords=np.zeros((2, 3))), "coords has shape (2, 3)"),
     "labels of a shape": (
         lambda: warp.warp_labels(LABELS, coords=(np.zeros((2, 3)),) * 2, output_shape=(2, 3)),
         "leave output_shape out",

@@ -344,7 +344,7 @@ def test_trap_40_a_height_of_one_makes_two_dimensions():
 def test_trap_41_a_sparse_array_holds_zeros():
     t = texture(np.zeros((2, 2, 1), np.float32), ArrayFlags.Sparse)
     assert_exact(cuda.tex2D(t, 0.5, 0.5), np.float32(0), np.float32)
-    assert list(inspect.signature(cuda.tex2Dgather).parameters) == ["t", "x", "y", "comp", "T"]
+    assert list(inspect.signature(cuda.tex2Dgather).parameters) == ["texObject", "x", "y", "comp", "T"]
 
 
 def test_trap_42_weights_are_split_into_integers():
