@@ -310,3 +310,45 @@ def test_the_table_of_the_guide_is_what_the_program_does(tmp_path, capsys, sourc
             assert cell == "no"
             assert fact not in after, name
             assert fact in err, name
+
+
+# Rare forms
+
+
+def test_photoshop_data_loses_its_thumbnail_alone(tmp_path):
+    resource = lambda number, data: b"8BIM" + struct.pack(">HHI", number, 0, len(data)) + data + bytes(len(data) % 2)
+    parts = resource(0x0404, odd_files.IPTC), resource(0x040C, odd_files.THUMBNAIL), resource(2000, b"path")
+    (tmp_path / "in.jpg").write_bytes(odd_files.jpeg(3, odd_files.segment(0xED, b"Photoshop 3.0\0" + b"".join(parts))))
+    assert encode.write_picture(tmp_path / "out.jpg", decode.read_picture(tmp_path / "in.jpg"), Options()) == ()
+    data = (tmp_path / "out.jpg").read_bytes()
+    assert odd_files.THUMBNAIL not in data
+    assert parts[0] + parts[2] in data
+
+
+@pytest.mark.parametrize(("unit", "dots"), [(2, (118, 59)), (0, (2, 1))])
+def test_a_density_of_another_unit_is_copied_and_turned(tmp_path, unit, dots):
+    data = bytearray(odd_files.jpeg(3, odd_files.exif_segment(6)))
+    data[13:18] = struct.pack(">BHH", unit, *dots)
+    (tmp_path / "in.jpg").write_bytes(data)
+    picture = decode.read_picture(tmp_path / "in.jpg")
+    encode.write_picture(tmp_path / "out.jpg", picture, Options())
+    assert (tmp_path / "out.jpg").read_bytes()[13:18] == struct.pack(">BHH", unit, *dots[::-1])
+    encode.write_picture(tmp_path / "out.png", picture, Options())
+    with Image.open(tmp_path / "out.png") as image:
+        assert ("dpi" in image.info) == (unit == 2)
+        assert unit != 2 or tuple(map(round, image.info["dpi"])) == (150, 300)
+
+
+@pytest.mark.parametrize("name", [b"zTXt", b"tEXt", b"iTXt"])
+def test_exif_in_old_text_of_a_png_turns_it(tmp_path, name):
+    """As hexadecimal digits; compressed or not."""
+    text = b"\nexif\n      99\n" + (b"Exif\0\0" + odd_files.exif(6)).hex().encode() + b"\n"
+    packed = b"\0" + zlib.compress(text) if name == b"zTXt" else text
+    packed = b"\1\0\0\0" + zlib.compress(text) if name == b"iTXt" else packed
+    (tmp_path / "in.png").write_bytes(odd_files.png(odd_files.chunk(name, b"Raw profile type exif\0" + packed)))
+    picture = decode.read_picture(tmp_path / "in.png")
+    assert picture.pixels.shape[:2] == (odd_files.WIDTH, odd_files.HEIGHT)
+    encode.write_picture(tmp_path / "out.png", picture, Options())
+    with Image.open(tmp_path / "out.png") as image:
+        assert (image.getexif()[ORIENTATION], image.getexif()[272]) == (1, odd_files.MODEL)
+        assert "Raw profile type exif" not in image.info
