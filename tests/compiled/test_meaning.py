@@ -17,6 +17,7 @@ import pytest
 from jaxtex._engine import reference
 from jaxtex._engine.describe.axis import Role
 from jaxtex._engine.describe.spec import Combination
+from jaxtex._engine.describe.storage import WHOLE
 from jaxtex._engine.rules import primitives
 from jaxtex._engine.walk.texel_walk import texels_shape
 from jaxtex._tables.storage_formats import Decoding
@@ -50,8 +51,10 @@ COVERED = [name for name in CALLS if not any(name in names for names in LEFT_OUT
 BY_REFERENCE = jax.make_user_context(False)
 
 
-def read(texels, operands, spec, color=None):
-    """A read, the weighted mean of several, or the sum of them."""
+def bind(primitive, texels, *args, spec, batch, storage):
+    """What a read is bound to: the weighted mean of several reads, or the sum of them, or one."""
+    assert (primitive, batch, storage) == (primitives.read_p, 0, WHOLE)
+    color, operands = spec.color_and_operands(args)
     color = 0 if color is None else color
     assert spec.combination is Combination.BLEND
     assert spec.expected is None
@@ -96,14 +99,15 @@ def splat(values, operands, spec):
     """The transpose of a read."""
     adjoint = dataclasses.replace(spec, decoding=Decoding.ELEMENT, dtype=values.dtype)
     texels = jnp.zeros(texels_shape(spec.axes, values.shape[-1]), values.dtype)
-    like, pull = jax.vjp(lambda texels: read(texels, operands, adjoint), texels)
+    read = functools.partial(bind, primitives.read_p, spec=adjoint, batch=0, storage=WHOLE)
+    like, pull = jax.vjp(lambda texels: read(texels, *operands), texels)
     return pull(jnp.broadcast_to(values, like.shape))[0].astype(spec.dtype)
 
 
 @functools.cache
 def by_reference(name, function=with_cotangents):
     """The results of a call by the reference, in NumPy."""
-    with BY_REFERENCE(True), mock.patch.multiple(primitives, read=read, splat=splat):
+    with BY_REFERENCE(True), mock.patch.multiple(primitives, bind=bind, splat=splat):
         closed, *more = traced.__wrapped__(name, function)
     names = {equation.primitive.name for equation in equations(closed.jaxpr)}
     assert not {name for name in names if name.startswith("texture")}, "it reads in another way too"
