@@ -208,9 +208,12 @@ def adjoints(name: str, layout: Layout, form_of: Callable[..., Callable[..., Any
     )
 
 
+in_cpu_resize = functools.partial(on_first_use, f"{__package__}.cpu_resize")
+
 LOWERINGS: dict[str, tuple[Lowering, ...]] = {
     "convolve": (Lowering("cuda", *kernel("convolve")),),
     "concatenated_read": (Lowering("cuda", *kernel("concatenated_read")),),
+    "scaled_filter": (Lowering("cpu", *map(in_cpu_resize, ("resized", "supports"))),),
     "read": (
         Lowering("cuda", *(by_views(function, READ) for function in kernel("read")), layout=READ, storages=(Halo,)),
         Lowering("cpu", cpu.read, cpu.supports_read),
