@@ -98,7 +98,7 @@ def resized(values: jax.Array, *, filters: Filters, transposed: bool, dtype: np.
     return in_bands(values, bands, sums, dtype).reshape(shape)
 
 
-def supports(values: Any, *, filters: Filters, transposed: bool, dtype: np.dtype) -> bool:
+def supports_resized(values: Any, *, filters: Filters, transposed: bool, dtype: np.dtype) -> bool:
     if halves(values.dtype, filters, transposed, dtype):
         return True
     return Bands.of(values.shape, filters, transposed, sum_dtype(values.dtype, dtype).itemsize) is not None

@@ -38,13 +38,12 @@ def scaled(values: jax.Array, filters: Sequence[tuple[int, ScaledFilter]], dtype
 
 def in_order(values: jax.Array, *, filters: Filters, transposed: bool, dtype: np.dtype) -> jax.Array:
     """The filters along one axis after the other, or the transpose of that, with a sum for each filter."""
-    sums = sum_dtype(values.dtype, dtype)
-    if len(filters) > 1:
-        for each in filters[::-1] if transposed else filters:
-            values = scale_p.bind(values, filters=(each,), transposed=transposed, dtype=sums)
-    else:
-        ((axis, each),) = filters
-        values = multiplied(values, each, axis, transposed=transposed, dtype=sums)
+    sums, is_one = sum_dtype(values.dtype, dtype), len(filters) == 1
+    for axis, each in filters[::-1] if transposed else filters:
+        if is_one:
+            values = multiplied(values, each, axis, transposed=transposed, dtype=sums)
+        else:
+            values = scale_p.bind(values, filters=((axis, each),), transposed=transposed, dtype=sums)
     return values.astype(dtype) if jnp.issubdtype(dtype, jnp.floating) else rounded_to(values, dtype)
 
 

@@ -260,7 +260,7 @@ def test_forms_for_cpus_have_the_same_bits(name, monkeypatch):
     values = (100 * image(*shape)).clip(0, 100).astype(dtype)
     for transposed in (False, True)[: 1 + (dtype == np.float32)]:
         given = {"filters": filters, "transposed": transposed, "dtype": dtype}
-        assert cpu_resize.supports(jax.typeof(values), **given) or transposed
+        assert cpu_resize.supports_resized(jax.typeof(values), **given) or transposed
         found, expected = (
             jax.jit(functools.partial(run, **given))(values)
             for run in (scaled_filter.scale_p.bind, scaled_filter.in_order)
