@@ -20,8 +20,8 @@ from ..compute.scaled_filter import ENTRIES_AT_ONCE, Rows, ScaledFilter, entries
 
 # Bytes of the largest array between the filters of a band.
 BAND = 2**22
-# Bytes of one of which bands are made. From 32 MiB on, glibc gives memory back after each call.
-LEAST = 3 * 2**23
+# Bytes of one of which bands are made: from here on, glibc gives memory back after each call.
+LEAST = 2**25
 # Where a band is not filtered first along its own axis, it may read so many times as many rows as on average.
 MOST_OVERLAP = 2
 # The most axes of half the size that are filtered at once, and the most bits of integers.
