@@ -1,13 +1,15 @@
 """`python -m benchmarks.images`: warps of images on a CPU beside OpenCV and Pillow.
 
 A turn by 20 degrees, with zeros outside (OpenCV's `warpAffine`), the same by arrays of coordinates (`remap`), and
-`resize` by 3.7 with filters as wide as the step (OpenCV's `INTER_AREA`, Pillow's filters). Two figures a library: the
-time that passes, and that of the CPU, all cores together, which other programs on the machine disturb less. Medians
-over rounds in which each runs once. Needs OpenCV, which the extra bench installs.
+`resize` by filters as wide as the step: to several shares of the size (OpenCV's `INTER_AREA`), and 3.7 times smaller
+(Pillow's filters). Two figures a library: the time that passes, and that of the CPU, all cores together, which other
+programs on the machine disturb less. Medians over rounds in which each runs once, and of the ratios in each round.
+Needs OpenCV, which the extra bench installs.
 """
 
 import argparse
 import functools
+import operator
 import re
 import statistics
 import time
@@ -26,11 +28,12 @@ import jaxtex as jt
 from .environment import environment
 
 DEGREES, SHRINK = 20.0, 3.7
+AREA_FACTORS = (0.2, 1 / 3, 0.5, 2 / 3, 0.75, 0.9)
 FILTERS = {"point": cv2.INTER_NEAREST, "linear": cv2.INTER_LINEAR, "cubic": cv2.INTER_CUBIC}
 PILLOW_FILTERS = {"linear": "BILINEAR", "cubic": "BICUBIC", "lanczos3": "LANCZOS"}
 # OpenCV rounds positions to a 32nd of a pixel, and its cubic filter has another coefficient: of noise from 0 to 255.
 SAME_WORK = 12.0
-OURS = "jaxtex"
+OURS, RATIO = "jaxtex", "ratio"
 Run = Callable[[], Any]
 
 
@@ -46,9 +49,13 @@ def rows(size: tuple[int, int]) -> Iterator[tuple[str, Callable[[], dict[str, Ru
             for kind, make in (("warpAffine", turns), ("remap", remaps)):
                 for name in FILTERS:
                     yield f"{kind}, {dtype}, C={channels}, {name}", functools.partial(make, shape, dtype, name)
+            for factor in AREA_FACTORS:
+                make = functools.partial(resizes, shape, dtype, "area", factor)
+                yield f"resize to {factor:.3g}, {dtype}, C={channels}, area", make
             # Pillow has numbers of float32 in images of one channel alone.
-            for name in ("area", *(PILLOW_FILTERS if dtype == "uint8" or channels == 1 else ())):
-                yield f"resize, {dtype}, C={channels}, {name}", functools.partial(resizes, shape, dtype, name)
+            for name in PILLOW_FILTERS if dtype == "uint8" or channels == 1 else ():
+                make = functools.partial(resizes, shape, dtype, name, 1 / SHRINK)
+                yield f"resize to {1 / SHRINK:.3g}, {dtype}, C={channels}, {name}", make
 
 
 def turn(shape: tuple[int, ...]) -> np.ndarray:
@@ -73,8 +80,8 @@ def remaps(shape: tuple[int, ...], dtype: str, name: str) -> dict[str, Run]:
     return {OURS: functools.partial(ours, *map(jnp.asarray, (image, points[0] + 0.5, points[1] + 0.5))), "OpenCV": run}
 
 
-def resizes(shape: tuple[int, ...], dtype: str, name: str) -> dict[str, Run]:
-    image, size = noise(shape, dtype), (int(shape[0] / SHRINK), int(shape[1] / SHRINK))
+def resizes(shape: tuple[int, ...], dtype: str, name: str, factor: float) -> dict[str, Run]:
+    image, size = noise(shape, dtype), (round(shape[0] * factor), round(shape[1] * factor))
     ours = jax.jit(lambda image: jt.warp.resize(image, size, filter=name))
     run = functools.partial(ours, jnp.asarray(image))
     if name == "area":
@@ -89,15 +96,18 @@ def check_same_work(name: str, runs: dict[str, Run]) -> None:
         raise RuntimeError(f"{name}: results differ by {off:.2f} on average")
 
 
-def measured(runs: dict[str, Run], rounds: int) -> dict[str, tuple[float, float]]:
-    """Milliseconds that passed, and those of the CPU, for each library."""
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
+def measured(runs: dict[str, Run], rounds: int) -> list[dict[str, float]]:
+    """Milliseconds that passed, and those of the CPU, of each library and as a ratio of the first to the other."""
+    found: list[dict[str, list[float]]] = [{name: [] for name in runs} for _ in range(2)]
     for _ in range(rounds):
         for name, run in runs.items():
             passed, used = time.perf_counter(), time.process_time()
             jax.block_until_ready(run())
-            found[name].append((1e3 * (time.perf_counter() - passed), 1e3 * (time.process_time() - used)))
-    return {name: tuple(map(statistics.median, zip(*times))) for name, times in found.items()}
+            found[0][name].append(1e3 * (time.perf_counter() - passed))
+            found[1][name].append(1e3 * (time.process_time() - used))
+    ratios = [statistics.median(map(operator.truediv, *times.values())) for times in found]
+    medians = ({name: statistics.median(some) for name, some in times.items()} for times in found)
+    return [{**times, RATIO: ratio} for times, ratio in zip(medians, ratios)]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -115,10 +125,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name, make in tqdm(wanted, unit=" rows", leave=False, disable=None):
         runs = make()
         check_same_work(name, runs)
-        times = measured(runs, options.rounds)
-        ((_, (passed, used)), (other, (theirs, cpu))) = times.items()
-        ratios = f"{passed / theirs:.2f} {used / cpu:.2f} {other}"
-        print(f"{name:36s}{passed:8.1f}{used:8.1f}{theirs:8.1f}{cpu:8.1f}   {ratios}", flush=True)
+        passed, used = measured(runs, options.rounds)
+        other = next(library for library in runs if library != OURS)
+        columns = "".join(f"{passed[library]:8.1f}{used[library]:8.1f}" for library in runs)
+        print(f"{name:36s}{columns}   {passed[RATIO]:.2f} {used[RATIO]:.2f} {other}", flush=True)
     return 0
 
 

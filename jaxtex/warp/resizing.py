@@ -15,7 +15,8 @@ from .._checks import hints
 from .._checks.arguments import as_array, as_float
 from .._checks.calls import public
 from .._checks.words import check_word
-from .._engine.compute.scaled_filter import ScaledFilter, scaled
+from .._engine.compute.scaled_filter import ScaledFilter
+from .._engine.rules.scaled_filter import scaled
 from .._tables.address_rules import SPHERE, WRAP, AddressRule
 from .._tables.filter_kernels import POINT, FilterKernel
 from .._tables.storage_formats import sum_dtype
@@ -214,8 +215,10 @@ def filtered(
     if rules[0] is SPHERE:
         values, rules = circles_of_sphere(values), (WRAP, WRAP)
     how = {"widened": options.antialias, "renormalized": edges == "renormalize"}
-    for axis, each in filters_of_axes(values.shape[-1 - ndim : -1], shape, steps, kernel, rules, **how):
-        values = scaled(values, each, values.ndim - 1 - ndim + axis, sums)
+    first = values.ndim - 1 - ndim
+    filters = filters_of_axes(values.shape[first:-1], shape, steps, kernel, rules, **how)
+    at_once = color is None and jnp.issubdtype(result, jnp.integer)
+    values = scaled(values, [(first + axis, each) for axis, each in filters], result if at_once else sums)
     return converted(values if color is None else values + color, result)
 
 

@@ -13,11 +13,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import DTypeLike
 
 from ..._jax.barriers import materialized
-from ..._jax.indexing import explicit_sharding, uncut
-from ..._jax.primitives import define_along_axis
+from ..._jax.indexing import explicit_sharding
 from ..._tables.address_rules import AddressRule, addressed
 from ..._tables.filter_kernels import FilterKernel, evaluated
 from ..._tables.storage_formats import sum_dtype
@@ -41,6 +39,13 @@ class Rows(NamedTuple):
         """Whether each row reads the column of its own number."""
         alone = self.column.shape[1] == 1 and bool((self.weight == 1).all())
         return alone and np.array_equal(self.column[:, 0], np.arange(len(self.column)))
+
+    @property
+    def step(self) -> int | None:
+        """The step from row to row, where all rows have the same weights and are as many columns apart; else `None`."""
+        steps = np.diff(self.column, axis=0)
+        alike = steps.size > 0 and bool((steps == steps[0, 0]).all() and (self.weight == self.weight[0]).all())
+        return int(steps[0, 0]) if alike and steps[0, 0] > 0 else None
 
 
 class ScaledFilter(NamedTuple):
@@ -127,20 +132,8 @@ def rounded_up(number: int, digits: int) -> int:
     return -(-number // step) * step
 
 
-def scaled(values: jax.Array, scaled_filter: ScaledFilter, axis: int, dtype: DTypeLike) -> jax.Array:
-    """`values`, numbers of any dtype, read along an axis by a filter: `size` elements become `samples`.
-
-    Args:
-        dtype: of the result, in which or in float32 sums are taken.
-    """
-    if scaled_filter.rows().is_identity:
-        return values.astype(dtype)
-    values = uncut(values, axis)
-    return scale_p.bind(values, scaled_filter=scaled_filter, axis=axis, transposed=False, dtype=np.dtype(dtype))
-
-
 def multiplied(
-    values: jax.Array, *, scaled_filter: ScaledFilter, axis: int, transposed: bool, dtype: np.dtype
+    values: jax.Array, scaled_filter: ScaledFilter, axis: int, *, transposed: bool, dtype: np.dtype
 ) -> jax.Array:
     """The matrix of a filter, or its transpose, times `values` along an axis."""
     column, weight = scaled_filter.rows(transposed)
@@ -215,11 +208,3 @@ def filtered_window(values: jax.Array, first: int, rows: tuple[SizedRows, SizedR
         entry = entries_along(materialized(values), axis, values.dtype)
         values = sum_of_entries(entry, *rows[axis])
     return values
-
-
-scale_p = define_along_axis(
-    "scaled_filter",
-    multiplied,
-    lambda values, *, transposed, **params: {**params, "transposed": not transposed, "dtype": values.dtype},
-    static=("scaled_filter", "transposed", "dtype"),
-)

@@ -157,12 +157,12 @@ def on_first_use(module: str, name: str) -> Callable[..., Any]:
     return function
 
 
-def kernel(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The function of that name in `gpu_kernels`, and ``supports_<name>``, which says where it is used.
+def kernel(name: str, module: str = "gpu_kernels") -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The function of that name in a module of forms, and ``supports_<name>``, which says where it is used.
 
-    The modules behind them are loaded when a program for CUDA is lowered. A CPU needs none of them.
+    The modules behind them are loaded when a program that may hold them is lowered. A CPU needs none of the GPU's.
     """
-    run, supports = (on_first_use("gpu_kernels", found) for found in (name, f"supports_{name}"))
+    run, supports = (on_first_use(module, found) for found in (name, f"supports_{name}"))
     return run, supports
 
 
@@ -211,6 +211,7 @@ def adjoints(name: str, layout: Layout, form_of: Callable[..., Callable[..., Any
 LOWERINGS: dict[str, tuple[Lowering, ...]] = {
     "convolve": (Lowering("cuda", *kernel("convolve")),),
     "concatenated_read": (Lowering("cuda", *kernel("concatenated_read")),),
+    "scaled_filter": (Lowering("cpu", *kernel("resized", "cpu_resize")),),
     "read": (
         Lowering("cuda", *(by_views(function, READ) for function in kernel("read")), layout=READ, storages=(Halo,)),
         Lowering("cpu", cpu.read, cpu.supports_read),

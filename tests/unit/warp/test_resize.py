@@ -13,6 +13,8 @@ import pytest
 import jaxtex as jt
 from jaxtex import warp
 from jaxtex._engine.compute.scaled_filter import ScaledFilter
+from jaxtex._engine.forms import cpu_resize
+from jaxtex._engine.rules import scaled_filter
 from jaxtex._tables.address_rules import ADDRESS_RULES
 from jaxtex._tables.filter_kernels import LINEAR, POINT, keys_cubic
 from tests.support.derivatives import assert_derivatives
@@ -230,6 +232,41 @@ def test_the_transpose_of_a_filter(kernel, address):
 def test_a_gradient_scatters_nothing():
     program = jax.jit(jax.grad(lambda texels: warp.resize(texels, (9, 11), filter="lanczos3").sum()))
     assert "scatter" not in program.lower(image(40, 60, 3)).as_text()
+
+
+BANDS = {
+    "rows first": ((2, 90, 80, 3), {1: 40, 2: 30}, "clamp", "uint8"),
+    "columns first": ((2, 90, 80, 1), {2: 20, 1: 60}, "mirror", "float32"),
+    "small images": ((9, 8, 6, 2), {1: 3, 2: 2}, "wrap", "int16"),
+    "a volume": ((20, 14, 24, 2), {0: 9, 1: 11, 2: 8}, "border", "float32"),
+    "half": ((90, 70, 3), {0: 45, 1: 35}, "clamp", "uint8"),
+    "half a row": ((9, 70, 1), {1: 35}, "clamp", "int16"),
+    "half of floats": ((90, 70, 3), {0: 45, 1: 35}, "wrap", "float32"),
+}
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", BANDS)
+def test_forms_for_cpus_have_the_same_bits(name, monkeypatch):
+    """Bands of a few rows or images, and images of half the size; the transpose of bands, too."""
+    shape, samples, address, dtype = BANDS[name]
+    dtype = np.dtype(dtype)
+    filters = tuple(
+        (axis, ScaledFilter(POINT, ADDRESS_RULES[address], shape[axis], n, shape[axis] / n))
+        for axis, n in samples.items()
+    )
+    monkeypatch.setattr(cpu_resize, "LEAST", 0)
+    monkeypatch.setattr(cpu_resize, "BAND", 2**12)
+    values = (100 * image(*shape)).clip(0, 100).astype(dtype)
+    for transposed in (False, True)[: 1 + (dtype == np.float32)]:
+        given = {"filters": filters, "transposed": transposed, "dtype": dtype}
+        assert cpu_resize.supports_resized(jax.typeof(values), **given) or transposed
+        found, expected = (
+            jax.jit(functools.partial(run, **given))(values)
+            for run in (scaled_filter.scale_p.bind, scaled_filter.in_order)
+        )
+        assert_exact(found, expected)
+        values = expected
 
 
 def test_batches_jit_and_vmap():
