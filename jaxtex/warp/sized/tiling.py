@@ -8,8 +8,8 @@ from .mappings import Size
 # Height and width. A tile holds so many pixels that the call of its program takes a small part of the time, and so few
 # that what it reads stays in a cache.
 LARGE, SMALL = (256, 512), (64, 128)
-# Of wide images the large tiles have one of some widths, so that few of their pixels lie beyond the image.
-WIDE_HEIGHT, WIDE_WIDTHS, FROM_WIDTH = 128, (1024, 768, 640), 1536
+# The large tiles of wide images.
+WIDE, FROM_WIDTH = (128, 1024), 1536
 # As many small tiles take no longer than a large one, although their pixels are half as many.
 MOST_SMALL = 8
 
@@ -31,9 +31,7 @@ class Place(NamedTuple):
 
 def large_shape(width: int) -> tuple[int, int]:
     """The shape of the large tiles of an image of that width."""
-    if width < FROM_WIDTH:
-        return LARGE
-    return WIDE_HEIGHT, min(WIDE_WIDTHS, key=lambda each: -width % each)
+    return LARGE if width < FROM_WIDTH else WIDE
 
 
 def tiles_of(size: Size) -> list[Place]:
@@ -51,6 +49,13 @@ def tiles_of(size: Size) -> list[Place]:
         few = list(grid_of(within, small))
         found += few if len(few) <= MOST_SMALL else [part]
     return found
+
+
+def large_tiles(size: Size) -> list[Place]:
+    """Tiles of one shape that cover an image of this width and height."""
+    height, width = size[::-1]
+    shape = 1 if height == 1 else LARGE[0], 1 if width == 1 else LARGE[1]
+    return list(grid_of(Place(0, 0, height, width), shape))
 
 
 def grid_of(part: Place, shape: tuple[int, int]) -> Iterator[Place]:
