@@ -146,7 +146,7 @@ def rows_of(each: ScaledFilter, first: int, count: int, shape: tuple[int, int] |
 
     Args:
         shape: the entries and the rows of arrays that hold them. Further entries change no sum: they have the weight
-            -0, and read the texel behind a window, which is 0. Further rows are any.
+            -0, and read a finite texel, or one behind a window that is 0. Further rows are any.
     """
     column, weight = each.rows()
     at = np.minimum(np.arange(first, first + count), each.samples - 1)
@@ -179,24 +179,25 @@ def window_of(
     return jax.lax.gather(texels, starts, row, extent, mode="promise_in_bounds")
 
 
-def filtered_window(values: jax.Array, window: Window) -> jax.Array:
-    """A window of numbers, filtered along both axes."""
+def filtered_window(values: jax.Array, window: Window, *, finite: bool) -> jax.Array:
+    """A window of numbers, which may be known to be finite, filtered along both axes."""
 
     def filtered(first: int) -> jax.Array:
         found = values
         for axis in (first, 1 - first):
-            found = sum_along(found, axis, window.rows[axis])
+            found = sum_along(found, axis, window.rows[axis], finite)
         return found
 
     return cast(jax.Array, jax.lax.cond(window.first_axis == 0, lambda: filtered(0), lambda: filtered(1)))
 
 
-def sum_along(values: jax.Array, axis: int, rows: SizedRows) -> jax.Array:
+def sum_along(values: jax.Array, axis: int, rows: SizedRows, finite: bool) -> jax.Array:
     """The sums of rows along an axis, of which entries beyond their length add nothing."""
     columns, weights, length = rows
-    more = [(0, int(k == axis)) for k in range(values.ndim)]
-    columns = jnp.where(columns < 0, values.shape[axis], columns)
-    entry = entries_along(materialized(jnp.pad(values, more)), axis, values.dtype)
+    columns = jnp.where(columns < 0, 0 if finite else values.shape[axis], columns)
+    if not finite:
+        values = jnp.pad(values, [(0, int(k == axis)) for k in range(values.ndim)])
+    entry = entries_along(materialized(values), axis, values.dtype)
 
     def several(columns: jax.Array, weights: jax.Array) -> jax.Array:
         return functools.reduce(jnp.add, map(entry, columns, weights))

@@ -207,7 +207,8 @@ class TileProgram(NamedTuple):
             stored = window_of(texels, (sizes[0], sizes[1]), (origin[0], origin[1]), shape)
         else:
             stored = texels.reshape(*self.stored, texels.shape[-1])
-        return filtered_window(stored.astype(np.float32), source.window)
+        finite = not jnp.issubdtype(source.texels.dtype, jnp.floating)
+        return filtered_window(stored.astype(np.float32), source.window, finite=finite)
 
 
 def read_axes(sampler: Sampler) -> tuple[Axis, ...]:

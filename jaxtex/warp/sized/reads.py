@@ -4,6 +4,7 @@ For texels that are read as stored or as fractions, a tile is bit for bit equal 
 which `images.warp_image` returns.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, cast
 
@@ -125,27 +126,31 @@ def read_tile_smoothed(
         chain: of the texture, of numbers. Without it, `reads` is below `smoothing.TWO_LEVELS`.
         reads: which of the reads some pixel of the output needs, int32; see `smoothing.reads_needed`.
     """
-    at = smoothing_of(texture, tile, sampler)
-    first = smoothing.sharp(texture, at, sampler, materialized=False)
 
-    def from_finest() -> jax.Array:
+    def sharp() -> jax.Array:
+        return smoothing.sharp(texture, smoothing_of(texture, tile, sampler), sampler, materialized=False)
+
+    def blended(smooth: Callable[[smoothing.Smoothing], jax.Array]) -> jax.Array:
+        at = smoothing_of(texture, tile, sampler)
+        first = smoothing.sharp(texture, at, sampler, materialized=False)
+        # A tile of an image of which others are smoothed may be sharp.
+        both = lambda: smoothing.blended(first, smooth(at), at.share)
+        return cast(jax.Array, jax.lax.cond(jnp.any(at.share > 0), both, lambda: first))
+
+    def from_finest(at: smoothing.Smoothing) -> jax.Array:
         return smoothing.smooth(texture, at, sampler, materialized=False)
 
-    def from_two_levels() -> jax.Array:
+    def from_two_levels(at: smoothing.Smoothing) -> jax.Array:
         assert chain is not None
         coarse = smoothing.smooth_in_second_level(chain, chain.sizes[::-1], at, sampler)
-        return smoothing.blended(from_finest(), coarse, at.level)
+        return smoothing.blended(from_finest(at), coarse, at.level)
 
-    def from_chain() -> jax.Array:
+    def from_chain(at: smoothing.Smoothing) -> jax.Array:
         assert chain is not None
         last = num_levels(texture.sizes)
         within = at._replace(level=clamped(at.level, smoothing.of_chain(sampler), last))
         return smoothing.smooth_in_chain(chain, chain.sizes[::-1], within, sampler)
 
-    def blended_with(smooth: Callable[[], jax.Array]) -> Callable[[], jax.Array]:
-        return lambda: smoothing.blended(first, smooth(), at.share)
-
     smooth = [from_finest] if chain is None else [from_finest, from_two_levels, from_chain]
-    # A tile of an image of which others are smoothed may be sharp.
-    chosen = jnp.where(jnp.any(at.share > 0), reads, smoothing.SHARP)
-    return cast(jax.Array, jax.lax.switch(chosen, [lambda: first, *map(blended_with, smooth)]))
+    branches = [sharp, *(functools.partial(blended, each) for each in smooth)]
+    return cast(jax.Array, jax.lax.switch(reads, branches))

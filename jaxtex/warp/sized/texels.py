@@ -122,9 +122,10 @@ class Reused:
 
     def __init__(self, numbers: jax.Array) -> None:
         self.numbers = numbers
+        self.free = FREE.setdefault(known_by(numbers), [])
 
     def __del__(self) -> None:
-        FREE.setdefault(known_by(self.numbers), []).append(self.numbers)
+        self.free.append(self.numbers)
 
 
 FREE: dict[tuple[Any, ...], list[jax.Array]] = {}
