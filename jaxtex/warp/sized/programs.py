@@ -96,7 +96,9 @@ class TileProgram(NamedTuple):
     ) -> jax.Array:
         """Which of the reads of `smoothing` the pixels of a tile need."""
         texture = self.texture(source, source.texels)
-        return tiles.reads_needed(texture, self.tile(parameters, origin, target), self.read.sampler)
+        # An equation that a coordinate function solves may take long to be solved beyond the output.
+        tile = self.tile(parameters, origin, target)._replace(within=True)
+        return tiles.reads_needed(texture, tile, self.read.sampler)
 
     def reached(
         self,

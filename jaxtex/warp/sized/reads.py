@@ -29,6 +29,7 @@ class Tile(NamedTuple):
         origin: the first row and the first column, int32, (2,).
         target: the height and the width of the output, int32, (2,).
         shape: the height and the width of the tile, which may reach beyond the output.
+        within: whether pixels beyond the output are replaced by the nearest in it.
     """
 
     function: GridFunction
@@ -36,11 +37,14 @@ class Tile(NamedTuple):
     origin: jax.Array
     target: jax.Array
     shape: tuple[int, int]
+    within: bool = False
 
     @property
     def numbers(self) -> Arrays:
         """The number of each row (height, 1), and of each column (1, width)."""
         rows, columns = (jnp.arange(n, dtype=jnp.int32) + self.origin[k] for k, n in enumerate(self.shape))
+        if self.within:
+            rows, columns = (jnp.minimum(numbers, self.target[k] - 1) for k, numbers in enumerate((rows, columns)))
         return rows[:, None], columns[None]
 
     @property
