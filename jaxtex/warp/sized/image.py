@@ -29,7 +29,7 @@ from .texels import (
     numbers_of,
     numbers_program,
 )
-from .tiling import Place, large_tiles, tiles_of
+from .tiling import LARGE, Place, tiles_of
 
 # Vectors of 512 bits, where a processor has them. XLA's default are those of 256 bits.
 CPU_OPTIONS: dict[str, str | bool] = {"xla_cpu_prefer_vector_width": "512"}
@@ -126,7 +126,7 @@ class ImageWarp(NamedTuple):
         if read.antialias:
             read = read._replace(sampler=dataclasses.replace(read.sampler, max_anisotropy=mapping.max_anisotropy))
         sizes, target = (np.array(some, np.int32) for some in ((height, width), size[::-1]))
-        words = takes_words(pixels, read, device) and filters is None
+        words = takes_words(pixels, mapping, read, device) and filters is None
         least = LEAST_SHARED if device.platform == "cpu" else LEAST_COPIED
         on_host = flat_words(pixels, least) if words else flat_texels(pixels, least, margin), sizes, border, target
         texels, sizes, color, target = jax.device_put(on_host, device)
@@ -145,8 +145,11 @@ class ImageWarp(NamedTuple):
         # The programs need nothing of the texels.
         texels = np.zeros((1, self.source.texels.shape[1]), self.source.texels.dtype)
         one = self._replace(source=self.source._replace(texels=jax.device_put(texels, self.programs.device)))
-        places, found = large_tiles(self.size), smoothing.SHARP
-        first, rest = places[:1], places[1:] if self.mapping.differs else []
+        places, found = self.places(), smoothing.SHARP
+        if not self.mapping.differs:  # one tile tells, of the shape that has a program in any case
+            height, width = (1 if n == 1 else most for n, most in zip(self.size[::-1], LARGE))
+            places = [Place(0, 0, height, width)]
+        first, rest = places[:1], places[1:]
         for some in (first, rest):
             of_tiles = [one.run(one.program(place), "needed", place) for place in some]
             found = max([found, *map(int, of_tiles)])
@@ -194,7 +197,11 @@ class ImageWarp(NamedTuple):
 
     def places(self) -> list[Place]:
         """The tiles that cover the output."""
-        return tiles_of(self.size) if self.filters is None else self.filters.places()
+        if self.filters is not None:
+            return self.filters.places()
+        # Each shape has another program that finds which reads are needed, and keeps the parameters of its pixels.
+        alike = self.read.antialias and self.mapping.differs
+        return tiles_of(self.size, LARGE if alike else None)
 
     def tile(self, place: Place) -> jax.Array:
         """The pixels of a tile, (height, width, C), of the dtype of the image."""
@@ -230,9 +237,14 @@ class ImageWarp(NamedTuple):
         return self.programs.run((program, name), make, source, parameters, origin, self.target, *more)
 
 
-def takes_words(pixels: Array, read: ReadOptions, device: Device) -> bool:
-    """Whether the texels of an image are read as words: by a CPU, where they are not made numbers first."""
+def takes_words(pixels: Array, mapping: Mapping, read: ReadOptions, device: Device) -> bool:
+    """Whether the texels of an image are read as words: by a CPU, where they are not made numbers first.
+
+    Several reads along footprints that differ are a loop, every turn of which would take all words apart.
+    """
     channels = pixels.shape[-1]
+    if read.antialias and mapping.differs:
+        return False
     packs = pixels.dtype == np.uint8 and channels == RGB
     return packs and device.platform == "cpu" and not read.is_point and not read.has_numbers(channels)
 

@@ -131,30 +131,27 @@ def read_tile_smoothed(
         reads: which of the reads some pixel of the output needs, int32; see `smoothing.reads_needed`.
     """
 
-    def sharp() -> jax.Array:
-        return smoothing.sharp(texture, smoothing_of(texture, tile, sampler), sampler, materialized=False)
+    at = smoothing_of(texture, tile, sampler)
+    first = smoothing.sharp(texture, at, sampler, materialized=False)
 
-    def blended(smooth: Callable[[smoothing.Smoothing], jax.Array]) -> jax.Array:
-        at = smoothing_of(texture, tile, sampler)
-        first = smoothing.sharp(texture, at, sampler, materialized=False)
-        # A tile of an image of which others are smoothed may be sharp.
-        both = lambda: smoothing.blended(first, smooth(at), at.share)
-        return cast(jax.Array, jax.lax.cond(jnp.any(at.share > 0), both, lambda: first))
+    def smoothed(smooth: Callable[[], jax.Array]) -> jax.Array:
+        return smoothing.blended(first, smooth(), at.share)
 
-    def from_finest(at: smoothing.Smoothing) -> jax.Array:
+    def from_finest() -> jax.Array:
         return smoothing.smooth(texture, at, sampler, materialized=False)
 
-    def from_two_levels(at: smoothing.Smoothing) -> jax.Array:
+    def from_two_levels() -> jax.Array:
         assert chain is not None
         coarse = smoothing.smooth_in_second_level(chain, chain.sizes[::-1], at, sampler)
-        return smoothing.blended(from_finest(at), coarse, at.level)
+        return smoothing.blended(from_finest(), coarse, at.level)
 
-    def from_chain(at: smoothing.Smoothing) -> jax.Array:
+    def from_chain() -> jax.Array:
         assert chain is not None
         last = num_levels(texture.sizes)
         within = at._replace(level=clamped(at.level, smoothing.of_chain(sampler), last))
         return smoothing.smooth_in_chain(chain, chain.sizes[::-1], within, sampler)
 
     smooth = [from_finest] if chain is None else [from_finest, from_two_levels, from_chain]
-    branches = [sharp, *(functools.partial(blended, each) for each in smooth)]
-    return cast(jax.Array, jax.lax.switch(reads, branches))
+    branches = [lambda: first, *(functools.partial(smoothed, each) for each in smooth)]
+    # A tile of an image of which others are smoothed may be sharp.
+    return cast(jax.Array, jax.lax.switch(jnp.where(jnp.any(at.share > 0), reads, smoothing.SHARP), branches))

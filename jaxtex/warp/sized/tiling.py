@@ -34,14 +34,14 @@ def large_shape(width: int) -> tuple[int, int]:
     return LARGE if width < FROM_WIDTH else WIDE
 
 
-def tiles_of(size: Size) -> list[Place]:
-    """The tiles that cover an image of this width and height.
+def tiles_of(size: Size, shape: tuple[int, int] | None = None) -> list[Place]:
+    """The tiles that cover an image of this width and height, the large ones of a shape.
 
     They are large ones, but at the right and at the bottom small ones where few are enough. Along an axis of one pixel
     they have one, since XLA compiles other arithmetic there, which may differ in the last bit.
     """
     height, width = size[::-1]
-    shapes = large_shape(width), SMALL
+    shapes = shape or large_shape(width), SMALL
     large, small = ((1 if height == 1 else shape[0], 1 if width == 1 else shape[1]) for shape in shapes)
     found: list[Place] = []
     for part in grid_of(Place(0, 0, height, width), large):
@@ -49,13 +49,6 @@ def tiles_of(size: Size) -> list[Place]:
         few = list(grid_of(within, small))
         found += few if len(few) <= MOST_SMALL else [part]
     return found
-
-
-def large_tiles(size: Size) -> list[Place]:
-    """Tiles of one shape that cover an image of this width and height."""
-    height, width = size[::-1]
-    shape = 1 if height == 1 else LARGE[0], 1 if width == 1 else LARGE[1]
-    return list(grid_of(Place(0, 0, height, width), shape))
 
 
 def grid_of(part: Place, shape: tuple[int, int]) -> Iterator[Place]:
