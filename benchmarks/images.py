@@ -51,11 +51,11 @@ def rows(size: tuple[int, int]) -> Iterator[tuple[str, Callable[[], dict[str, Ru
                     yield f"{kind}, {dtype}, C={channels}, {name}", functools.partial(make, shape, dtype, name)
             for factor in AREA_FACTORS:
                 make = functools.partial(resizes, shape, dtype, "area", factor)
-                yield f"resize to {factor:.3g}, {dtype}, C={channels}, area", make
+                yield f"resize, {dtype}, C={channels}, area to {factor:.3g}", make
             # Pillow has numbers of float32 in images of one channel alone.
             for name in PILLOW_FILTERS if dtype == "uint8" or channels == 1 else ():
                 make = functools.partial(resizes, shape, dtype, name, 1 / SHRINK)
-                yield f"resize to {1 / SHRINK:.3g}, {dtype}, C={channels}, {name}", make
+                yield f"resize, {dtype}, C={channels}, {name} to {1 / SHRINK:.3g}", make
 
 
 def turn(shape: tuple[int, ...]) -> np.ndarray:

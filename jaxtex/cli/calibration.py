@@ -16,11 +16,11 @@ import yaml
 from ..warp.coordinate_functions import stored_points
 from ..warp.lens import undistort_points
 from ..warp.lens_models import LENS_MODELS, LensModel, LensModelLike
+from ..warp.sized import mappings
+from ..warp.sized.mappings import Array, PerPixelParameters, Size
 from .files.inputs import open_regular
 from .process import UserError, one_line
 from .transforms import Transform, to_parameters
-from .warping import mappings
-from .warping.mappings import Array, PerPixelParameters, Size
 
 Camera = tuple[float, float, float, float]
 # Few lengths, so that few programs are compiled.

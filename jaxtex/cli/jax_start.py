@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 from .process import UserError, one_line
 
 if TYPE_CHECKING:
-    from .warping.mappings import Device
+    from ..warp.sized.mappings import Device
 
 # The name of each module of the extra `cli`, and of the package that installs it.
 PACKAGES = {

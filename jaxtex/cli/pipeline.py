@@ -21,6 +21,9 @@ import jax
 import numpy as np
 
 from ..sampler import Sampler
+from ..warp.sized.image import WarpResult, warp
+from ..warp.sized.mappings import Array, Device, Size
+from ..warp.sized.options import ReadOptions
 from .files.decode import find_picture, read_picture
 from .files.encode import fit_picture, write_picture
 from .files.inputs import STREAM, PictureFile, format_of, read_errors
@@ -30,9 +33,6 @@ from .files.tiff import compressed_strips, page_writer
 from .process import FullDiskError, OutputError, UserError, check_stopped, describe
 from .recipe import Recipe
 from .transforms import Resize
-from .warping.mappings import Array, Device, Size
-from .warping.programs import ReadOptions
-from .warping.warp import WarpResult, warp
 
 PREVIEW: Size = (480, 480)  # width and height of each half of a preview, at most
 

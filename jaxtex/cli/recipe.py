@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from ..sampler import Sampler
+from ..warp.sized.mappings import Array, Device, Size
+from ..warp.sized.options import ReadOptions
 from .calibration import Lens, read_calibration
 from .files.inputs import format_of
 from .files.metadata import check_pixels, check_sides
 from .options import AFFINE_PARTS, MAX_PIXELS, Options
 from .process import OutputError, UserError
 from .transforms import AffineParts, Matrix, Perspective, Resize, Transform, read_flow
-from .warping.mappings import Array, Device, Size
-from .warping.programs import ReadOptions
 
 NO_LIMIT = 2**63
 THREADS = min(os.cpu_count() or 1, 16)
@@ -108,7 +108,7 @@ class Recipe:
         return np.rint(np.array(color) * (np.iinfo(dtype).max / 255)).astype(dtype)
 
     def __str__(self) -> str:
-        sampler, antialias, frame, linear_light, area = self.read
+        sampler, antialias, frame, linear_light, area, *_ = self.read
         suffix = f"{', antialiased' if antialias else ''}{', linear light' if linear_light else ''}"
         address = "frame" if frame else sampler.address_mode
         return f"{self.transform}, {'area' if area else sampler.filter_mode} filter, {address} address{suffix}"

@@ -13,6 +13,7 @@ import numpy as np
 from tqdm import tqdm
 
 from .. import __version__
+from ..warp.sized.streams import NeedsWholeImage, StreamedImage
 from ..warp.streaming import WindowTooLarge
 from .files.decode import find_picture
 from .files.encode import fit_picture
@@ -37,7 +38,6 @@ from .pipeline import (
 )
 from .process import FullDiskError, UserError, check_stopped, print_error, print_notes, print_report
 from .recipe import Recipe
-from .warping.streams import NeedsWholeImage, StreamedImage
 
 # Under --tile, what the process takes of any picture: Python, JAX, compilers, and what is computed of a few tiles.
 OWN_BYTES = 3 * 2**28

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..warp.coordinate_functions import affine, displaced, projective, row_times_point, scaled
+from ..warp.sized.mappings import MAX_ANISOTROPY, Array, Mapping, PerPixelParameters, Size
 from .files.inputs import open_regular
 from .process import UserError, one_line
 from .values import Point
-from .warping.mappings import MAX_ANISOTROPY, Array, Mapping, PerPixelParameters, Size
 
 # Double precision carries 16 digits, so the determinant of a matrix with a larger condition number is rounding error.
 MAX_CONDITION = 1e12

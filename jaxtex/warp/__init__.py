@@ -26,9 +26,12 @@ from .maps import resample, rotate, spatial_transform, warp_affine, warp_perspec
 from .panorama import cubemap_to_equirectangular, equirectangular_to_cubemap
 from .points import thin_plate_spline
 from .resizing import resize
+from .sized.warpers import SizedResize, SizedWarp
 from .streaming import resample_tiles
 
 __all__ = [
+    "SizedResize",
+    "SizedWarp",
     "affine_grid",
     "camera_from_opencv",
     "compose_flows",

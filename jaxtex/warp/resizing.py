@@ -124,9 +124,9 @@ def resize_options(
     border_color: ArrayLike | None,
     antialias: bool,
     dtype: DTypeLike | None,
+    name: str = "resize",
 ) -> tuple[ReadOptions, bool]:
     """The options of a resize, and whether its filter is ``"area"``, which no sampler has."""
-    name = "resize"
     area = filter is not None and choose(name, "filter", filter, ResizeFilter) is AREA
     read_filter = None if area else cast(FilterModeLike, filter)
     options = read_options(name, sampler, read_filter, address, border_color, antialias, dtype, AddressMode.CLAMP)

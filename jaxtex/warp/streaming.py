@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from .._checks.arguments import as_float, as_integer, described
 from .._checks.calls import public
-from .._engine.compute.windows import Span, WindowShapes, loaded, position_spans, texel_spans
 from .._engine.describe.axis import Axis
 from .._engine.describe.plan import Layout, space_axes
 from .._jax.calls import typed_jit
@@ -26,6 +25,7 @@ from . import smoothing
 from .coordinate_functions import Arrays, CoordinateFunction, evaluated_at, stored_points
 from .images import TEXTURES, Window, as_numbers, check_image, check_reads, floating_parameters, warp_checked
 from .options import AddressLike, ShapeLike, as_shape, read_options, spatial_shape
+from .windows import Span, WindowShapes, loaded, position_spans, texel_spans
 
 # Tiles of images and of volumes, unless the caller says otherwise.
 TILES = {2: (512, 512), 3: (64, 64, 64)}

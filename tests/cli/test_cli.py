@@ -20,7 +20,7 @@ from jaxtex.cli.files.exif import ORIENTATION
 from jaxtex.cli.files.metadata import Picture
 from jaxtex.cli.jax_start import PACKAGES
 from jaxtex.cli.options import ADDRESSES, FILTERS, WHOLE_TRANSFORMS, Options
-from jaxtex.cli.warping import warp
+from jaxtex.warp.sized import image as sized_image
 from tests.support.tolerances import assert_close, assert_codes_close
 
 HEIGHT, WIDTH = 6, 9
@@ -522,7 +522,7 @@ def test_compare_puts_before_and_after_side_by_side(tmp_path):
 
 
 def test_one_compilation_for_all_images_of_a_dtype(tmp_path, capsys):
-    warp.compiled.cache_clear()
+    sized_image.compiled.cache_clear()
     pictures = {"a.png": noise(3), "b.tif": 255 - noise(3), "c.png": noise(3, width=WIDTH + 1)}
     for name, pixels in pictures.items():
         save(tmp_path / name, pixels)
@@ -530,7 +530,7 @@ def test_one_compilation_for_all_images_of_a_dtype(tmp_path, capsys):
         code, out, _ = run(capsys, "warp", tmp_path, tmp_path / "out", "--rotate", angle, "--border-color", angle)
         assert code == 0
         assert "3 warped, 0 failed" in out
-    assert warp.compiled.cache_info().misses == 1
+    assert sized_image.compiled.cache_info().misses == 1
 
 
 def test_a_broken_image_in_a_folder_stops_none_of_the_others(tmp_path, capsys):

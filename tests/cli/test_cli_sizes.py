@@ -6,18 +6,19 @@ In memory, and as `--tile` computes them, from windows of an image that fits no 
 import functools
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from jaxtex.cli.calibration import Lens
 from jaxtex.cli.transforms import AffineParts, Displacements, Flow, Perspective, Resize
-from jaxtex.cli.warping import streams
-from jaxtex.cli.warping.mappings import PerPixelParameters
-from jaxtex.cli.warping.programs import ReadOptions
-from jaxtex.cli.warping.streams import NeedsWholeImage, StreamedImage
-from jaxtex.cli.warping.tiling import LARGE, MOST_SMALL, SMALL, large_shape, tiles_of
-from jaxtex.cli.warping.warp import compiled, warp
 from jaxtex.sampler import Sampler
+from jaxtex.warp.sized import image, streams
+from jaxtex.warp.sized.image import compiled, warp
+from jaxtex.warp.sized.mappings import PerPixelParameters
+from jaxtex.warp.sized.options import ReadOptions
+from jaxtex.warp.sized.streams import NeedsWholeImage, StreamedImage
+from jaxtex.warp.sized.tiling import LARGE, MOST_SMALL, SMALL, large_shape, tiles_of
 from tests.oracles.warps import warped
 from tests.support.tolerances import assert_exact
 
@@ -192,12 +193,12 @@ def test_streamed_tiles_are_those_of_the_whole(name, monkeypatch):
 
 
 def test_a_streamed_image_that_needs_a_chain_is_refused():
-    with pytest.raises(NeedsWholeImage):
+    with pytest.raises(NeedsWholeImage, match="becomes much smaller"):
         StreamedImage(*arguments_of(SMOOTHED["shrunk"], SIZES[4]), jax.devices("cpu")[0], 2**30)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "programs"), [("frame", 2), ("alpha", 10), ("flow", 2)])
+@pytest.mark.parametrize(("name", "programs"), [("frame", 2), ("alpha", 3), ("flow", 2)])
 def test_images_of_many_sizes_take_few_programs(name, programs):
     transform, read, dtype, channels = VARIANTS[name]
     sizes = [(20 + 37 * k, 90 + 23 * k) for k in range(12)]
@@ -205,7 +206,7 @@ def test_images_of_many_sizes_take_few_programs(name, programs):
     for size in sizes:
         mapping, border = transform.mapping(size, size), np.zeros(channels, dtype)
         warp(picture(size, dtype, channels), mapping, border, size=size, read=read, device=jax.devices("cpu")[0])
-    # Of large and of small tiles; with alpha, numbers of texels of each of few capacities, and an end of each program.
+    # Of large and of small tiles; with alpha, the one that makes numbers of texels.
     assert compiled.cache_info().misses == programs
 
 
@@ -227,3 +228,38 @@ def test_a_small_image_takes_small_tiles():
     assert [place[2:] for place in tiles_of((100, 60))] == [SMALL]
     assert len(tiles_of((512, 128))) == MOST_SMALL
     assert [place[2:] for place in tiles_of((512, 256))] == [LARGE]
+
+
+MOST_PROGRAMS = 6
+COMMANDS = {
+    "warp": (TURN, read(), 3),
+    "warp with alpha": (TURN, read(), 4),
+    "smaller, antialiased": (AffineParts(scale=0.3), read(antialias=True), 3),
+    "perspective, antialiased, with alpha": (HORIZON, read(antialias=True), 4),
+    "lens, in linear light": (Lens((-0.2, 0.03)), read(linear_light=True), 3),
+    "resize to fit": (Resize(fit=(640, 640)), read(antialias=True, frame=False), 3),
+    "resize to fit a little": (Resize(fit=(120, 90)), read("clamp", "lanczos3", antialias=True, frame=False), 4),
+    "resize by a factor": (Resize(0.37), read(antialias=True, frame=False, area=True, linear_light=True), 3),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_thousand_sizes_take_six_programs(name, monkeypatch):
+    """Sides from 8 to 2,048, as many below 128 as above. Programs are counted, and not compiled."""
+    transform, read, channels = COMMANDS[name]
+
+    @functools.cache
+    def counted(factory, structure, avals, device, donated=None):
+        given = jax.tree.unflatten(structure, [jax.ShapeDtypeStruct(*aval) for aval in avals])
+        results = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), jax.eval_shape(factory.make(), *given))
+        return lambda *_: results
+
+    monkeypatch.setattr(image, "compiled", counted)
+    rng = np.random.default_rng(0)
+    for source in np.exp(rng.uniform(np.log(8), np.log(2049), (1000, 2))).astype(int).tolist():
+        size = transform.output_size(tuple(source))
+        mapping, border = transform.mapping(tuple(source), size), np.zeros(channels, np.uint8)
+        pixels = np.broadcast_to(border, (*source[::-1], channels))
+        warp(pixels, mapping, border, size=size, read=read, device=jax.devices("cpu")[0])
+    assert counted.cache_info().misses <= MOST_PROGRAMS

@@ -16,7 +16,7 @@ from jaxtex.cli.files.decode import find_picture
 from jaxtex.cli.files.exif import ORIENTATION
 from jaxtex.cli.files.tiled_output import TiledOutput
 from jaxtex.cli.process import UserError
-from jaxtex.cli.warping import streams
+from jaxtex.warp.sized import streams
 from tests.cli.test_cli import load, noise, run
 from tests.support.tolerances import assert_exact
 

@@ -21,8 +21,8 @@ from jaxtex.cli.files.metadata import Picture
 from jaxtex.cli.options import WHOLE_TRANSFORMS, Options
 from jaxtex.cli.process import UserError
 from jaxtex.cli.values import protect_negative_number
-from jaxtex.cli.warping import warp
-from jaxtex.cli.warping.mappings import MAX_ANISOTROPY
+from jaxtex.warp.sized import image as sized_image
+from jaxtex.warp.sized.mappings import MAX_ANISOTROPY
 from tests.cli.test_cli import GRAY, HEIGHT, SRGB, TAP_BY_TAP, WIDTH, bilinear_at, load, noise, run, save, warped
 from tests.support import peers
 from tests.support.tolerances import assert_close, assert_codes_close
@@ -295,12 +295,12 @@ def test_other_parameters_compile_nothing(tmp_path, capsys):
         "--flow": ([save_flow(tmp_path / f"{k}.npy", np.full((HEIGHT, WIDTH, 2), k / 2))] for k in (0, 1)),
         "--rotate": (["10"], ["20", "--antialias"], ["30", "--antialias"]),
     }
-    warp.compiled.cache_clear()
+    sized_image.compiled.cache_clear()
     for option, values in variants.items():
         for value in values:
             assert run(capsys, "warp", source, tmp_path / "out.png", option, *value)[0] == 0
     # With smoothing there is one more, which finds how far an image must be smoothed.
-    assert warp.compiled.cache_info().misses == 6
+    assert sized_image.compiled.cache_info().misses == 6
 
 
 # Devices

@@ -74,7 +74,6 @@ LAYERS = (
     "layers",
     "cuda",
     "__init__",
-    "cli.warping",
     "cli.process",
     "cli.values",
     "cli.options",
@@ -105,6 +104,8 @@ OF_A_LENS = f"(image, camera_matrix, distortion, {OF_A_SHAPE}, *, new_camera_mat
 OF_A_LENS += f"model='brown_conrady', {HOW})"
 OF_POINTS = "(coords, camera_matrix, distortion, *, new_camera_matrix=None, model='brown_conrady')"
 WARPS = {
+    "SizedResize": f"(sampler=None, *, {MODES}, antialias=True, dtype=None)",
+    "SizedWarp": f"(function, sampler=None, *, {HOW})",
     "affine_grid": "(theta, size, align_corners=False)",
     "camera_from_opencv": "(camera_matrix, distortion=None)",
     "compose_flows": f"(first, second, {OF_FLOWS})",

@@ -7,14 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxtex._engine.describe.operands import numbers, split
-from jaxtex.cli.warping.edges import coverage, over
-from jaxtex.cli.warping.light import to_codes, to_light
-from jaxtex.cli.warping.pixels import premultiply, quantize, to_fractions, unpremultiply
-from jaxtex.cli.warping.programs import ReadOptions, divided
 from jaxtex.warp import resize
 from jaxtex.warp.coordinate_functions import scaled
 from jaxtex.warp.images import converted, footprint_of, grid_operands, warp_image
 from jaxtex.warp.options import ReadOptions as WarpOptions
+from jaxtex.warp.sized.edges import coverage, over
+from jaxtex.warp.sized.options import ReadOptions
+from jaxtex.warp.sized.pixels import premultiply, quantize, to_codes, to_fractions, to_light, unpremultiply
+from jaxtex.warp.sized.programs import divided
 
 
 def warped(pixels, border, mapping, size, read):

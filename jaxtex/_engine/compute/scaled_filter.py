@@ -172,39 +172,3 @@ def sum_of_entries(
     columns, weights = (a.reshape(-1, ENTRIES_AT_ONCE, *a.shape[1:]) for a in (columns, weights))
     first = several(columns[0], weights[0])
     return jax.lax.scan(lambda total, at: (total + several(*at), None), first, (columns[1:], weights[1:]))[0]
-
-
-class SizedRows(NamedTuple):
-    """Rows of a filter as operands, of an axis of known length: two arrays, (entries, rows)."""
-
-    columns: jax.Array
-    weights: jax.Array
-
-
-def window_of(
-    texels: jax.Array, sizes: tuple[jax.Array, jax.Array], origin: tuple[jax.Array, jax.Array], shape: tuple[int, int]
-) -> jax.Array:
-    """A part of an image whose sizes are operands, (*shape, C). Texels beyond the image have any value.
-
-    Args:
-        texels: flat, (capacity, C), row after row; so many texels follow the image as the window has in a row.
-        sizes: height and width of the image.
-        origin: the first row and the first column, within the image.
-    """
-    rows = jnp.minimum(origin[0] + jnp.arange(shape[0], dtype=jnp.int32), sizes[0] - 1)
-    row = jax.lax.GatherDimensionNumbers(offset_dims=(1, 2), collapsed_slice_dims=(), start_index_map=(0,))
-    starts, extent = (rows * sizes[1] + origin[1])[:, None], (shape[1], texels.shape[-1])
-    return jax.lax.gather(texels, starts, row, extent, mode="promise_in_bounds")
-
-
-def filtered_window(values: jax.Array, first: int, rows: tuple[SizedRows, SizedRows]) -> jax.Array:
-    """A window of numbers, filtered along both axes.
-
-    Args:
-        first: the axis that is filtered first.
-        rows: of both axes, whose columns are numbers within the window.
-    """
-    for axis in (first, 1 - first):
-        entry = entries_along(materialized(values), axis, values.dtype)
-        values = sum_of_entries(entry, *rows[axis])
-    return values

@@ -23,9 +23,9 @@ import imagecodecs
 import numpy as np
 from PIL import Image
 
+from ...warp.sized.mappings import Array, Size
+from ...warp.sized.texels import aligned
 from ..process import UserError
-from ..warping.mappings import Array, Size
-from ..warping.texels import aligned
 from .containers import PNG_SIGNATURE, has_all_rows, jpeg_segments, png_of_pixels, read_jpeg, read_png
 from .exif import ORIENTATION, upright_size
 from .inputs import HEAD_BYTES, STREAM, PictureFile, check_kind, choose_frame, read_errors, read_stdin

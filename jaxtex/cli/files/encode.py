@@ -13,9 +13,9 @@ import imagecodecs
 import numpy as np
 from PIL import Image
 
+from ...warp.sized.mappings import Size
 from ..options import Options, Subsampling
 from ..process import UserError, describe
-from ..warping.mappings import Size
 from .containers import add_to_jpeg, add_to_png
 from .inputs import STREAM, format_of
 from .metadata import Picture, enumerate_names, fit, fit_profile

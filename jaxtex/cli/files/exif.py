@@ -12,7 +12,7 @@ import re
 import struct
 from typing import Literal, NamedTuple, Union
 
-from ..warping.mappings import Array, Size
+from ...warp.sized.mappings import Array, Size
 
 Order = Literal["little", "big"]
 

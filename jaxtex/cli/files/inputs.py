@@ -9,9 +9,9 @@ from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
+from ...warp.sized.mappings import Size
 from ..options import Options
 from ..process import OutputError, UserError, describe, one_line, print_error
-from ..warping.mappings import Size
 
 # Stands for standard input and standard output.
 STREAM = Path("-")

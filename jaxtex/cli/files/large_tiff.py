@@ -13,8 +13,8 @@ from typing import Any, BinaryIO
 import numpy as np
 import tifffile
 
+from ...warp.sized.mappings import Array
 from ..process import UserError
-from ..warping.mappings import Array
 from .exif import PROFILE, FileBytes, apply_orientation, stored_part, upright_size
 from .inputs import PictureFile, open_regular, read_errors
 from .metadata import Metadata, add_alpha

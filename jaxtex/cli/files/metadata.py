@@ -9,8 +9,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from ...warp.sized.mappings import Array, Size
 from ..process import UserError
-from ..warping.mappings import Array, Size
 from . import exif as tiff
 from .exif import Directory, Entry
 

@@ -14,8 +14,8 @@ import imagecodecs
 import numpy as np
 import tifffile
 
+from ...warp.sized.mappings import Array
 from ..process import UserError
-from ..warping.mappings import Array
 from . import exif as tiff
 from .exif import LONG, LONG8, SHORT, ByteLayout, Directory, Entry, FileBytes, layout_of
 from .inputs import Page, raw_error

@@ -18,8 +18,8 @@ from typing import BinaryIO, NamedTuple
 import imagecodecs
 import numpy as np
 
+from ...warp.sized.mappings import Array, Size
 from ..process import UserError
-from ..warping.mappings import Array, Size
 from .exif import LONG, LONG8, SIGNATURES, ByteLayout, Directory, Entry, layout_of, read_directory, write_directory
 from .replace import first_mode, hold, put_in_place, status_of, write_error
 from .tiff import LARGEST_CLASSIC

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._engine.compute import sized_chain
 from jaxtex._engine.describe.plan import SizedTexture
 from jaxtex._reads.calls import sample_grid
 from jaxtex.mipmaps import with_levels
 from jaxtex.modes import AddressMode
 from jaxtex.warp import smoothing
 from jaxtex.warp.coordinate_functions import affine
+from jaxtex.warp.sized import chain as sized_chain
 from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_close, assert_exact
 
@@ -105,7 +105,8 @@ def test_a_chain_is_made_and_read_by_one_program():
     @jax.jit
     def of_sizes(texels, height, width, weights):
         capacity = 2 * CAPACITY
-        chain = sized_chain.with_levels(lambda t: t, texels, (height, width), weights, capacity)
+        chain = jnp.zeros((capacity, texels.shape[-1]), texels.dtype)
+        chain = sized_chain.with_levels(lambda t: t, texels, (height, width), weights, chain, jnp.bool_(True))
         resolved = smoothing.ResolvedLevel(
             tuple(coords), None, None, lod=jnp.clip(lod, 0, last(height, width)), sizes=(height, width)
         )

@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtex._engine.compute.windows import Span, WindowShapes, addressed_span, loaded, on_a_sphere
 from jaxtex._tables.address_rules import ADDRESS_RULES
 from jaxtex.warp import resample, resample_tiles
+from jaxtex.warp.windows import Span, WindowShapes, addressed_span, loaded, on_a_sphere
 from tests.support.tolerances import assert_exact
 
 # Tiles and the whole are other programs, which compilers must not round otherwise.

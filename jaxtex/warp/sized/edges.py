@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from ..._engine.compute.outside import one_by_one
-from ...warp.coordinate_functions import Arrays
+from ..coordinate_functions import Arrays
 
 # A little steeper than one, so that rounding does not keep a pixel at the edge from being covered.
 STEEPNESS = 1 + 2.0**-6

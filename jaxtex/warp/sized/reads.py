@@ -4,32 +4,32 @@ For texels that are read as stored or as fractions, a tile is bit for bit equal 
 which `images.warp_image` returns.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 
-from .._engine.describe.footprint import clamped
-from .._engine.describe.plan import SizedTexture
-from .._tables.storage_formats import sum_dtype
-from ..sampler import Sampler
-from . import smoothing
-from .coordinate_functions import Arrays, GridFunction
-from .images import blends_integers, footprint_of, read_at
+from ..._engine.describe.footprint import clamped
+from ..._engine.describe.plan import SizedTexture
+from ..._tables.storage_formats import sum_dtype
+from ...sampler import Sampler
+from .. import smoothing
+from ..coordinate_functions import Arrays, GridFunction
+from ..images import blends_integers, footprint_of, read_at
 
 
 class Tile(NamedTuple):
     """Where a tile lies in the output, and how the output is read.
 
     Attributes:
-        function: a coordinate function.
+        function: a coordinate function, as in `grids`.
         parameters: of the function, each of shape (1, 1), or a field: of the tile and one more pixel on each side.
         origin: the first row and the first column, int32, (2,).
         target: the height and the width of the output, int32, (2,).
         shape: the height and the width of the tile, which may reach beyond the output.
+        within: whether pixels beyond the output are replaced by the nearest in it.
     """
 
     function: GridFunction
@@ -37,11 +37,14 @@ class Tile(NamedTuple):
     origin: jax.Array
     target: jax.Array
     shape: tuple[int, int]
+    within: bool = False
 
     @property
     def numbers(self) -> Arrays:
         """The number of each row (height, 1), and of each column (1, width)."""
         rows, columns = (jnp.arange(n, dtype=jnp.int32) + self.origin[k] for k, n in enumerate(self.shape))
+        if self.within:
+            rows, columns = (jnp.minimum(numbers, self.target[k] - 1) for k, numbers in enumerate((rows, columns)))
         return rows[:, None], columns[None]
 
     @property
@@ -119,16 +122,20 @@ def reads_needed(texture: SizedTexture, tile: Tile, sampler: Sampler) -> jax.Arr
 
 
 def read_tile_smoothed(
-    texture: SizedTexture, chain: SizedTexture | None, tile: Tile, sampler: Sampler, reads: int
+    texture: SizedTexture, chain: SizedTexture | None, tile: Tile, sampler: Sampler, reads: jax.Array
 ) -> jax.Array:
     """The antialiased read of a tile, (height, width, C).
 
     Args:
-        chain: of the texture, of numbers; needed from `smoothing.TWO_LEVELS` on.
-        reads: which of the reads some pixel of the output needs; see `smoothing.reads_needed`.
+        chain: of the texture, of numbers. Without it, `reads` is below `smoothing.TWO_LEVELS`.
+        reads: which of the reads some pixel of the output needs, int32; see `smoothing.reads_needed`.
     """
+
     at = smoothing_of(texture, tile, sampler)
     first = smoothing.sharp(texture, at, sampler, materialized=False)
+
+    def smoothed(smooth: Callable[[], jax.Array]) -> jax.Array:
+        return smoothing.blended(first, smooth(), at.share)
 
     def from_finest() -> jax.Array:
         return smoothing.smooth(texture, at, sampler, materialized=False)
@@ -144,9 +151,7 @@ def read_tile_smoothed(
         within = at._replace(level=clamped(at.level, smoothing.of_chain(sampler), last))
         return smoothing.smooth_in_chain(chain, chain.sizes[::-1], within, sampler)
 
-    if reads == smoothing.SHARP:
-        return first
-    smooth = (from_finest, from_two_levels, from_chain)[reads - smoothing.FINEST]
+    smooth = [from_finest] if chain is None else [from_finest, from_two_levels, from_chain]
+    branches = [lambda: first, *(functools.partial(smoothed, each) for each in smooth)]
     # A tile of an image of which others are smoothed may be sharp.
-    blended = lambda: smoothing.blended(first, smooth(), at.share)
-    return cast(jax.Array, jax.lax.cond(jnp.any(at.share > 0), blended, lambda: first))
+    return cast(jax.Array, jax.lax.switch(jnp.where(jnp.any(at.share > 0), reads, smoothing.SHARP), branches))

@@ -8,8 +8,8 @@ from .mappings import Size
 # Height and width. A tile holds so many pixels that the call of its program takes a small part of the time, and so few
 # that what it reads stays in a cache.
 LARGE, SMALL = (256, 512), (64, 128)
-# Of wide images the large tiles have one of some widths, so that few of their pixels lie beyond the image.
-WIDE_HEIGHT, WIDE_WIDTHS, FROM_WIDTH = 128, (1024, 768, 640), 1536
+# The large tiles of wide images.
+WIDE, FROM_WIDTH = (128, 1024), 1536
 # As many small tiles take no longer than a large one, although their pixels are half as many.
 MOST_SMALL = 8
 
@@ -31,19 +31,17 @@ class Place(NamedTuple):
 
 def large_shape(width: int) -> tuple[int, int]:
     """The shape of the large tiles of an image of that width."""
-    if width < FROM_WIDTH:
-        return LARGE
-    return WIDE_HEIGHT, min(WIDE_WIDTHS, key=lambda each: -width % each)
+    return LARGE if width < FROM_WIDTH else WIDE
 
 
-def tiles_of(size: Size) -> list[Place]:
-    """The tiles that cover an image of this width and height.
+def tiles_of(size: Size, shape: tuple[int, int] | None = None) -> list[Place]:
+    """The tiles that cover an image of this width and height, the large ones of a shape.
 
     They are large ones, but at the right and at the bottom small ones where few are enough. Along an axis of one pixel
     they have one, since XLA compiles other arithmetic there, which may differ in the last bit.
     """
     height, width = size[::-1]
-    shapes = large_shape(width), SMALL
+    shapes = shape or large_shape(width), SMALL
     large, small = ((1 if height == 1 else shape[0], 1 if width == 1 else shape[1]) for shape in shapes)
     found: list[Place] = []
     for part in grid_of(Place(0, 0, height, width), large):

@@ -5,17 +5,17 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from ..._engine.compute import sized_chain
 from ..._engine.compute.decoding import WORD, bytes_in
-from .light import to_light
+from . import chain
 from .mappings import Array
-from .pixels import premultiply, to_fractions
+from .pixels import premultiply, to_fractions, to_light
 
-# The least capacity of numbers, which begin as zeros, and of stored texels. Of those, each capacity is four times the
-# one before: what an image does not fill is never touched.
-LEAST, LEAST_STORED, STORED_STEP = 2**16, 2**22, 2
+# The least capacities of numbers, of texels that are copied to a device, and of those that a CPU reads where they lie.
+# Of texels, each capacity is four times the one before: what an image does not fill is never touched.
+LEAST, LEAST_COPIED, LEAST_SHARED, STORED_STEP = 2**22, 2**22, 2**24, 2
 # Devices read arrays of NumPy where they lie if they begin at a multiple of this.
 ALIGNMENT = 64
 # Capacity of the weights of a chain, and its most levels, by the longest side: the first that is long enough.
@@ -28,27 +28,28 @@ def capacity_of(count: int, least: int = LEAST, step: int = 1) -> int:
     return least * 2 ** (-(-bits // step) * step)
 
 
-def flat_texels(pixels: Array, margin: int = 0) -> Array:
+def flat_texels(pixels: Array, least: int, margin: int = 0) -> Array:
     """The pixels of an image, (H, W, C), in a flat array of more, (capacity, C).
 
     Args:
+        least: the least capacity.
         margin: how many texels follow at least.
     """
     height, width, channels = pixels.shape
-    capacity = capacity_of(height * width + margin, LEAST_STORED, STORED_STEP)
+    capacity = capacity_of(height * width + margin, least, STORED_STEP)
     flat = aligned((capacity, channels), pixels.dtype)
     flat[: height * width].reshape(pixels.shape)[...] = pixels
     return flat
 
 
-def flat_words(pixels: Array) -> Array:
+def flat_words(pixels: Array, least: int) -> Array:
     """The pixels of an image, (H, W, 3) of uint8, as words of four bytes in a flat array of more, (capacity, 1).
 
     The lowest three bytes of a word are the channels, and the highest is any.
     """
     height, width, channels = pixels.shape
     count, flat = height * width, np.ascontiguousarray(pixels).reshape(-1)
-    words = aligned((capacity_of(count, LEAST_STORED, STORED_STEP), 1), WORD)
+    words = aligned((capacity_of(count, least, STORED_STEP), 1), WORD)
     # A word begins at each pixel, and ends in the next one.
     words[: count - 1, 0] = np.ndarray((count - 1,), WORD, flat, strides=(channels,))
     words[count - 1] = int.from_bytes(flat[-channels:].tobytes(), "little")
@@ -81,22 +82,68 @@ def numbers_program(
     convert: Callable[[jax.Array], jax.Array], capacity: int
 ) -> Callable[[jax.Array, jax.Array], jax.Array]:
     """The program that makes numbers of texels, by their sizes."""
-    return lambda texels, sizes: sized_chain.converted(convert, texels, sizes[0] * sizes[1], capacity)
+    return lambda texels, sizes: chain.converted(convert, texels, sizes[0] * sizes[1], capacity)
 
 
 def chain_program(
-    convert: Callable[[jax.Array], jax.Array], capacity: int
-) -> Callable[[jax.Array, jax.Array, tuple[jax.Array, jax.Array]], jax.Array]:
-    """The program that makes a mip chain of numbers of texels, by their sizes and the weights of the chain."""
-    return lambda texels, sizes, weights: sized_chain.with_levels(
-        convert, texels, (sizes[0], sizes[1]), weights, capacity
-    )
+    convert: Callable[[jax.Array], jax.Array],
+) -> Callable[[jax.Array, jax.Array, tuple[jax.Array, jax.Array], jax.Array, jax.Array], jax.Array]:
+    """The program that makes numbers of texels, by their sizes, and a mip chain behind them if it is wanted.
+
+    It writes into an array that is given, since an array of zeros takes longer to make than the chain of an image that
+    is much smaller.
+    """
+
+    def run(
+        texels: jax.Array,
+        sizes: jax.Array,
+        weights: tuple[jax.Array, jax.Array],
+        wanted: jax.Array,
+        into: jax.Array,
+    ) -> jax.Array:
+        return chain.with_levels(convert, texels, (sizes[0], sizes[1]), weights, into, wanted)
+
+    return run
 
 
 def chain_capacity(height: int, width: int) -> int:
-    """How many texels an array for a chain holds. One with long sides and few texels takes half more than another."""
-    capacity, length = capacity_of(height * width), sized_chain.chain_length((height, width))
-    return (3 * capacity // 2 if length <= 3 * capacity // 2 else 2 * capacity) + sized_chain.RUN
+    """How many texels an array for a chain holds: half more than the first capacity whose chain it has room for."""
+    length = chain.chain_length((height, width))
+    capacity = capacity_of(-(-2 * length // 3))
+    return 3 * capacity // 2 + chain.RUN
+
+
+class Reused:
+    """An array of numbers, whose memory another image gets once no one has this object.
+
+    Args:
+        numbers: an array that a program has written to.
+    """
+
+    def __init__(self, numbers: jax.Array) -> None:
+        self.numbers = numbers
+        self.free = FREE.setdefault(known_by(numbers), [])
+
+    def __del__(self) -> None:
+        self.free.append(self.numbers)
+
+
+FREE: dict[tuple[Any, ...], list[jax.Array]] = {}
+
+
+def known_by(numbers: Any) -> tuple[Any, ...]:
+    return numbers.shape, str(numbers.dtype), next(iter(numbers.devices()))
+
+
+def memory_for(shape: tuple[int, int], device: Any) -> jax.Array:
+    """An array of float32 that no one has, with any elements."""
+    free = FREE.get((shape, "float32", device))
+    try:
+        if free:
+            return free.pop()
+    except IndexError:  # of another thread
+        pass
+    return jnp.zeros(shape, np.float32, device=device)
 
 
 def longest_side(height: int, width: int) -> int:
@@ -108,8 +155,8 @@ def chain_weights(height: int, width: int) -> tuple[Array, Array]:
     """The weights of a chain along both axes, in arrays of few lengths."""
     longest, found = longest_side(height, width), list[Array]()
     for size in (height, width):
-        weights = sized_chain.chain_weights(size, max(height, width).bit_length())
-        array = aligned((sized_chain.COVERED, 2 * longest), np.dtype(np.float32))
+        weights = chain.chain_weights(size, max(height, width).bit_length())
+        array = aligned((chain.COVERED, 2 * longest), np.dtype(np.float32))
         array[:, : weights.shape[1]] = weights
         found.append(array)
     return found[0], found[1]

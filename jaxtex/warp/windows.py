@@ -13,13 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._tables.address_rules import AddressRule
-from ..._tables.filter_kernels import FilterKernel
-from ..describe.axis import Axis
-from ..describe.operands import Coords
-from ..walk.taps import POSITION_LIMIT, to_position
-from ..walk.texel_walk import groups
-from .scaled_filter import rounded_up
+from .._engine.compute.scaled_filter import rounded_up
+from .._engine.describe.axis import Axis
+from .._engine.describe.operands import Coords
+from .._engine.walk.taps import POSITION_LIMIT, to_position
+from .._engine.walk.texel_walk import groups
+from .._tables.address_rules import AddressRule
+from .._tables.filter_kernels import FilterKernel
 
 # Two programs may round one position differently, to both sides of a texel's edge.
 MARGIN = 1

@@ -7,17 +7,18 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..._engine.compute.windows import Span, WindowShapes, loaded, texel_spans
 from ..._tables.filter_kernels import POINT, SPAN
-from ...warp import smoothing
-from ...warp.coordinate_functions import scaled
-from ...warp.streaming import Box, ImageLike, Tile, TileReads
+from .. import smoothing
+from ..coordinate_functions import scaled
+from ..streaming import Box, ImageLike, Tile, TileReads
+from ..windows import Span, WindowShapes, loaded, texel_spans
+from .filters import ResizeFilters
+from .image import ImageWarp, Programs
 from .mappings import Array, Device, Mapping, PerPixelParameters, Size, UncachedParameters
-from .programs import DeviceTexels, ReadOptions, read_axes
-from .resizes import ResizeFilters
-from .texels import LEAST, aligned
+from .options import ReadOptions
+from .programs import DeviceTexels, read_axes
+from .texels import aligned
 from .tiling import Place
-from .warp import ImageWarp, Programs
 
 # Height and width of what is computed at once. Of a picture that is turned, a square reads the smallest window.
 TILE = (512, 1024)
@@ -30,7 +31,7 @@ WINDOWS = 3
 
 
 class NeedsWholeImage(ValueError):
-    """Some tile reads levels of a mip chain, which is made of the whole image."""
+    """A tile of an antialiased warp depends on the whole image."""
 
 
 class StreamedImage:
@@ -42,7 +43,7 @@ class StreamedImage:
         window_bytes: the most bytes that windows take together.
 
     Raises:
-        NeedsWholeImage: if a tile can only be computed from all of the image.
+        NeedsWholeImage: if the whole image is needed to compute a tile.
     """
 
     def __init__(
@@ -66,15 +67,16 @@ class StreamedImage:
         else:
             mapping = mapping._replace(parameters=jax.device_put(mapping.parameters, device))
         sizes, target = (np.array(some, np.int32) for some in ((height, width), size[::-1]))
-        nothing = np.zeros((LEAST, channels), image.dtype)
+        nothing = np.zeros((1, channels), image.dtype)
         texels, sizes, color, target = jax.device_put((nothing, sizes, border, target), device)
         source = DeviceTexels(texels, None, sizes, color)
         whole = ImageWarp(source, mapping, target, size, read, smoothing.SHARP, 1, Programs(device), filters)
+        whole = whole._replace(dtype=np.dtype(read.dtype or image.dtype))
         if read.antialias and max(height, width) > 1:
             whole = whole._replace(reads=whole.reads_needed())
         if whole.reads >= smoothing.TWO_LEVELS:
-            raise NeedsWholeImage("antialiasing of an image that becomes much smaller reads the whole image")
-        self.image, self.whole, self.device = image, whole, device
+            raise NeedsWholeImage("the image becomes much smaller in places, and is smoothed through a mip chain of it")
+        self.image, self.whole, self.device = image, whole.with_reads(), device
         self.axes = read_axes(read.sampler)
         self.kernels = (read.sampler.kernel, *((SPAN, POINT) if read.antialias else (POINT,)))
         number_bytes = 4 * channels if read.has_numbers(channels) or filters is not None else 0
@@ -108,7 +110,7 @@ class StreamedImage:
     def find(self, box: Box, shape: tuple[int, ...]) -> tuple[Any, None]:
         place = Place(*box.start, *shape)
         if self.whole.filters is not None:
-            window = self.whole.filters.at(place)
+            window = self.whole.filters.at(place, padded=False)
             last = [int(first) + int(np.max(some.columns)) for first, some in zip(window.origin, window.rows)]
             return np.stack([window.origin, last], axis=-1), None
         counts = jax.device_put(np.array(box.shape, np.int32), self.device)

@@ -9,54 +9,24 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._checks.arguments import as_float
-from ..._engine.compute.scaled_filter import SizedRows, filtered_window, window_of
-from ..._engine.compute.windows import position_spans
 from ..._engine.describe.axis import Axis
 from ..._engine.describe.plan import Layout, SizedTexture, space_axes, without_nan
 from ..._jax.barriers import materialized_p
 from ...modes import TextureKind
 from ...sampler import Sampler
-from ...warp import smoothing, tiles
-from ...warp.coordinate_functions import is_affine
-from ...warp.images import converted, read_at
-from ...warp.smoothing import in_texels
+from .. import smoothing
+from ..coordinate_functions import is_affine
+from ..images import converted, read_at
+from ..smoothing import in_texels
+from ..windows import position_spans
+from . import reads as tiles
 from .edges import coverage, may_be_covered, over
-from .light import to_codes, to_light
-from .pixels import premultiply, quantize, to_fractions, unpremultiply
+from .filters import Window, filtered_window, window_of
+from .options import ReadOptions
+from .pixels import premultiply, quantize, to_codes, to_fractions, to_light, unpremultiply
 
 # Of the texels that lie side by side, one in so many bytes is touched: half a line of memory.
 TOUCHED = 32
-
-
-class ReadOptions(NamedTuple):
-    """How the input is read.
-
-    Attributes:
-        sampler: with the filter mode and the address mode.
-        antialias: whether each pixel is the mean over its footprint.
-        frame: whether the border color lies outside the input, whatever the address mode reads there; see `edges`.
-        linear_light: whether light is blended, and not codes.
-        area: whether a resize takes the mean of what a pixel covers, in place of the filter mode.
-    """
-
-    sampler: Sampler
-    antialias: bool = False
-    frame: bool = False
-    linear_light: bool = False
-    area: bool = False
-
-    @property
-    def is_point(self) -> bool:
-        """Whether texels are returned as they are stored, and not blended."""
-        return self.sampler.filter_mode == "point"
-
-    def has_alpha(self, channels: int) -> bool:
-        """Whether an image of so many channels has an alpha that weights its colors."""
-        return channels in (2, 4) and not self.is_point
-
-    def has_numbers(self, channels: int) -> bool:
-        """Whether texels of so many channels are made numbers before they are read, and not where they are read."""
-        return self.has_alpha(channels) or (self.linear_light and not self.is_point)
 
 
 class DeviceTexels(NamedTuple):
@@ -66,33 +36,23 @@ class DeviceTexels(NamedTuple):
         texels: as they are stored, (capacity, C); or as words, (capacity, 1), see `flat_words`.
         numbers: the same as numbers that are blended, with a mip chain behind them; `None` if neither is needed.
         sizes: height and width, int32.
-        border: the stored texel outside, (C,).
+        border: the texel outside, (C,), of any dtype.
         window: of a resize by filters as wide as its steps, what one tile reads.
         starts: the first row and column of `texels` where they are a part of the image; else `None`.
+        reads: which of the reads of `smoothing` some pixel of the output needs, int32; `None` without antialiasing.
     """
 
     texels: jax.Array
     numbers: jax.Array | None
     sizes: jax.Array
     border: jax.Array
-    window: "Window | None" = None
+    window: Window | None = None
     starts: jax.Array | None = None
+    reads: jax.Array | None = None
 
     @property
     def channels(self) -> int:
         return self.border.shape[0]
-
-    @property
-    def channels_of_words(self) -> int | None:
-        """How many channels a word holds; `None` where `texels` are no words."""
-        return None if self.texels.dtype == self.border.dtype else self.channels
-
-
-class Window(NamedTuple):
-    """The part of an image that a tile of a resize reads: its first row and column, and the rows of both filters."""
-
-    origin: jax.Array
-    rows: tuple[SizedRows, SizedRows]
 
 
 class TileProgram(NamedTuple):
@@ -102,30 +62,30 @@ class TileProgram(NamedTuple):
         function: the coordinate function.
         shape: height and width of a tile.
         read: how the input is read.
-        reads: which of the reads of `smoothing` some pixel of the image needs; `SHARP` without antialiasing.
         num_levels: the most levels of a chain.
         window: of a resize by filters as wide as its steps, height and width of what a tile reads.
-        first_axis: along which such a resize filters first.
         stored: height and width of the part of the image that `DeviceTexels` holds; `None` if it holds all of it.
         touches: whether texels are brought into a cache first, see `touching`: on a CPU.
+        dtype: of the result.
+        words: whether texels are stored as words.
     """
 
     function: Callable[..., tuple[Any, ...]]
     shape: tuple[int, int]
     read: ReadOptions
-    reads: int
     num_levels: int
     window: tuple[int, int] | None = None
-    first_axis: int = 0
     stored: tuple[int, int] | None = None
     touches: bool = False
+    dtype: np.dtype[Any] = np.dtype(np.uint8)
+    words: bool = False
 
     def texture(
         self, source: DeviceTexels, texels: jax.Array, color: jax.Array | None = None, num_levels: int = 1
     ) -> SizedTexture:
         """Texels, or numbers of them, as a texture."""
         starts = () if source.starts is None else (source.starts[0], source.starts[1])
-        words = source.channels_of_words if texels is source.texels else None
+        words = source.channels if self.words and texels is source.texels else None
         return SizedTexture(texels, (source.sizes[0], source.sizes[1]), color, num_levels, self.stored, starts, words)
 
     def tile(self, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array) -> tiles.Tile:
@@ -136,7 +96,9 @@ class TileProgram(NamedTuple):
     ) -> jax.Array:
         """Which of the reads of `smoothing` the pixels of a tile need."""
         texture = self.texture(source, source.texels)
-        return tiles.reads_needed(texture, self.tile(parameters, origin, target), self.read.sampler)
+        # An equation that a coordinate function solves may take long to be solved beyond the output.
+        tile = self.tile(parameters, origin, target)._replace(within=True)
+        return tiles.reads_needed(texture, tile, self.read.sampler)
 
     def reached(
         self,
@@ -167,9 +129,21 @@ class TileProgram(NamedTuple):
         A loop over the pixels of a turned image meets a new line of memory every few pixels, and waits for it. A loop
         before that does little else than to load some texels waits for many lines at once.
         """
-        if not self.touches or not is_affine(self.function) or self.window or self.reads >= smoothing.TWO_LEVELS:
+        if not self.touches or not is_affine(self.function) or self.window:
             return origin
-        texels = source.texels if source.numbers is None else source.numbers
+        if source.reads is None:
+            return self.touched(source, parameters, origin, target)
+        finest = source.reads < smoothing.TWO_LEVELS
+        return jax.lax.cond(finest, lambda: self.touched(source, parameters, origin, target), lambda: origin)
+
+    def touched(
+        self, source: DeviceTexels, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
+    ) -> jax.Array:
+        """The origin, once the texels of a tile are in a cache."""
+        texels = source.texels
+        if self.read.has_numbers(source.channels):
+            assert source.numbers is not None
+            texels = source.numbers
         step = max(1, TOUCHED // (texels.shape[-1] * texels.dtype.itemsize))
         tile = self.tile(parameters, origin, target)
         some = tuple(a[:, ::step] if a.shape[1] > 1 else a for a in tile.operands)
@@ -182,29 +156,24 @@ class TileProgram(NamedTuple):
     ) -> jax.Array:
         """The pixels of a tile of an image without alpha, or for the point filter, which returns stored texels."""
         origin = self.touching(source, parameters, origin, target)
-        tile, dtype = self.tile(parameters, origin, target), source.border.dtype
+        tile, dtype = self.tile(parameters, origin, target), self.dtype
         if self.read.linear_light and not self.read.is_point:
             return quantize(to_codes(self.values(source, tile, to_light(to_fractions(source.border)))), dtype)
         return converted(self.values(source, tile, as_float(source.border)), dtype)
 
     def with_alpha(
         self, source: DeviceTexels, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
-    ) -> tuple[jax.Array, jax.Array]:
-        """A filtered read of premultiplied fractions, and the nearest stored texels, of a tile.
-
-        `finished` makes pixels of them, in a program of its own: XLA would fuse the read into each use of its result,
-        and so read 40 times as long on a CPU.
-        """
+    ) -> jax.Array:
+        """The pixels of a tile of an image with alpha: of filtered premultiplied fractions, and the nearest texels."""
         origin = self.touching(source, parameters, origin, target)
         tile, read = self.tile(parameters, origin, target), self.read
         color = to_light(to_fractions(source.border)) if read.linear_light else source.border
         filtered = self.values(source, tile, premultiply(color))
         address_mode = "border" if read.frame else read.sampler.address_mode
         point = dataclasses.replace(read.sampler, filter_mode="point", address_mode=address_mode)
-        return filtered, tiles.read_tile(self.texture(source, source.texels, as_float(source.border)), tile, point)
-
-    def finished(self, filtered: jax.Array, nearest: jax.Array) -> jax.Array:
-        """The pixels of a tile of an image with alpha."""
+        nearest = tiles.read_tile(self.texture(source, source.texels, as_float(source.border)), tile, point)
+        # Or XLA for CPUs would read again for each use of the result.
+        filtered, nearest = materialized_p.bind(filtered, nearest)
         if self.read.linear_light:
             filtered = premultiply(to_codes(divided(filtered)))
         return unpremultiply(filtered, nearest)
@@ -223,7 +192,8 @@ class TileProgram(NamedTuple):
             chain = None
             if source.numbers is not None:
                 chain = self.texture(source, source.numbers, color, self.num_levels)
-            out = tiles.read_tile_smoothed(texture, chain, tile, sampler, self.reads)
+            assert source.reads is not None
+            out = tiles.read_tile_smoothed(texture, chain, tile, sampler, source.reads)
         else:
             out = tiles.read_tile(texture, tile, sampler)
         if not self.read.frame:
@@ -239,7 +209,8 @@ class TileProgram(NamedTuple):
             stored = window_of(texels, (sizes[0], sizes[1]), (origin[0], origin[1]), shape)
         else:
             stored = texels.reshape(*self.stored, texels.shape[-1])
-        return filtered_window(stored.astype(np.float32), self.first_axis, source.window.rows)
+        finite = not jnp.issubdtype(source.texels.dtype, jnp.floating)
+        return filtered_window(stored.astype(np.float32), source.window, finite=finite)
 
 
 def read_axes(sampler: Sampler) -> tuple[Axis, ...]:

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 import numpy.typing as npt
 
-from ...warp.coordinate_functions import is_affine
+from ..coordinate_functions import is_affine
 
 Array = npt.NDArray[Any]
 Size = tuple[int, int]  # width and height

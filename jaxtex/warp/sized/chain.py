@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._engine.describe.levels import chosen_level_size, level_size
 from ..._jax.indexing import gather
-from ..describe.levels import chosen_level_size, level_size
 
 # Texels of a run. A level of few texels takes one run.
 RUN = 2**12
@@ -56,13 +56,19 @@ def converted(
         convert: makes numbers of texels, (N, C), one by one.
     """
     like = jax.eval_shape(convert, texels)
-    filled = jnp.zeros((capacity, like.shape[-1]), like.dtype)
+    return written(convert, texels, count, jnp.zeros((capacity, like.shape[-1]), like.dtype))
+
+
+def written(
+    convert: Callable[[jax.Array], jax.Array], texels: jax.Array, count: jax.Array, into: jax.Array
+) -> jax.Array:
+    """An array with the numbers of the first `count` texels at its beginning."""
 
     def step(k: jax.Array, filled: jax.Array) -> jax.Array:
         run = jax.lax.dynamic_slice_in_dim(texels, k * RUN, RUN)
         return jax.lax.dynamic_update_slice_in_dim(filled, convert(run), k * RUN, 0)
 
-    return jax.lax.fori_loop(0, (count + (RUN - 1)) // RUN, step, filled)
+    return jax.lax.fori_loop(0, (count + (RUN - 1)) // RUN, step, into)
 
 
 class Level(NamedTuple):
@@ -85,20 +91,23 @@ def with_levels(
     texels: jax.Array,
     sizes: tuple[jax.Array, jax.Array],
     weights: tuple[jax.Array, jax.Array],
-    capacity: int,
+    into: jax.Array,
+    wanted: jax.Array,
 ) -> jax.Array:
-    """`converted` with all levels of a chain behind the texels, down to a single one.
+    """Texels as numbers, with all levels of a chain behind them, down to a single one.
 
     Args:
         sizes: height and width.
         weights: `chain_weights` of height and width; more columns may follow.
+        into: the array that numbers are written to.
+        wanted: whether to make the levels; bool.
     """
     height, width = (size.reshape(()) for size in sizes)
     zero = jnp.zeros((), jnp.int32)
 
     def remains(state: tuple[jax.Array, Level, jax.Array]) -> jax.Array:
         _, level, _ = state
-        return jnp.maximum(level.height, level.width) > 1
+        return wanted & (jnp.maximum(level.height, level.width) > 1)
 
     def step(state: tuple[jax.Array, Level, jax.Array]) -> tuple[jax.Array, Level, jax.Array]:
         chain, level, first = state
@@ -110,7 +119,7 @@ def with_levels(
         level = jax.tree.map(lambda a, b: jnp.where(done, a, b), level.next, level)
         return chain, level, jnp.where(done, 0, first)
 
-    chain = converted(convert, texels, height * width, capacity)
+    chain = written(convert, texels, height * width, into)
     return jax.lax.while_loop(remains, step, (chain, Level(height, width, zero, zero, zero), zero))[0]
 
 

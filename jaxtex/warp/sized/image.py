@@ -9,23 +9,27 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from ...warp import smoothing
-from ...warp.coordinate_functions import scaled
+from .. import smoothing
+from ..coordinate_functions import scaled
+from .filters import ResizeFilters
 from .mappings import Array, Device, Mapping, PerPixelParameters, Size
-from .programs import DeviceTexels, ReadOptions, TileProgram
-from .resizes import ResizeFilters
+from .options import ReadOptions
+from .programs import DeviceTexels, TileProgram
 from .texels import (
-    capacity_of,
+    LEAST_COPIED,
+    LEAST_SHARED,
+    Reused,
     chain_capacity,
     chain_program,
     chain_weights,
     flat_texels,
     flat_words,
     longest_side,
+    memory_for,
     numbers_of,
     numbers_program,
 )
-from .tiling import Place, tiles_of
+from .tiling import LARGE, Place, tiles_of
 
 # Vectors of 512 bits, where a processor has them. XLA's default are those of 256 bits.
 CPU_OPTIONS: dict[str, str | bool] = {"xla_cpu_prefer_vector_width": "512"}
@@ -65,15 +69,15 @@ def warp(
     """Warps an image, and does not wait for the result.
 
     Args:
-        pixels: (H, W, C), uint8 or uint16; with 2 or 4 channels the last is alpha, not premultiplied.
+        pixels: (H, W, C). An alpha is not premultiplied.
         mapping: from output to input points, in pixels.
-        border: (C,), of the dtype of `pixels`: the values outside under ``address_mode="border"``.
+        border: (C,), in units of `pixels`: the values outside under ``address_mode="border"``.
         size: width and height of the output.
         read: how the image is read.
         device: where the work is done.
     """
     image = ImageWarp.of(pixels, mapping, border, size, read, device)
-    return WarpResult(size, [(place, image.tile(place)) for place in tiles_of(size)], image.programs.compile_seconds)
+    return WarpResult(size, [(place, image.tile(place)) for place in image.places()], image.programs.compile_seconds)
 
 
 class ImageWarp(NamedTuple):
@@ -90,6 +94,9 @@ class ImageWarp(NamedTuple):
         programs: compiled for the device.
         filters: of a resize, if they are as wide as its steps.
         stored: as in `TileProgram`.
+        dtype: of the result.
+        words: as in `TileProgram`.
+        reused: what has the memory of the numbers.
     """
 
     source: DeviceTexels
@@ -102,6 +109,9 @@ class ImageWarp(NamedTuple):
     programs: "Programs"
     filters: ResizeFilters | None = None
     stored: tuple[int, int] | None = None
+    dtype: np.dtype[Any] = np.dtype(np.uint8)
+    words: bool = False
+    reused: Reused | None = None
 
     @classmethod
     def of(
@@ -112,31 +122,47 @@ class ImageWarp(NamedTuple):
         filters = None
         if mapping.function is scaled:
             filters, read = ResizeFilters.of((width, height), size, read), read._replace(antialias=False)
-        margin = 0 if filters is None else filters.longest_row
+        margin = 0 if filters is None else filters.shape.window[1]
         if read.antialias:
             read = read._replace(sampler=dataclasses.replace(read.sampler, max_anisotropy=mapping.max_anisotropy))
         sizes, target = (np.array(some, np.int32) for some in ((height, width), size[::-1]))
-        words = takes_words(pixels, read, device) and filters is None
-        on_host = flat_words(pixels) if words else flat_texels(pixels, margin), sizes, border, target
+        words = takes_words(pixels, mapping, read, device) and filters is None
+        least = LEAST_SHARED if device.platform == "cpu" else LEAST_COPIED
+        on_host = flat_words(pixels, least) if words else flat_texels(pixels, least, margin), sizes, border, target
         texels, sizes, color, target = jax.device_put(on_host, device)
         if not isinstance(mapping.parameters, PerPixelParameters):
             mapping = mapping._replace(parameters=jax.device_put(mapping.parameters, device))
         source = DeviceTexels(texels, None, sizes, color)
         image = cls(source, mapping, target, size, read, smoothing.SHARP, 1, Programs(device), filters)
+        image = image._replace(dtype=np.dtype(read.dtype or pixels.dtype), words=words)
         if read.antialias and max(height, width) > 1:
             image = image._replace(reads=image.reads_needed())
+        image = image.with_reads()
         return image.with_numbers(height * width + margin, height, width, channels)
 
     def reads_needed(self) -> int:
         """Which of the reads of `smoothing` some pixel of the output needs."""
-        places, found = tiles_of(self.size), smoothing.SHARP
-        first, rest = places[:1], places[1:] if self.mapping.differs else []
+        # The programs need nothing of the texels.
+        texels = np.zeros((1, self.source.texels.shape[1]), self.source.texels.dtype)
+        one = self._replace(source=self.source._replace(texels=jax.device_put(texels, self.programs.device)))
+        places, found = self.places(), smoothing.SHARP
+        if not self.mapping.differs:  # one tile tells, of the shape that has a program in any case
+            height, width = (1 if n == 1 else most for n, most in zip(self.size[::-1], LARGE))
+            places = [Place(0, 0, height, width)]
+        first, rest = places[:1], places[1:]
         for some in (first, rest):
-            of_tiles = [self.run(self.program(place), "needed", place) for place in some]
+            of_tiles = [one.run(one.program(place), "needed", place) for place in some]
             found = max([found, *map(int, of_tiles)])
             if found == smoothing.CHAIN:
                 break
         return found
+
+    def with_reads(self) -> "ImageWarp":
+        """The warp with its reads as an operand of programs, if it is antialiased."""
+        if not self.read.antialias:
+            return self
+        reads = jax.device_put(np.array(self.reads, np.int32), self.programs.device)
+        return self._replace(source=self.source._replace(reads=reads))
 
     def with_numbers(self, count: int, height: int, width: int, channels: int) -> "ImageWarp":
         """The same with the numbers that tiles read, if they cannot decode texels where they read them.
@@ -148,38 +174,50 @@ class ImageWarp(NamedTuple):
         texels, sizes = self.source.texels, self.source.sizes
         if self.stored is not None:
             sizes = jax.device_put(np.array(self.stored, np.int32), self.programs.device)
-        words = self.source.channels_of_words
+        words = channels if self.words else None
         convert = functools.partial(numbers_of, alpha=alpha, light=light, channels_of_words=words)
-        if self.reads >= smoothing.TWO_LEVELS:
-            weights = jax.device_put(chain_weights(height, width), self.programs.device)
-            make = functools.partial(chain_program, convert, chain_capacity(height, width))
-            key, arguments = ("chain", alpha, light, words, chain_capacity(height, width)), (texels, sizes, weights)
-            num_levels = longest_side(height, width).bit_length() - 1
-        elif self.read.has_numbers(channels):
-            capacity = capacity_of(count) if self.stored is None else len(texels)
-            make = functools.partial(numbers_program, convert, capacity)
-            key, arguments, num_levels = ("numbers", alpha, light, words, capacity), (texels, sizes), 1
-        else:
+        device = self.programs.device
+        if self.stored is not None:
+            if not self.read.has_numbers(channels):
+                return self
+            key, make = ("numbers", alpha, light, words, len(texels)), (numbers_program, convert, len(texels))
+            numbers = self.programs.run(key, functools.partial(*make), texels, sizes)
+            return self._replace(source=self.source._replace(numbers=numbers), num_levels=1)
+        if not (self.read.antialias or self.read.has_numbers(channels)):
             return self
-        numbers = self.programs.run(key, make, *arguments)
-        return self._replace(source=self.source._replace(numbers=numbers), num_levels=num_levels)
+        into = memory_for((chain_capacity(height, width), channels), device)
+        wanted = self.reads >= smoothing.TWO_LEVELS
+        if wanted or self.read.has_numbers(channels):
+            weights, flag = jax.device_put((chain_weights(height, width), np.array(wanted)), device)
+            make = functools.partial(chain_program, convert)
+            given = texels, sizes, weights, flag, into
+            into = self.programs.run(("chain", alpha, light, words), make, *given, donated=4)
+        num_levels = longest_side(height, width).bit_length() - 1
+        return self._replace(source=self.source._replace(numbers=into), num_levels=num_levels, reused=Reused(into))
+
+    def places(self) -> list[Place]:
+        """The tiles that cover the output."""
+        if self.filters is not None:
+            return self.filters.places()
+        # Each shape has another program that finds which reads are needed, and keeps the parameters of its pixels.
+        alike = self.read.antialias and self.mapping.differs
+        return tiles_of(self.size, LARGE if alike else None)
 
     def tile(self, place: Place) -> jax.Array:
         """The pixels of a tile, (height, width, C), of the dtype of the image."""
         program = self.program(place)
-        if not self.read.has_alpha(self.source.channels):
-            return self.run(program, "opaque", place)
-        make = functools.partial(getattr, program, "finished")
-        return self.programs.run((program, "finished"), make, *self.run(program, "with_alpha", place))
+        return self.run(program, "with_alpha" if self.read.has_alpha(self.source.channels) else "opaque", place)
 
     def program(self, place: Place) -> TileProgram:
         shape = place.height, place.width
         on_cpu = self.programs.device.platform == "cpu"
-        program = TileProgram(self.mapping.function, shape, self.read, self.reads, self.num_levels, touches=on_cpu)
-        program = program._replace(stored=self.stored)
+        program = TileProgram(self.mapping.function, shape, self.read, self.num_levels, touches=on_cpu)
+        program = program._replace(stored=self.stored, dtype=self.dtype, words=self.words)
         if self.filters is None:
             return program
-        return program._replace(window=self.filters.window(shape), first_axis=self.filters.first_axis)
+        if self.stored is not None:
+            return program._replace(window=self.stored)
+        return program._replace(shape=self.filters.shape.tile, window=self.filters.shape.window)
 
     def run(self, program: TileProgram, name: str, place: Place, *more: jax.Array) -> Any:
         """Runs one of the programs for tiles.
@@ -193,14 +231,20 @@ class ImageWarp(NamedTuple):
         origin = origin_on(place.row, place.column, self.programs.device)
         source = self.source
         if self.filters is not None:
-            source = source._replace(window=jax.device_put(self.filters.at(place), self.programs.device))
+            window = self.filters.at(place, padded=self.stored is None)
+            source = source._replace(window=jax.device_put(window, self.programs.device))
         make = functools.partial(getattr, program, name)
         return self.programs.run((program, name), make, source, parameters, origin, self.target, *more)
 
 
-def takes_words(pixels: Array, read: ReadOptions, device: Device) -> bool:
-    """Whether the texels of an image are read as words: by a CPU, where they are not made numbers first."""
+def takes_words(pixels: Array, mapping: Mapping, read: ReadOptions, device: Device) -> bool:
+    """Whether the texels of an image are read as words: by a CPU, where they are not made numbers first.
+
+    Several reads along footprints that differ are a loop, every turn of which would take all words apart.
+    """
     channels = pixels.shape[-1]
+    if read.antialias and mapping.differs:
+        return False
     packs = pixels.dtype == np.uint8 and channels == RGB
     return packs and device.platform == "cpu" and not read.is_point and not read.has_numbers(channels)
 
@@ -227,16 +271,19 @@ class Programs:
         self.device = device
         self.compile_seconds = 0.0
 
-    def run(self, key: tuple[Any, ...], make: Callable[[], Callable[..., Any]], *arguments: Any) -> Any:
+    def run(
+        self, key: tuple[Any, ...], make: Callable[[], Callable[..., Any]], *arguments: Any, donated: int | None = None
+    ) -> Any:
         """Runs a program, which is compiled once for each key and each shape of arguments.
 
         Args:
             make: returns what it computes.
+            donated: the number of the argument whose memory the result gets.
         """
         leaves, structure = jax.tree.flatten(arguments)
         avals = tuple((leaf.shape, leaf.dtype) for leaf in leaves)
         start, before = time.perf_counter(), compiled.cache_info().misses
-        program = compiled(ProgramFactory(key, make), structure, avals, self.device)
+        program = compiled(ProgramFactory(key, make), structure, avals, self.device, donated)
         if compiled.cache_info().misses > before:
             self.compile_seconds += time.perf_counter() - start
         return program(*arguments)
@@ -257,9 +304,12 @@ class ProgramFactory:
 
 
 @functools.lru_cache(maxsize=128)
-def compiled(factory: ProgramFactory, structure: Any, avals: tuple[Any, ...], device: Device) -> Callable[..., Any]:
+def compiled(
+    factory: ProgramFactory, structure: Any, avals: tuple[Any, ...], device: Device, donated: int | None = None
+) -> Callable[..., Any]:
     """The compiled program for arguments of these shapes and dtypes."""
     sharding = jax.sharding.SingleDeviceSharding(device)
     leaves = [jax.ShapeDtypeStruct(shape, dtype, sharding=sharding) for shape, dtype in avals]
     options = CPU_OPTIONS if device.platform == "cpu" else None
-    return jax.jit(factory.make()).lower(*jax.tree.unflatten(structure, leaves)).compile(compiler_options=options)
+    program = jax.jit(factory.make(), donate_argnums=() if donated is None else donated)
+    return program.lower(*jax.tree.unflatten(structure, leaves)).compile(compiler_options=options)

@@ -1,1 +1,0 @@
-"""One array of pixels to another, on a device."""

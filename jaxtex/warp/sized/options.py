@@ -1,0 +1,42 @@
+"""How images of many sizes are read."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...sampler import Sampler
+
+
+class ReadOptions(NamedTuple):
+    """How the input is read.
+
+    Attributes:
+        sampler: with the filter mode and the address mode.
+        antialias: whether each pixel is the mean over its footprint.
+        frame: whether the border color lies outside the input, whatever the address mode reads there; see `edges`.
+        linear_light: whether light is blended, and not codes.
+        area: whether a resize takes the mean of what a pixel covers, in place of the filter mode.
+        alpha: whether the last of 2 or 4 channels is an alpha, which weights the colors.
+        dtype: of the result; `None` is that of the image.
+    """
+
+    sampler: Sampler
+    antialias: bool = False
+    frame: bool = False
+    linear_light: bool = False
+    area: bool = False
+    alpha: bool = True
+    dtype: np.dtype[Any] | None = None
+
+    @property
+    def is_point(self) -> bool:
+        """Whether texels are returned as they are stored, and not blended."""
+        return self.sampler.filter_mode == "point"
+
+    def has_alpha(self, channels: int) -> bool:
+        """Whether an image of so many channels has an alpha that weights its colors."""
+        return self.alpha and channels in (2, 4) and not self.is_point
+
+    def has_numbers(self, channels: int) -> bool:
+        """Whether texels of so many channels are made numbers before they are read, and not where they are read."""
+        return self.has_alpha(channels) or (self.linear_light and not self.is_point)

@@ -1,0 +1,306 @@
+"""Warps and resizes that are made once and serve images of any sizes."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike, DTypeLike
+from numpy.typing import NDArray
+
+from ..._checks.arguments import as_float, described
+from ..._checks.calls import public
+from ...modes import Arithmetic, ReadMode
+from ...sampler import FilterModeLike, ResizeFilterLike, Sampler
+from ..coordinate_functions import CoordinateFunction, GridFunction, OfCaller, check_is_elementwise, scaled
+from ..images import check_image, check_reads
+from ..options import AddressLike, ShapeLike, read_options, spatial_shape
+from ..options import ReadOptions as WarpOptions
+from ..resizing import resize_options
+from ..streaming import ahead
+from .image import ImageWarp
+from .mappings import Array, Device, Mapping, PerPixelParameters, UncachedParameters
+from .options import ReadOptions
+
+DTYPES = ("uint8", "uint16", "float32")
+# Tiles that the device computes while the caller takes one.
+PENDING = 2
+
+
+class SizedWarp:
+    """A warp by a coordinate function, made once, for images of any sizes: a server, a data loader, a folder.
+
+    `resample` compiles a program for each size of image and output. Here the sizes are operands: an image is put into
+    an array of one of few capacities, and the output is computed in tiles of few shapes. So images of all sizes up to
+    4 million pixels share at most six programs. Sides of a single pixel take programs of their own.
+
+    The warp is a function of NumPy: it runs at once, and not under `jax.jit` or `jax.vmap`.
+
+    Args:
+        function: ``function(x, y, *parameters)``, as in `resample` with `parameters`: elementwise, and hashed by JAX.
+            Define it once, at the top level of a module.
+        sampler, filter, address, border_color, antialias, dtype: as in `resample`. The sampler reads elements, and in
+            the float arithmetic.
+
+    Gradients: none; results are NumPy arrays. For gradients, call `resample`.
+
+    Raises:
+        ValueError: if options contradict each other, or the sampler has ``read_mode="normalized_float"`` or
+            ``arithmetic="hardware"``.
+        TypeError: if an argument has the wrong type.
+
+    Example:
+        >>> import numpy as np, jaxtex as jt
+        >>> def moved(x, y, right):
+        ...     return x - right, y
+        >>> warper = jt.warp.SizedWarp(moved, address="wrap")
+        >>> [warper(np.arange(n, dtype=np.uint8)[None, :, None], (1,))[0, :, 0].tolist() for n in (3, 5)]
+        [[2, 0, 1], [4, 0, 1, 2, 3]]
+    """
+
+    @public(called="SizedWarp")
+    def __init__(
+        self,
+        function: CoordinateFunction,
+        sampler: Sampler | None = None,
+        *,
+        filter: FilterModeLike | None = None,
+        address: AddressLike | None = None,
+        border_color: ArrayLike | None = None,
+        antialias: bool = False,
+        dtype: DTypeLike | None = None,
+    ) -> None:
+        name = "SizedWarp"
+        options = read_options(name, sampler, filter, address, border_color, antialias, dtype)
+        self._function = function
+        self._reads = SizedReads.of(name, OfCaller(function), options, antialias=antialias)
+
+    @public(called="SizedWarp")
+    def __call__(
+        self, image: ArrayLike, parameters: Sequence[ArrayLike] = (), output_shape: ShapeLike | None = None
+    ) -> NDArray[Any]:
+        """The warped image.
+
+        Args:
+            image: ``(H, W, C)`` of uint8, uint16 or float32.
+            parameters: what `function` takes after the coordinates: numbers, or arrays of `output_shape` with a number
+                for each pixel of the output.
+            output_shape: ``(H, W)``; by default that of the image.
+
+        Returns:
+            ``(*output_shape, C)``: that of `resample`, up to the rounding of float32.
+
+        Raises:
+            ValueError: if a shape or a dtype does not fit, or `function` is not elementwise.
+        """
+        return whole(*self._started(image, parameters, output_shape))
+
+    @public(called="SizedWarp")
+    def tiles(
+        self, image: ArrayLike, parameters: Sequence[ArrayLike] = (), output_shape: ShapeLike | None = None
+    ) -> Iterator[tuple[tuple[slice, slice], NDArray[Any]]]:
+        """The warped image, tile by tile: pairs ``(slices, pixels)``, as of `resample_tiles`.
+
+        Args:
+            image, parameters, output_shape: as of a call.
+
+        Returns:
+            An iterator. The whole image and few tiles are in memory; `resample_tiles` warps larger images.
+
+        Raises:
+            ValueError: as of a call.
+        """
+        return self._started(image, parameters, output_shape)[0]
+
+    def _started(self, image: Any, parameters: Any, output_shape: Any) -> "Started":
+        reads = self._reads
+        pixels = reads.checked(image)
+        shape = cast(tuple[int, int], spatial_shape(reads.name, pixels, output_shape, 2))
+        arrays = [parameter_of(reads.name, k, p, shape) for k, p in enumerate(parameters)]
+        check_is_elementwise(reads.name, self._function, 2, [jnp.zeros((1, 1), jnp.float32)] * len(arrays))
+        return reads.started(pixels, arrays, shape)
+
+
+class SizedResize:
+    """A `resize`, made once, for images of any sizes; see `SizedWarp`.
+
+    Args:
+        sampler, filter, address, antialias, dtype: as in `resize`. The sampler reads elements, and in the float
+            arithmetic.
+
+    Gradients: none; results are NumPy arrays. For gradients, call `resize`.
+
+    Raises:
+        ValueError: as of `SizedWarp`, or if `filter` does not fit the other options.
+        TypeError: if an argument has the wrong type.
+
+    Example:
+        >>> import numpy as np, jaxtex as jt
+        >>> resizer = jt.warp.SizedResize(filter="area")
+        >>> [resizer(np.full((n, n, 3), 7, np.uint8), (2, n // 2)).shape for n in (9, 100)]
+        [(2, 4, 3), (2, 50, 3)]
+    """
+
+    @public(called="SizedResize")
+    def __init__(
+        self,
+        sampler: Sampler | None = None,
+        *,
+        filter: ResizeFilterLike | None = None,
+        address: AddressLike | None = None,
+        antialias: bool = True,
+        dtype: DTypeLike | None = None,
+    ) -> None:
+        name = "SizedResize"
+        options, area = resize_options(sampler, filter, address, None, antialias, dtype, name)
+        self._reads = SizedReads.of(name, scaled, options, antialias=antialias, area=area)
+
+    @public(called="SizedResize")
+    def __call__(self, image: ArrayLike, output_shape: ShapeLike) -> NDArray[Any]:
+        """The resized image.
+
+        Args:
+            image: ``(H, W, C)`` of uint8, uint16 or float32.
+            output_shape: ``(H, W)``.
+
+        Returns:
+            ``(*output_shape, C)``: that of `resize`, up to the rounding of float32.
+
+        Raises:
+            ValueError: if a shape or a dtype does not fit.
+        """
+        return whole(*self._started(image, output_shape))
+
+    @public(called="SizedResize")
+    def tiles(self, image: ArrayLike, output_shape: ShapeLike) -> Iterator[tuple[tuple[slice, slice], NDArray[Any]]]:
+        """The resized image, tile by tile: pairs ``(slices, pixels)``, as of `resample_tiles`.
+
+        Args:
+            image, output_shape: as of a call.
+
+        Returns:
+            An iterator.
+
+        Raises:
+            ValueError: as of a call.
+        """
+        return self._started(image, output_shape)[0]
+
+    def _started(self, image: Any, output_shape: Any) -> "Started":
+        pixels = self._reads.checked(image)
+        shape = cast(tuple[int, int], spatial_shape(self._reads.name, pixels, output_shape, 2))
+        steps = [np.full((1, 1), n / m, np.float32) for n, m in zip(pixels.shape[1::-1], shape[::-1])]
+        return self._reads.started(pixels, steps, shape)
+
+
+class Started(NamedTuple):
+    """An output in tiles, of which the device computes some, with its shape and dtype."""
+
+    tiles: Iterator[tuple[tuple[slice, slice], NDArray[Any]]]
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
+def whole(
+    tiles: Iterator[tuple[tuple[slice, slice], NDArray[Any]]], shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> NDArray[Any]:
+    """The output that tiles make."""
+    out = np.empty(shape, dtype)
+    for where, pixels in tiles:
+        out[where] = pixels
+    return out
+
+
+class SizedReads(NamedTuple):
+    """How images of any sizes are read.
+
+    Attributes:
+        name: of the public class, for errors.
+        function: the coordinate function.
+        options: those of a warp of whole images.
+        read: those of the programs.
+    """
+
+    name: str
+    function: GridFunction
+    options: WarpOptions
+    read: ReadOptions
+
+    @classmethod
+    def of(
+        cls, name: str, function: GridFunction, options: WarpOptions, *, antialias: bool, area: bool = False
+    ) -> "SizedReads":
+        """The reads of options.
+
+        Raises:
+            ValueError: if programs of many sizes cannot read so.
+        """
+        sampler = options.sampler
+        if sampler.read_mode is not ReadMode.ELEMENT or sampler.arithmetic is Arithmetic.HARDWARE or sampler.limit:
+            raise ValueError(
+                f"{name}: sampler has read_mode={str(sampler.read_mode)!r}, arithmetic={str(sampler.arithmetic)!r} and "
+                f"limit={sampler.limit and str(sampler.limit)!r}, expected 'element', 'float' and None; use a function "
+                f"of jaxtex.warp."
+            )
+        dtype = None if options.dtype is None else np.dtype(options.dtype)
+        return cls(name, function, options, ReadOptions(sampler, antialias, area=area, alpha=False, dtype=dtype))
+
+    def checked(self, image: Any) -> NDArray[Any]:
+        """An image as an array of NumPy.
+
+        Raises:
+            ValueError: if programs cannot read it.
+        """
+        dtype, shape = str(getattr(image, "dtype", None)), tuple(getattr(image, "shape", ()))
+        if len(shape) != 3 or dtype not in DTYPES or 0 in shape:
+            raise ValueError(
+                f"{self.name}: image is {described(image)}, expected an array (H, W, C) of {', '.join(DTYPES[:-1])} or "
+                f"{DTYPES[-1]}; convert it, and pass one image after the other."
+            )
+        pixels = np.asarray(image)
+        check_image(self.name, pixels, 2)
+        check_reads(self.name, self.options, 2, pixels.dtype, pixels.shape)
+        return pixels
+
+    def started(self, pixels: NDArray[Any], parameters: Sequence[Array], shape: tuple[int, int]) -> Started:
+        """The output of an image, in tiles, of which the first ones are being computed when one is taken."""
+        per_pixel = any(p.size > 1 for p in parameters)
+        given = UncachedParameters(PerPixel(parameters)) if per_pixel else tuple(parameters)
+        mapping = Mapping(self.function, given, self.read.sampler.max_anisotropy)
+        border = np.zeros(pixels.shape[-1], np.float32)
+        if self.options.border_color is not None:
+            border[...] = np.asarray(as_float(self.options.border_color))
+        size, device = (shape[1], shape[0]), cast(Device, next(iter(jnp.zeros(()).devices())))
+        warp = ImageWarp.of(pixels, mapping, border, size, self.read, device)
+        tiles = ahead(((place.cut(size), warp.tile(place)) for place in warp.places()), PENDING)
+        dtype = np.dtype(self.read.dtype or pixels.dtype)
+        return Started((inner(*tile) for tile in tiles), (*shape, pixels.shape[-1]), dtype)
+
+
+def inner(where: tuple[slice, slice], pixels: jax.Array) -> tuple[tuple[slice, slice], NDArray[Any]]:
+    """The pixels of a tile that lie in the output."""
+    height, width = (part.stop - part.start for part in where)
+    return where, np.asarray(pixels)[:height, :width]
+
+
+def parameter_of(name: str, number: int, parameter: Any, shape: tuple[int, int]) -> Array:
+    """A parameter of a coordinate function, (1, 1) or of the shape of the output."""
+    array = np.asarray(parameter)
+    if array.shape not in ((), shape) or array.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{name}: parameters[{number}] is {described(parameter)}, expected a number, or an array with a number for "
+            f"each pixel of the output, {shape}."
+        )
+    return array.astype(np.float32).reshape(array.shape or (1, 1))
+
+
+class PerPixel(PerPixelParameters):
+    """Parameters of which some are arrays of the shape of the output."""
+
+    def __init__(self, arrays: Sequence[Array]) -> None:
+        super().__init__()
+        self.arrays = arrays
+
+    def of(self, rows: Array, columns: Array) -> tuple[Array, ...]:
+        return tuple(a[np.ix_(rows, columns)] if a.size > 1 else a for a in self.arrays)

@@ -1,0 +1,101 @@
+"""Warps and resizes that serve images of any sizes: the pixels of the warps of whole images, in tiles, too."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxtex as jt
+from jaxtex import warp
+from tests.support.tolerances import assert_close, assert_exact
+
+pytestmark = pytest.mark.compiled
+
+# The share of integers of which two programs may round the sum otherwise.
+ROUNDED_OTHERWISE = 1e-3
+SIZES = ((40, 61), (90, 150))
+
+
+def turned(x, y, cos, sin):
+    return cos * x - sin * y + 3, sin * x + cos * y - 2
+
+
+def moved(x, y, right):
+    return x + right, y
+
+
+def image(sizes, dtype="uint8", channels=3):
+    return np.random.default_rng(sizes[0]).integers(0, 255, (*sizes, channels)).astype(dtype)
+
+
+def assert_alike(found, expected):
+    """Integers may be rounded to either side where two programs round a sum of floats otherwise."""
+    assert found.dtype == expected.dtype
+    if found.dtype.kind == "u":
+        off = np.abs(found.astype(int) - np.asarray(expected).astype(int))
+        assert off.max() <= 1
+        assert off.mean() < ROUNDED_OTHERWISE
+    else:
+        assert_close("sum", found, expected, 255)
+
+
+@pytest.mark.parametrize("options", [{}, {"antialias": True}, {"dtype": np.float32, "border_color": 9.0}])
+def test_warps(options):
+    warper = warp.SizedWarp(turned, **options)
+    for sizes in SIZES:
+        pixels, output = image(sizes), (sizes[1], 50)
+        found = warper(pixels, (1.9, 0.4), output)
+        assert_alike(found, warp.resample(pixels, turned, output, parameters=(1.9, 0.4), **options))
+
+
+@pytest.mark.parametrize("options", [{"filter": "area"}, {"filter": "cubic", "address": "wrap"}])
+def test_resizes(options):
+    resizer = warp.SizedResize(**options)
+    for sizes in SIZES:
+        pixels = image(sizes, "float32", 1)
+        assert_alike(resizer(pixels, (17, 70)), warp.resize(pixels, (17, 70), **options))
+
+
+def test_an_infinite_pixel_stays_infinite():
+    pixels = np.zeros((40, 61, 1), np.float32)
+    pixels[17, 20] = np.inf
+    found = warp.SizedResize()(pixels, (9, 60))
+    assert not np.isnan(found).any()
+    assert_exact(np.isinf(found), np.isinf(warp.resize(pixels, (9, 60))))
+
+
+def test_a_parameter_may_be_a_number_for_each_pixel():
+    pixels = image(SIZES[0], "uint16", 1)
+    right = np.arange(40 * 61).reshape(40, 61) % 5
+    found = warp.SizedWarp(moved, filter="point", address="wrap")(pixels, (right,))
+    rows, columns = np.indices(right.shape)
+    assert_exact(found, pixels[rows, (columns + right) % 61])
+
+
+def test_tiles_are_those_of_the_whole():
+    for warper, arguments in (
+        (warp.SizedWarp(moved, address="mirror"), ((0.5,), (300, 700))),
+        (warp.SizedResize(filter="area"), ((30, 40),)),
+    ):
+        pixels = image(SIZES[1])
+        whole = warper(pixels, *arguments)
+        found = np.zeros_like(whole)
+        for where, part in warper.tiles(pixels, *arguments):
+            found[where] = part
+        assert_exact(found, whole)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: warp.SizedWarp(moved)(image((3, 4), "int64"), (1,)), "SizedWarp: image is .* expected an array"),
+        (lambda: warp.SizedWarp(moved)(image((3, 4))[None], (1,)), "SizedWarp: image is"),
+        (lambda: warp.SizedWarp(moved)(image((3, 4)), (np.ones(4),)), r"SizedWarp: parameters\[0\] is"),
+        (lambda: warp.SizedWarp(moved, jt.Sampler(limit="taps")), "SizedWarp: sampler has"),
+        (lambda: warp.SizedWarp(moved, border_color=1.0, address="clamp"), "SizedWarp: border_color is given"),
+        (lambda: warp.SizedResize(filter="area", antialias=False), "SizedResize: filter is 'area'"),
+        (lambda: warp.SizedWarp(lambda x, y: (jnp.sum(x), y[:0]))(image((3, 4))), "SizedWarp: function returned"),
+    ],
+)
+def test_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
