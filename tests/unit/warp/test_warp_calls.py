@@ -139,7 +139,8 @@ def refused(name, argument, arguments):
 
 
 def test_every_function_is_called():
-    assert set(WARPS) == set(warp.__all__)
+    # Classes have a file of their own: test_sized_warps.py.
+    assert set(WARPS) == {name for name in warp.__all__ if not isinstance(getattr(warp, name), type)}
     assert set(NDIMAGE) == set(ndimage.__all__)
 
 
