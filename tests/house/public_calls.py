@@ -123,6 +123,8 @@ CALLS = {
     "layers.equinox.SpatialTransformer": LAYER,
     "layers.nnx.SpatialTransformer": LAYER,
     "nn.MultiresolutionGrid": {},
+    "warp.SizedResize": {},
+    "warp.SizedWarp": {"function": lambda x, y: (x * 1.7 - 1, y * 1.3)},
     "nn.multiresolution_grid": {"tables": TABLES, "points": normal(3, 2), "grid": GRID},
     "nn.multiresolution_grid_init": {"key": KEY, "grid": GRID},
     "nn.correlation_pyramid": {"first": normal(1, H, W, C), "second": normal(1, H, W, C), "levels": 2},
@@ -229,7 +231,7 @@ READERS = {
     "warp.forward_warp": {},
     "warp.cubemap_to_equirectangular": {},
 }
-EAGER = ("warp.resample_tiles",)
+EAGER = ("warp.resample_tiles", "warp.SizedResize", "warp.SizedWarp")
 
 # How to change an option: other values, each with the arguments that stand beside it in both calls. Values under the
 # name of one function are for it, and those under the option's name alone are for all others. Of the arguments beside
@@ -361,6 +363,8 @@ def of_equinox(layer):
 # What is compared of the objects that a class makes, and of an iterator.
 RESULTS = {
     "nn.MultiresolutionGrid": of_grid,
+    "warp.SizedResize": lambda resize: resize(np.float32(IMAGE), (2, 3)),
+    "warp.SizedWarp": lambda warp: warp(np.float32(IMAGE)),
     "layers.nnx.SpatialTransformer": of_flax,
     "layers.equinox.SpatialTransformer": of_equinox,
     "warp.resample_tiles": list,
@@ -379,6 +383,10 @@ IGNORED = {
     "ndimage.* cval beside mode": ("ndimage.map_coordinates", 'the number outside in ``"constant"`` and'),
     "ndimage.* prefilter beside order": ("ndimage.map_coordinates", "Orders 0 and 1 need no filter."),
     "warp.resize antialias beside filter*": (
+        "warp.resize",
+        "The point filter returns stored values and is never widened.",
+    ),
+    "warp.SizedResize antialias beside filter*": (
         "warp.resize",
         "The point filter returns stored values and is never widened.",
     ),

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from collections.abc import Iterator
 
 import jax
 import numpy as np
@@ -42,7 +43,9 @@ def fault_of(name, args, keywords):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if name in EAGER:
-                next(FUNCTIONS[name](*args, **keywords))
+                made = FUNCTIONS[name](*args, **keywords)
+                if isinstance(made, Iterator):
+                    next(made)
             else:
                 jax.eval_shape(call, traced)
     except (TypeError, ValueError, *documented(name)) as error:
