@@ -19,8 +19,11 @@ OF_CALLER = "jaxtex_function_of_caller"
 
 # The primitives that call a program once, and the parameters in which it is. JAX 0.10.2 to 0.12: names that it does not
 # document; a checkpoint and the program of a composite have another one in other versions.
-CALLS = frozenset(["jit", "checkpoint", "remat2", "composite", "call", "closed_call"]) | frozenset(
-    ("custom_jvp_call", "custom_vjp_call", "custom_vmap_call")
+CALLS = frozenset(
+    (
+        *("jit", "checkpoint", "remat2", "composite", "call", "closed_call"),
+        *("custom_jvp_call", "custom_vjp_call", "custom_vmap_call"),
+    )
 )
 PROGRAMS = ("jaxpr", "call_jaxpr", "call")
 

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -29,7 +29,7 @@ from .texels import (
     numbers_of,
     numbers_program,
 )
-from .tiling import LARGE, Place, tiles_of
+from .tiling import LARGE, Place, shape_in, tiles_of
 
 # Vectors of 512 bits, where a processor has them. XLA's default are those of 256 bits.
 CPU_OPTIONS: dict[str, str | bool] = {"xla_cpu_prefer_vector_width": "512"}
@@ -56,11 +56,22 @@ class WarpResult(NamedTuple):
     def pixels(self) -> Array:
         """The whole image, (H, W, C)."""
         first = self.tiles[0][1]
-        whole = np.empty((*self.size[::-1], first.shape[-1]), first.dtype)
-        for place, pixels in self.tiles:
-            rows, columns = place.cut(self.size)
-            whole[rows, columns] = np.asarray(pixels)[: rows.stop - rows.start, : columns.stop - columns.start]
-        return whole
+        tiles = (inner(place.cut(self.size), pixels) for place, pixels in self.tiles)
+        return whole(tiles, (*self.size[::-1], first.shape[-1]), first.dtype)
+
+
+def inner(where: tuple[slice, slice], pixels: jax.Array) -> tuple[tuple[slice, slice], Array]:
+    """The pixels of a tile that lie in the output."""
+    height, width = (part.stop - part.start for part in where)
+    return where, np.asarray(pixels)[:height, :width]
+
+
+def whole(tiles: Iterable[tuple[tuple[slice, slice], Array]], shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """The output that tiles make."""
+    out = np.empty(shape, dtype)
+    for where, pixels in tiles:
+        out[where] = pixels
+    return out
 
 
 def warp(
@@ -135,9 +146,7 @@ class ImageWarp(NamedTuple):
         source = DeviceTexels(texels, None, sizes, color)
         image = cls(source, mapping, target, size, read, smoothing.SHARP, 1, Programs(device), filters)
         image = image._replace(dtype=np.dtype(read.dtype or pixels.dtype), words=words)
-        if read.antialias and max(height, width) > 1:
-            image = image._replace(reads=image.reads_needed())
-        image = image.with_reads()
+        image = image.with_reads(height, width)
         return image.with_numbers(height * width + margin, height, width, channels)
 
     def reads_needed(self) -> int:
@@ -147,8 +156,7 @@ class ImageWarp(NamedTuple):
         one = self._replace(source=self.source._replace(texels=jax.device_put(texels, self.programs.device)))
         places, found = self.places(), smoothing.SHARP
         if not self.mapping.differs:  # one tile tells, of the shape that has a program in any case
-            height, width = (1 if n == 1 else most for n, most in zip(self.size[::-1], LARGE))
-            places = [Place(0, 0, height, width)]
+            places = [Place(0, 0, *shape_in(self.size, LARGE))]
         first, rest = places[:1], places[1:]
         for some in (first, rest):
             of_tiles = [one.run(one.program(place), "needed", place) for place in some]
@@ -157,15 +165,16 @@ class ImageWarp(NamedTuple):
                 break
         return found
 
-    def with_reads(self) -> "ImageWarp":
-        """The warp with its reads as an operand of programs, if it is antialiased."""
+    def with_reads(self, height: int, width: int) -> "ImageWarp":
+        """This warp of an image with the reads that it needs, an operand of programs, if it is antialiased."""
         if not self.read.antialias:
             return self
-        reads = jax.device_put(np.array(self.reads, np.int32), self.programs.device)
-        return self._replace(source=self.source._replace(reads=reads))
+        reads = self.reads_needed() if max(height, width) > 1 else smoothing.SHARP
+        operand = jax.device_put(np.array(reads, np.int32), self.programs.device)
+        return self._replace(reads=reads, source=self.source._replace(reads=operand))
 
     def with_numbers(self, count: int, height: int, width: int, channels: int) -> "ImageWarp":
-        """The same with the numbers that tiles read, if they cannot decode texels where they read them.
+        """This warp with the numbers that tiles read, if they cannot decode texels where they read them.
 
         Args:
             count: how many numbers there must be room for, without a chain.
@@ -199,7 +208,7 @@ class ImageWarp(NamedTuple):
         """The tiles that cover the output."""
         if self.filters is not None:
             return self.filters.places()
-        # Each shape has another program that finds which reads are needed, and keeps the parameters of its pixels.
+        # Where footprints differ, each shape takes a second program, for the reads needed: so one shape is large.
         alike = self.read.antialias and self.mapping.differs
         return tiles_of(self.size, LARGE if alike else None)
 

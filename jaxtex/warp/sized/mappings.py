@@ -90,7 +90,7 @@ class Mapping(NamedTuple):
     Attributes:
         function: takes the coordinates of pixel centers, then the parameters, as in `jaxtex.warp.coordinate_functions`.
         parameters: float32 arrays of shape (1, 1), or those that differ from pixel to pixel.
-        max_anisotropy: the most reads along the longer side of a pixel's footprint, under `--antialias`.
+        max_anisotropy: the most reads along the longer side of a pixel's footprint, in an antialiased warp.
     """
 
     function: Callable[..., tuple[Any, ...]]

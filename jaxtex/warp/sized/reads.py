@@ -130,7 +130,6 @@ def read_tile_smoothed(
         chain: of the texture, of numbers. Without it, `reads` is below `smoothing.TWO_LEVELS`.
         reads: which of the reads some pixel of the output needs, int32; see `smoothing.reads_needed`.
     """
-
     at = smoothing_of(texture, tile, sampler)
     first = smoothing.sharp(texture, at, sampler, materialized=False)
 

@@ -72,11 +72,10 @@ class StreamedImage:
         source = DeviceTexels(texels, None, sizes, color)
         whole = ImageWarp(source, mapping, target, size, read, smoothing.SHARP, 1, Programs(device), filters)
         whole = whole._replace(dtype=np.dtype(read.dtype or image.dtype))
-        if read.antialias and max(height, width) > 1:
-            whole = whole._replace(reads=whole.reads_needed())
+        whole = whole.with_reads(height, width)
         if whole.reads >= smoothing.TWO_LEVELS:
             raise NeedsWholeImage("the image becomes much smaller in places, and is smoothed through a mip chain of it")
-        self.image, self.whole, self.device = image, whole.with_reads(), device
+        self.image, self.whole, self.device = image, whole, device
         self.axes = read_axes(read.sampler)
         self.kernels = (read.sampler.kernel, *((SPAN, POINT) if read.antialias else (POINT,)))
         number_bytes = 4 * channels if read.has_numbers(channels) or filters is not None else 0

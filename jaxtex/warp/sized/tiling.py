@@ -37,18 +37,26 @@ def large_shape(width: int) -> tuple[int, int]:
 def tiles_of(size: Size, shape: tuple[int, int] | None = None) -> list[Place]:
     """The tiles that cover an image of this width and height, the large ones of a shape.
 
-    They are large ones, but at the right and at the bottom small ones where few are enough. Along an axis of one pixel
-    they have one, since XLA compiles other arithmetic there, which may differ in the last bit.
+    They are large ones, but at the right and at the bottom small ones where few are enough.
     """
     height, width = size[::-1]
     shapes = shape or large_shape(width), SMALL
-    large, small = ((1 if height == 1 else shape[0], 1 if width == 1 else shape[1]) for shape in shapes)
+    large, small = (shape_in(size, shape) for shape in shapes)
     found: list[Place] = []
     for part in grid_of(Place(0, 0, height, width), large):
         within = Place(part.row, part.column, min(height - part.row, large[0]), min(width - part.column, large[1]))
         few = list(grid_of(within, small))
         found += few if len(few) <= MOST_SMALL else [part]
     return found
+
+
+def shape_in(size: Size, shape: tuple[int, int]) -> tuple[int, int]:
+    """The height and width that tiles of a shape have in an image of this width and height.
+
+    Along an axis of one pixel they have one: XLA compiles other arithmetic there, which may differ in the last bit.
+    """
+    width, height = size
+    return 1 if height == 1 else shape[0], 1 if width == 1 else shape[1]
 
 
 def grid_of(part: Place, shape: tuple[int, int]) -> Iterator[Place]:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
@@ -19,7 +18,7 @@ from ..options import AddressLike, ShapeLike, read_options, spatial_shape
 from ..options import ReadOptions as WarpOptions
 from ..resizing import resize_options
 from ..streaming import ahead
-from .image import ImageWarp
+from .image import ImageWarp, inner, whole
 from .mappings import Array, Device, Mapping, PerPixelParameters, UncachedParameters
 from .options import ReadOptions
 
@@ -202,16 +201,6 @@ class Started(NamedTuple):
     dtype: np.dtype[Any]
 
 
-def whole(
-    tiles: Iterator[tuple[tuple[slice, slice], NDArray[Any]]], shape: tuple[int, ...], dtype: np.dtype[Any]
-) -> NDArray[Any]:
-    """The output that tiles make."""
-    out = np.empty(shape, dtype)
-    for where, pixels in tiles:
-        out[where] = pixels
-    return out
-
-
 class SizedReads(NamedTuple):
     """How images of any sizes are read.
 
@@ -276,12 +265,6 @@ class SizedReads(NamedTuple):
         tiles = ahead(((place.cut(size), warp.tile(place)) for place in warp.places()), PENDING)
         dtype = np.dtype(self.read.dtype or pixels.dtype)
         return Started((inner(*tile) for tile in tiles), (*shape, pixels.shape[-1]), dtype)
-
-
-def inner(where: tuple[slice, slice], pixels: jax.Array) -> tuple[tuple[slice, slice], NDArray[Any]]:
-    """The pixels of a tile that lie in the output."""
-    height, width = (part.stop - part.start for part in where)
-    return where, np.asarray(pixels)[:height, :width]
 
 
 def parameter_of(name: str, number: int, parameter: Any, shape: tuple[int, int]) -> Array:
