@@ -1,7 +1,8 @@
-"""`python -m benchmarks.compile`: how long each read takes to trace and to compile, and whether it is traced again."""
+"""`python -m benchmarks.compile`: how long reads and parts of models take to trace and compile, and what is cached."""
 
 import argparse
 import functools
+import re
 import statistics
 import time
 from collections.abc import Callable
@@ -11,9 +12,12 @@ import jax
 import jax.numpy as jnp
 
 import jaxtex as jt
+import jaxtex.warp as jw
 from jaxtex import TextureKind
 
 from .environment import environment
+from .models import WORKLOADS
+from .workloads import program
 
 SIDE, LAYERS, CHANNELS = 32, 3, 4
 SAMPLES = (32, 32)
@@ -79,6 +83,18 @@ def cases() -> dict[str, Case]:
     for kind in (TextureKind.TEXTURE2D, TextureKind.TEXTURE3D, TextureKind.CUBEMAP):
         exact = functools.partial(read, sampler=jt.Sampler(arithmetic="hardware"))
         found[f"sample, {kind}, hardware"] = exact, (texture(kind), places(kind))
+    return found | models()
+
+
+def models() -> dict[str, Case]:
+    """Parts of models with gradients, at the sizes of `benchmarks.workloads`: of arrays that have only shapes."""
+    loss = lambda images, thetas: jnp.sum(jw.spatial_transform(images, thetas) ** 2)
+    shapes = jax.eval_shape(lambda: (jnp.zeros((64, 224, 224, 3)), jnp.zeros((64, 2, 3))))
+    found: dict[str, Case] = {"spatial transformer, a step": (jax.value_and_grad(loss, argnums=(0, 1)), shapes)}
+    for work in WORKLOADS:
+        args = jax.eval_shape(functools.partial(work.inputs, **work.sizes), jax.random.PRNGKey(0))
+        out = jax.eval_shape(functools.partial(work.ours, **work.sizes), *args)
+        found[work.name] = program(work, work.sizes, "gradients"), (out, *args)
     return found
 
 
@@ -109,16 +125,19 @@ def traces(samplers: list[jt.Sampler]) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.compile", description=__doc__)
+    parser.add_argument("--only", default="", help="a regular expression of the names of cases")
     parser.add_argument("--repeats", type=int, default=3, help="how often each is compiled; the median is printed")
     options = parser.parse_args()
     jax.config.update("jax_enable_compilation_cache", False)
     print(", ".join(f"{key} {value}" for key, value in environment().items()))
-    print(f"{'milliseconds':32s} {'trace':>8s} {'compile':>8s}")
+    print(f"{'milliseconds':40s} {'trace':>8s} {'compile':>8s}")
     durations(jnp.sin, (jnp.zeros(SAMPLES),))  # what only the first compilation of a process does
     for name, (function, args) in cases().items():
+        if not re.search(options.only, name):
+            continue
         both = zip(*(durations(function, args) for _ in range(options.repeats)))
         trace, compilation = (statistics.median(seconds) * 1e3 for seconds in both)
-        print(f"{name:32s} {trace:8.0f} {compilation:8.0f}", flush=True)
+        print(f"{name:40s} {trace:8.0f} {compilation:8.0f}", flush=True)
     equal = [jt.Sampler(address_mode=mode) for mode in ("wrap", jt.AddressMode.WRAP, "repeat")]
     print(f"{len(equal)} equal samplers: traced {traces(equal)} time(s)")
     different = [jt.Sampler(address_mode=mode) for mode in ("wrap", "clamp")]
