@@ -177,3 +177,9 @@ def sizes_of_scan(params: dict[str, Any]) -> tuple[int, int]:
 def is_x64() -> bool:
     """Whether 64-bit types are enabled. JAX 0.10.2 to 0.12: an attribute that type checkers do not know."""
     return bool(jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def folder_of_programs() -> str | None:
+    """The folder or address where JAX keeps compiled programs between processes, if it does."""
+    config: Any = jax.config
+    return (config.jax_compilation_cache_dir or None) if config.jax_enable_compilation_cache else None

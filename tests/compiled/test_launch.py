@@ -212,6 +212,33 @@ def test_nvrtc_says_its_version():
     assert nvrtc.version_of(FakeLibrary((13, 1), [])) == (13, 1)
 
 
+def test_ptx_is_kept_where_jax_keeps_programs(no_library, monkeypatch, tmp_path):
+    """One file for each source, compiler and GPU; a file that cannot be read or written is as good as none."""
+    compiled = []
+    monkeypatch.setattr(nvrtc, "compiled", lambda source, _: compiled.append(source) or f".version 9.9\n{source}")
+
+    def compile_anew(source, capability=(9, 0), version=(12, 9)):
+        monkeypatch.setattr(nvrtc, "library", lambda: FakeLibrary(version, [80, 90]))
+        nvrtc.compile_to_ptx.cache_clear()  # as in another process
+        return nvrtc.compile_to_ptx(source, capability)
+
+    def keep_in(folder):
+        monkeypatch.setattr(nvrtc, "folder_of_programs", lambda: folder and str(folder))
+
+    keep_in(folder := tmp_path / "programs")
+    assert compile_anew("a") == compile_anew("a") == ".version 7.8\na"
+    assert compile_anew("b") != compile_anew("b", (8, 0)) == compile_anew("b", (8, 0))
+    compile_anew("a", version=(13, 0))
+    assert compiled == ["a", "b", "b", "a"]
+    files = list(folder.iterdir())
+    assert len(files) == 4
+    for other in ("gs://bucket/programs", None, files[0]):
+        keep_in(other)
+        assert compile_anew("a") == ".version 7.8\na"
+    assert compiled == ["a", "b", "b", "a", *"aaa"]
+    assert len(list(tmp_path.rglob("*"))) == 5
+
+
 def test_nvrtc_compiles_for_a_gpu_that_is_newer_than_it():
     try:
         newest = max(nvrtc.known_capabilities())

@@ -3,10 +3,15 @@
 import contextlib
 import ctypes
 import functools
+import hashlib
 import importlib.util
+import os
 import re
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+from ...._jax.versions import folder_of_programs
 
 # By the compute capability: the least version of PTX that has it. A driver takes PTX up to its own version, so a
 # program asks for no more than it needs. Source: PTX ISA, "Release Notes".
@@ -26,6 +31,7 @@ INSTRUCTION_VERSIONS = {"red.global.add.v": (8, 1)}
 # The oldest NVRTC that `jax[cuda12]` may bring, as the package jax-cuda12-plugin says; older ones are not tested.
 LEAST_VERSION = (12, 1)
 INSTALL = "install jax[cuda12] or jax[cuda13], or the CUDA toolkit"
+OPTIONS = ("--std=c++17", "--disable-warnings")
 Capability = tuple[int, int]
 
 
@@ -114,7 +120,7 @@ def text_of(program: ctypes.c_void_p, name: str) -> str:
 
 @functools.cache
 def compile_to_ptx(source: str, capability: Capability) -> str:
-    """Compiles a source of CUDA C to PTX.
+    """Compiles a source of CUDA C to PTX, or finds the PTX of an earlier process in the folder of JAX's cache.
 
     Args:
         capability: the compute capability of the GPU, such as ``(9, 0)``. If NVRTC does not know it yet, the PTX is for
@@ -124,10 +130,22 @@ def compile_to_ptx(source: str, capability: Capability) -> str:
         CompilerUnavailable: if there is no NVRTC for this GPU.
         CompilationFailed: if NVRTC refuses the source.
     """
-    nvrtc, program = library(), ctypes.c_void_p()
     capability = known_below(capability)
-    architecture = f"--gpu-architecture=compute_{capability[0]}{capability[1]}"
-    options = [architecture, "--std=c++17", "--disable-warnings"]
+    kept = kept_file(source, capability)
+    if kept is not None:
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            return kept.read_text("utf-8")
+    ptx = with_version(compiled(source, capability), capability)
+    if kept is not None:
+        with contextlib.suppress(OSError):
+            write_whole(kept, ptx)
+    return ptx
+
+
+def compiled(source: str, capability: Capability) -> str:
+    """The PTX of a source, from NVRTC."""
+    nvrtc, program = library(), ctypes.c_void_p()
+    options = [f"--gpu-architecture=compute_{capability[0]}{capability[1]}", *OPTIONS]
     given = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
     if nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernel.cu", 0, None, None):
         raise CompilationFailed("NVRTC cannot begin a program")
@@ -135,11 +153,32 @@ def compile_to_ptx(source: str, capability: Capability) -> str:
         if nvrtc.nvrtcCompileProgram(program, len(options), given):
             version, log = "{}.{}".format(*version_of(nvrtc)), text_of(program, "ProgramLog").strip()
             raise CompilationFailed(f"NVRTC {version} refuses a kernel: {log}")
-        ptx = text_of(program, "PTX")
+        return text_of(program, "PTX")
     finally:
         nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def with_version(ptx: str, capability: Capability) -> str:
+    """The PTX, which asks for the least version that has its instructions."""
     if capability not in PTX_VERSIONS:
         return ptx
     needed = max([PTX_VERSIONS[capability], *(v for text, v in INSTRUCTION_VERSIONS.items() if text in ptx)])
     version = "{}.{}".format(*needed)
     return re.sub(r"^\.version .*$", f".version {version}", ptx, count=1, flags=re.MULTILINE)
+
+
+def kept_file(source: str, capability: Capability) -> Path | None:
+    """Where the PTX of a source is kept between processes; `None` if JAX keeps no programs in a folder of this host."""
+    folder = folder_of_programs()
+    if folder is None or "://" in folder:
+        return None
+    parts = (source, capability, version_of(library()), OPTIONS, PTX_VERSIONS, INSTRUCTION_VERSIONS)
+    return Path(folder) / f"jaxtex-{hashlib.sha256(repr(parts).encode()).hexdigest()}.ptx"
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes a file that other processes find whole, or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
+        file.write(text)
+    os.replace(file.name, path)
