@@ -20,7 +20,8 @@ from .._engine.describe.storage import READ
 from .._engine.forms.choice import Lowering, kernel
 from .._engine.rules.primitives import over_batch, type_of_read
 from .._engine.rules.transformations import batching_rule
-from .._engine.walk.texel_walk import TexelAddress, flattened, walks
+from .._engine.walk.texel_order import flattened
+from .._engine.walk.texel_walk import TexelAddress, walks
 from .._jax.barriers import with_materialized
 from .._jax.float_bits import bits_of, float_of
 from .._jax.indexing import gather as gather_texels

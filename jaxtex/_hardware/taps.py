@@ -14,8 +14,7 @@ import jax.numpy as jnp
 
 from .._engine.compute.instructions import saturated, scaled_product
 from .._engine.describe.axis import Axis, Role
-from .._engine.walk.taps import COORDINATE_LIMIT, POSITION_LIMIT, Taps
-from .._engine.walk.texel_walk import Step, TexelAddress
+from .._engine.walk.texel_walk import COORDINATE_LIMIT, POSITION_LIMIT, Step, Taps, TexelAddress
 from .._tables.address_rules import CLAMP, MIRROR, WRAP
 from .._tables.filter_kernels import LEVEL_BLEND, LINEAR, LINEAR_TAPS, POINT
 
@@ -26,7 +25,7 @@ FAR_TEXELS = 4
 
 
 def taps(coord: jax.Array, axis: Axis) -> Taps:
-    """The taps of `coord` on `axis`, unbounded integers, each with its weight in 1/256, as `_engine.taps.taps`.
+    """The taps of `coord` on `axis`, unbounded integers, each with its weight in 1/256, as `taps` of `texel_walk`.
 
     Raises:
         ValueError: if no texture unit has the filter or the address mode.

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 from .._engine.compute.scaled_filter import rounded_up
 from .._engine.describe.axis import Axis
 from .._engine.describe.operands import Coords
-from .._engine.walk.taps import POSITION_LIMIT, to_position
-from .._engine.walk.texel_walk import groups
+from .._engine.walk.texel_order import groups
+from .._engine.walk.texel_walk import POSITION_LIMIT, to_position
 from .._tables.address_rules import AddressRule
 from .._tables.filter_kernels import FilterKernel
 

@@ -21,7 +21,7 @@ from jaxtex._engine.cuda.trace import elementwise
 from jaxtex._engine.describe.plan import layout_of
 from jaxtex._engine.forms import gpu_kernels
 from jaxtex._engine.forms.choice import as_splat
-from jaxtex._engine.walk import texel_walk
+from jaxtex._engine.walk import texel_order
 from jaxtex._jax import versions
 from jaxtex._reads.calls import plan_of_call
 from tests.support.host_compiler import RUN_HERE
@@ -213,8 +213,8 @@ def test_a_kernel_reads_texels_by_two_indices(monkeypatch):
     texels, x, y = map(jnp.asarray, (normal(2, 6, 7, 5), uniform(2, 9, 33), uniform(2, 9, 33)))
     spec = Case(jt.texture2d(texels[0]), (x[0], y[0])).spec
     expected = jax.vmap(lambda t, y, x: operators.read(t, y, x, spec=spec))(texels, y, x)
-    monkeypatch.setattr(texel_walk, "INDEX_LIMIT", 40)
-    assert texel_walk.flat_sizes(spec.axes) == [6, 7]
+    monkeypatch.setattr(texel_order, "INDEX_LIMIT", 40)
+    assert texel_order.flat_sizes(spec.axes) == [6, 7]
     with RUN_HERE:
         assert_sums_close([read_kernel.read(texels, y, x, spec=spec, batch=1)], [expected])
     monkeypatch.setattr(gpu_kernels, "can_compile_kernels", lambda: True)

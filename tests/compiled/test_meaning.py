@@ -19,7 +19,7 @@ from jaxtex._engine.describe.axis import Role
 from jaxtex._engine.describe.spec import Combination
 from jaxtex._engine.describe.storage import WHOLE
 from jaxtex._engine.rules import primitives
-from jaxtex._engine.walk.texel_walk import texels_shape
+from jaxtex._engine.walk.texel_order import texels_shape
 from jaxtex._tables.storage_formats import Decoding
 from tests.compiled.contract import (
     CALLS,

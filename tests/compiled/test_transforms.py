@@ -10,8 +10,9 @@ import pytest
 
 import jaxtex as jt
 from jaxtex._engine.describe.axis import Axis
-from jaxtex._engine.walk import texel_walk
-from jaxtex._engine.walk.texel_walk import Tap, TexelAddress, flat_sizes
+from jaxtex._engine.walk import texel_order
+from jaxtex._engine.walk.texel_order import flat_sizes
+from jaxtex._engine.walk.texel_walk import Tap, TexelAddress
 from jaxtex._tables.address_rules import CLAMP
 from jaxtex._tables.filter_kernels import POINT
 from tests.support.tolerances import assert_close, assert_trees_close
@@ -322,7 +323,7 @@ def test_two_indices_read_and_splat_as_one_does(monkeypatch):
         return read, jt.splat(values, coords, texels.shape, sampler).texels
 
     one = both(texels, values, coords)
-    monkeypatch.setattr(texel_walk, "INDEX_LIMIT", 13)
+    monkeypatch.setattr(texel_order, "INDEX_LIMIT", 13)
     jax.clear_caches()
     two = both(texels, values, coords)
     jax.clear_caches()

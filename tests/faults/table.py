@@ -40,10 +40,10 @@ FAULTS = {
         "test_values.py",
     ),
     "second derivatives lack a factor": Fault(
-        ENGINE + "walk/taps.py", "* axis.order)", "* min(axis.order, 1))", "test_gradients.py"
+        ENGINE + "walk/texel_walk.py", "* axis.order)", "* min(axis.order, 1))", "test_gradients.py"
     ),
     "mirrored coordinates lose their parity": Fault(
-        ENGINE + "walk/taps.py",
+        ENGINE + "walk/texel_walk.py",
         "coord - 2 * jnp.trunc(coord * 0.5)",
         "coord - jnp.trunc(coord)",
         "test_values.py",

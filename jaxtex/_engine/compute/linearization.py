@@ -12,7 +12,8 @@ from ..describe.axis import Axis, differentiated
 from ..describe.operands import Coords
 from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..walk.combinations import Path, TexelValue, blend, weighted
-from ..walk.texel_walk import TexelAddress, flattened
+from ..walk.texel_order import flattened
+from ..walk.texel_walk import TexelAddress
 from . import operators
 from .decoding import decode
 from .operators import summed

@@ -22,8 +22,8 @@ from ..describe.axis import Axis, Role
 from ..describe.operands import Coords
 from ..describe.spec import Combination, ReadSpec
 from ..walk.combinations import COMBINATIONS, Path, blend_inside, weighted
-from ..walk.taps import taps
-from ..walk.texel_walk import AxisTaps, Step, TexelAddress, flat_sizes, flattened, texels_shape, walks
+from ..walk.texel_order import flat_sizes, flattened, texels_shape
+from ..walk.texel_walk import AxisTaps, Step, TexelAddress, taps, walks
 from .decoding import Loads, LoadTexel, bits_dtype, decode, gathers, in_bits, moves_as_bits
 from .outside import ForChannels, alike, beyond, color_outside, one_by_one, with_color
 from .texel_sums import TexelSums, units_of

@@ -16,8 +16,7 @@ from ..._jax.barriers import materialized
 from ..describe.axis import Axis
 from ..describe.operands import Coords
 from ..describe.spec import ReadSpec
-from ..walk.taps import taps
-from ..walk.texel_walk import AxisTaps, TexelAddress, both, taps_are_available, walks
+from ..walk.texel_walk import AxisTaps, TexelAddress, both, taps, taps_are_available, walks
 
 # From a condition, S, to that of the channels, which broadcasts to S + (C,).
 ForChannels = Callable[[jax.Array], jax.Array]

@@ -18,7 +18,8 @@ from ..._jax.straight_through import straight_through
 from ..._tables.storage_formats import sum_dtype
 from ..describe.axis import Axis, Role
 from ..describe.operands import Coords
-from ..walk.texel_walk import TexelAddress, both, flattened, only_address, with_given
+from ..walk.texel_order import flattened
+from ..walk.texel_walk import TexelAddress, both, only_address, with_given
 from .decoding import in_bits, in_wide_texels, moves_as_bits, with_nan_of
 
 # A number for each texel finds the last sample there at a cost that does not depend on the samples. With less than one

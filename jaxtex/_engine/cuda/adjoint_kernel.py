@@ -13,7 +13,7 @@ from ..compute.texel_sums import TexelSums, units_of
 from ..describe.axis import stored_part
 from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..describe.storage import WHOLE, Halo, Sliced, Storage, WithHalo, whole_array
-from ..walk.texel_walk import texels_shape
+from ..walk.texel_order import texels_shape
 from .build.arrays import ArrayRole, KernelArray, KernelArrays, operands_of
 from .gather.gather_source import GatherSource, Rows, ViewSource, is_gathered
 from .samples.operands import OperandResults

@@ -22,8 +22,8 @@ from ..compute.texel_sums import TexelSums, power_of_two_above, row_lanes, units
 from ..describe.axis import Axis
 from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..describe.storage import Shaped
-from ..walk.taps import Taps, taps
-from ..walk.texel_walk import flat_sizes, texels_shape
+from ..walk.texel_order import flat_sizes, texels_shape
+from ..walk.texel_walk import Taps, taps
 
 # Reads of words: of more taps, arithmetic takes the most time. Words of more texels are new pages of memory in every
 # call.

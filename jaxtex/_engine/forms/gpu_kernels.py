@@ -19,7 +19,7 @@ from ..cuda.trace.statements import PrimitiveOfCaller, UnknownPrimitive
 from ..describe.axis import sizes_are_known
 from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..describe.storage import WHOLE, Halo, Part, Shaped, Slice, Storage, each_part, slices_of
-from ..walk.texel_walk import flat_sizes
+from ..walk.texel_order import flat_sizes
 
 # The kernels, and why one cannot be made.
 __all__ = [

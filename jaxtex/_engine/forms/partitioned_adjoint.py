@@ -20,7 +20,8 @@ from ..describe.axis import Axis, Role, num_given
 from ..describe.operands import Coords
 from ..describe.spec import ReadSpec, Wrt
 from ..walk.combinations import weighted
-from ..walk.texel_walk import Step, Tap, TexelAddress, flat_sizes, walks
+from ..walk.texel_order import flat_sizes
+from ..walk.texel_walk import Step, Tap, TexelAddress, walks
 
 
 def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:

@@ -42,7 +42,7 @@ from ..describe.operands import Grid, SeveralReads, Stacks, numbers
 from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..describe.storage import PULLBACK, PUSHFORWARD, READ, SPLAT, WHOLE, Halo, WithHalo, bind, where_whole
 from ..forms.choice import LOWERINGS
-from ..walk.texel_walk import texels_shape
+from ..walk.texel_order import texels_shape
 from .meanings import (
     pullback_meaning,
     pullback_p,

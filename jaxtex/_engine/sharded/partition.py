@@ -15,8 +15,8 @@ from ..describe.axis import Axis, Role, Stored, StoredLevel, num_given
 from ..describe.levels import Cut
 from ..describe.operands import Coords
 from ..describe.spec import Read
-from ..walk.taps import taps
-from ..walk.texel_walk import groups, middle_texel, step_of
+from ..walk.texel_order import groups
+from ..walk.texel_walk import middle_texel, step_of, taps
 from .exchange import Edges, with_halo
 
 # The most taps whose texels may lie in several parts, where axes are addressed together.

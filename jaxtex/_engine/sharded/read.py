@@ -31,8 +31,8 @@ from ..describe.storage import Halo as HaloStorage
 from ..describe.storage import WithHalo
 from ..rules import primitives
 from ..walk.combinations import weighted
-from ..walk.taps import taps
-from ..walk.texel_walk import texels_shape
+from ..walk.texel_order import texels_shape
+from ..walk.texel_walk import taps
 from .access import Halo, Routing, ShardedAccess, Whole, report_whole, struct_of
 from .counted import with_count
 from .exchange import with_edges

@@ -26,7 +26,8 @@ from ..compute.texel_write import keeping_bits, keeping_nan, landing, same
 from ..describe.axis import Axis
 from ..describe.operands import Coords
 from ..describe.spec import Read, ReadSpec
-from ..walk.texel_walk import both, flattened
+from ..walk.texel_order import flattened
+from ..walk.texel_walk import both
 from .access import Routing, ShardedAccess, Whole, report, report_whole, struct_of
 from .partition import Partition
 from .routes import NO_SAMPLE, Routes

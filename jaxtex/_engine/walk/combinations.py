@@ -17,8 +17,8 @@ from ..._tables.filter_kernels import LINEAR_TAPS, Weight
 from ..describe.axis import Axis, Role
 from ..describe.operands import Coords
 from ..describe.spec import Combination
-from .taps import taps
-from .texel_walk import Step, Tap, TexelAddress, in_level, walks, with_given
+from .texel_order import in_level
+from .texel_walk import Step, Tap, TexelAddress, taps, walks, with_given
 
 # The number of the tap taken at each step of a walk, that of the walk first.
 Path = tuple[int, ...]

@@ -21,8 +21,8 @@ from ..._tables.address_rules import BORDER, CLAMP
 from ..._tables.filter_kernels import POINT, Weight
 from ..describe.axis import Axis, Role
 from ..describe.operands import Coords, Grid, SeveralReads
-from .taps import taps
-from .texel_walk import Step, Tap, axis_step, in_level, steps
+from .texel_order import in_level
+from .texel_walk import Step, Tap, axis_step, steps, taps
 
 
 class Choice(NamedTuple):

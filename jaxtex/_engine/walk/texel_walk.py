@@ -1,4 +1,7 @@
-"""The texels of a read: a walk over its axes, through levels, layers and seams, to flat indices.
+"""From coordinates to texels: a walk over the axes of a read, through levels, layers and seams, to flat indices.
+
+On one axis a coordinate becomes a position, and that becomes taps and weights. Positions are in texels; the center of
+texel i lies at i + 0.5.
 
 A walk is a list of steps, and a step a list of taps. A path through it takes one tap of each step. Most steps are one
 axis. Axes that are addressed together are one step: a tap off an edge of a cube's face changes the face, the row and
@@ -8,22 +11,105 @@ the column.
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, cast
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
+from jax.typing import DTypeLike
 
 from ..._jax.calls import where_needed
 from ..._tables.address_rules import Addressed, Size, clamp, is_inside
 from ..._tables.filter_kernels import Weight
-from ..describe.axis import Axis, Given, Role, num_given, of_level, sizes_are_known
+from ..describe.axis import Axis, Role, num_given
 from ..describe.operands import Coords
 from ..describe.spec import AxisTaps
-from .taps import taps
+from .texel_order import groups, in_level, num_levels, shares_index, starts_of, stored_sizes
 
-INDEX_LIMIT = 2**31
+# One axis
+
+# Hardware treats normalized coordinates of 2^24 and more as 0 where the texture repeats.
+COORDINATE_LIMIT = 2.0**24
+# Positions must stay within int32, with room for the taps around them.
+POSITION_LIMIT = 2.0**30
+
+
+def usable(coord: jax.Array, axis: Axis) -> jax.Array:
+    """Where `coord` acts as itself; elsewhere it acts as 0 and every slope is zero."""
+    if axis.address.saturates:
+        return coord == coord  # false for NaN alone
+    if axis.reduced:
+        return jnp.abs(coord) < COORDINATE_LIMIT
+    return jnp.abs(coord) < (POSITION_LIMIT / texels_per_unit(axis, coord.dtype))
+
+
+def texels_per_unit(axis: Axis, dtype: DTypeLike) -> jax.Array | int:
+    """How many texels one unit of the coordinate spans."""
+    if not axis.normalized:
+        return 1
+    size = axis.given_size
+    return size if isinstance(size, int) else size.astype(dtype)
+
+
+def to_position(coord: jax.Array, axis: Axis) -> jax.Array:
+    """The position of `coord` on `axis`."""
+    coord = jnp.where(usable(coord, axis), coord, 0)
+    if axis.reduced:
+        # An exact subtraction. The remainder keeps its sign: folding -1e-10 into [0, 1) would round it to 1.
+        coord = coord - 2 * jnp.trunc(coord * 0.5)
+    return coord * texels_per_unit(axis, coord.dtype) if axis.normalized else coord
+
+
+# The roundings of one position differ by less than this, in texels.
+ROUNDING = 0.125
+# Unbounded taps on one axis, each with its weight.
+Taps = list[tuple[jax.Array, Weight]]
+
+
+def taps(coord: jax.Array, axis: Axis, *, bounded: bool = False) -> Taps:
+    """The taps of `coord` on `axis`, unbounded integers, each with its weight.
+
+    On an integer axis the coordinate is its own tap: layers, faces and fetches take this path too.
+
+    Args:
+        bounded: whether coordinates are known to be finite and far from the limits of int32.
+    """
+    if axis.integer:
+        return [(coord, 1.0)]
+    if axis.role is Role.WEIGHT:
+        (factor,) = axis.kernel.weights.at(coord, axis.order)
+        return [(jnp.zeros(coord.shape, jnp.int32), factor)]
+    bounded = bounded or axis.address.within
+    origin, first, num_taps = axis.kernel.origin, axis.kernel.first, axis.kernel.num_taps
+    shifted = (coord * texels_per_unit(axis, coord.dtype) if bounded else to_position(coord, axis)) - origin
+    low = jnp.floor(shifted)
+    tap = low.astype(jnp.int32)
+    stops = axis.address.saturates and not bounded
+    if stops:
+        # Infinities: the conversion saturates, and the taps beside it must not overflow, so the first tap is stopped
+        # just outside.
+        if first + num_taps > 1:
+            tap = jnp.minimum(tap, axis.given_size - first)
+        if first < 0:
+            tap = jnp.maximum(tap, -num_taps - first)
+    # From the tap, not from the floor: XLA may compute a coordinate twice, in two loops, and round it to both sides of
+    # a whole number.
+    fraction = shifted - tap.astype(shifted.dtype)
+    if stops:
+        # Where the first tap is stopped all taps read the same. There any fraction will do; inf - inf is none.
+        beyond = shifted - low
+        near = jnp.abs(fraction - 0.5) < 0.5 + ROUNDING
+        fraction = jnp.where(near, fraction, jnp.where(beyond >= 0, beyond, 0))
+    weights = axis.kernel.weights.at(fraction, axis.order)
+    if axis.order:
+        scale = math.prod([texels_per_unit(axis, coord.dtype)] * axis.order)
+        scale = jnp.asarray(scale, coord.dtype)
+        scale = scale if bounded else jnp.where(usable(coord, axis), scale, 0)
+        weights = [scale * w for w in weights]
+    return [(tap + (first + k), weight) for k, weight in enumerate(weights)]
+
+
+# All axes
 
 
 class Tap(NamedTuple):
@@ -106,79 +192,9 @@ class TexelAddress(NamedTuple):
         return self.indices if self.start is None else (self.start + self.indices[0],)
 
 
-def shares_index(extent: Size, size: Size) -> bool:
-    """Whether one flat index can hold an index of that extent and one more."""
-    return not (isinstance(extent, int) and isinstance(size, int)) or extent * size < INDEX_LIMIT
-
-
 def both(a: jax.Array | None, b: jax.Array | None) -> jax.Array | None:
     """Whether both masks hold; `None` is a mask that holds everywhere."""
     return b if a is None else a if b is None else a & b
-
-
-def groups(axes: tuple[Axis, ...]) -> Iterator[tuple[Axis, ...]]:
-    """The axes of each step of a walk: one, or those that are addressed together."""
-    while axes:
-        count = axes[0].address.num_axes
-        assert all(axis.address == axes[0].address for axis in axes[:count])
-        yield axes[:count]
-        axes = axes[count:]
-
-
-def stored_sizes(group: tuple[Axis, ...], sizes: Sequence[Size], level: int = 0) -> tuple[Size, ...]:
-    """The extents of the stored indices of a step, from the sizes of its axes."""
-    rows = group[0].address.rows_of(level)
-    return tuple(sizes) if rows is None else (rows,)
-
-
-def in_level(axes: tuple[Axis, ...], level: jax.Array) -> tuple[Axis, ...]:
-    """The axes in a level that each sample chooses."""
-    rules = [(group, group[0].address.in_level(level)) for group in groups(axes)]
-    return tuple(axis.at(level)._replace(address=rule) for group, rule in rules for axis in group)
-
-
-def known_sizes(axes: tuple[Axis, ...], level: int = 0) -> list[int]:
-    """The extents of all stored indices, of axes whose samples do not choose their level, or in a known level."""
-    extents = lambda group: [
-        axis.level_size(level) if axis.stored is None else axis.stored.count_in(level) for axis in group
-    ]
-    each = (stored_sizes(group, extents(group), level) for group in groups(axes))
-    return [int(size) for sizes in each for size in sizes]
-
-
-def flat_sizes(axes: tuple[Axis, ...]) -> list[int]:
-    """The extents of the flat indices of a `TexelAddress` after a walk over `axes`."""
-    for axis in axes:
-        if isinstance(axis.size, Given):
-            return [axis.size.capacity]
-    if axes[0].role is Role.LEVEL:
-        return [int(level_starts(axes)[-1])]
-    flat: list[int] = []
-    for size in known_sizes(axes):
-        if flat and flat[-1] * size < INDEX_LIMIT:
-            flat[-1] *= size
-        else:
-            flat.append(size)
-    return flat
-
-
-def level_starts(axes: tuple[Axis, ...]) -> np.ndarray:
-    """Where each level of a mip chain starts among the texels of the chain, and where the last one ends."""
-    levels, *rest = axes
-    counts = [np.prod(known_sizes(tuple(rest), level), dtype=np.int64) for level in range(levels.known_size)]
-    return np.concatenate([[0], np.cumsum(counts)])
-
-
-def texels_shape(axes: tuple[Axis, ...], channels: int) -> tuple[int, ...]:
-    """The shape of the texels that a walk over `axes` reads."""
-    if any(axis.needs_size for axis in axes) or axes[0].role is Role.LEVEL:
-        return (*flat_sizes(axes), channels)
-    return (*known_sizes(tuple(axis for axis in axes if axis.role is not Role.WEIGHT)), channels)
-
-
-def flattened(texels: jax.Array, axes: tuple[Axis, ...]) -> jax.Array:
-    """Texels in the order of their flat indices, channels last."""
-    return texels.reshape(*flat_sizes(axes), texels.shape[-1])
 
 
 def with_given(coords: Coords, axes: tuple[Axis, ...]) -> tuple[Coords, tuple[Axis, ...]]:
@@ -205,47 +221,6 @@ def walks(
     for tap, level, start in zip(taps_of_levels, levels, starts_of(levels, axes)):
         inner = in_level(axes[1:], level)
         yield tap.factors[0], TexelAddress(start=start, level=level), steps(coords[1:], inner, axis_taps)
-
-
-def starts_of(levels: list[jax.Array], axes: tuple[Axis, ...]) -> list[jax.Array]:
-    """Where the levels start that a read blends. Each of them is the one before it or the next of the chain."""
-    starts = [level_start(levels[0], axes)]
-    for level, following in itertools.pairwise(levels):
-        inner = in_level(axes[1:], level)
-        starts.append(starts[-1] + jnp.where(following > level, num_texels(inner), 0))
-    return starts
-
-
-def num_texels(axes: tuple[Axis, ...]) -> jax.Array:
-    """How many texels there are on axes within a level."""
-    sizes = (stored_sizes(group, [axis.extent for axis in group]) for group in groups(axes))
-    return cast(jax.Array, functools.reduce(jnp.multiply, itertools.chain.from_iterable(sizes)))
-
-
-def num_levels(axes: tuple[Axis, ...]) -> Size:
-    """How many levels a chain has. One whose sizes are operands ends at a single texel."""
-    levels, *rest = axes
-    if sizes_are_known(tuple(rest)):
-        return levels.known_size
-    sizes = (axis.given_size for axis in rest if axis.role is Role.SPACE)
-    longest = cast(jax.Array, functools.reduce(jnp.maximum, sizes))
-    return functools.reduce(jnp.add, ((longest >> k > 0).astype(jnp.int32) for k in range(levels.known_size)))
-
-
-def level_start(level: jax.Array, axes: tuple[Axis, ...]) -> jax.Array:
-    """Where a level of a mip chain starts among the texels of the chain."""
-    if not sizes_are_known(axes):
-        each = (in_level(axes[1:], jnp.int32(k)) for k in range(axes[0].known_size - 1))
-        return sum((jnp.where(level > k, num_texels(a), 0) for k, a in enumerate(each)), jnp.zeros_like(level))
-    starts = level_starts(axes)[:-1]
-    layers = math.prod(axis.known_size for axis in axes[1:] if axis.role is not Role.SPACE)
-    finest = math.prod(axis.known_size for axis in axes[1:] if axis.role is Role.SPACE)
-    bits = sum(axis.role is Role.SPACE for axis in axes)
-    # Where sizes are powers of two, the levels from some level on take as many texels as a shift leaves of all.
-    whole = sum(finest >> bits * k for k in range(len(starts)))
-    if whole < INDEX_LIMIT and all(start == layers * (whole - (whole >> bits * k)) for k, start in enumerate(starts)):
-        return layers * (whole - (np.int32(whole) >> (bits * level)))
-    return of_level(level, tuple(map(int, starts)))
 
 
 def only_address(coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps = taps) -> TexelAddress:

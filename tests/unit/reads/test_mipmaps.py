@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import jaxtex as jt
 from jaxtex._engine.describe.axis import Axis, Role
-from jaxtex._engine.walk import texel_walk
+from jaxtex._engine.walk import texel_order
 from jaxtex._tables.address_rules import CLAMP
 from jaxtex._tables.filter_kernels import LEVEL_BLEND, filter_kernel
 from tests.oracles import reads as oracle
@@ -336,11 +336,11 @@ def test_where_a_level_starts(layers, sizes):
         for axes in chains:
             here = levels[: axes[0].size]
             following = jnp.minimum(here + 1, axes[0].size - 1)
-            found.append((texel_walk.level_start(here, axes), texel_walk.starts_of([here, following], axes)[1]))
+            found.append((texel_order.level_start(here, axes), texel_order.starts_of([here, following], axes)[1]))
         return found
 
     for axes, (found, after) in zip(chains, starts(np.arange(len(chains), dtype=np.int32)), strict=True):
-        expected = texel_walk.level_starts(axes)[:-1]
+        expected = texel_order.level_starts(axes)[:-1]
         assert_exact(found, expected, np.int32)
         assert_exact(after, [*expected[1:], expected[-1]], np.int32)
 

@@ -13,8 +13,7 @@ from ...describe.axis import Axis, Role, Stored
 from ...describe.operands import StoredOrder
 from ...describe.spec import ReadSpec
 from ...describe.storage import Shaped
-from ...walk.taps import taps, texels_per_unit, to_position
-from ...walk.texel_walk import other_part, taps_are_available
+from ...walk.texel_walk import other_part, taps, taps_are_available, texels_per_unit, to_position
 from ..build.arrays import ArrayRole, KernelArray, KernelArrays, operands_of
 from ..build.launch import LANES
 from ..build.source import Constant

@@ -14,7 +14,8 @@ from ...describe.operands import Coords
 from ...describe.spec import ReadSpec
 from ...describe.storage import Slice
 from ...walk.combinations import weighted
-from ...walk.texel_walk import TexelAddress, flat_sizes
+from ...walk.texel_order import flat_sizes
+from ...walk.texel_walk import TexelAddress
 from ..build.arrays import ArrayRole, KernelArrays
 from ..build.source import Constant, KernelSource
 from ..samples.operands import load_numbers

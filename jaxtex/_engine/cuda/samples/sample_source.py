@@ -10,7 +10,7 @@ import jax
 from ...describe.axis import Axis, Role
 from ...describe.spec import ReadSpec, Wrt
 from ...describe.storage import slice_of
-from ...walk.texel_walk import flat_sizes
+from ...walk.texel_order import flat_sizes
 from ..build.arrays import ArrayRole
 from ..build.source import Constant, KernelSource, struct_of
 from ..trace.emitter import DeviceFunctions, Scalar
