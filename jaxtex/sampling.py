@@ -31,7 +31,7 @@ from ._checks.calls import public
 from ._checks.samplers import check_adjoint, check_sampler
 from ._checks.texels import AXIS_NAMES, chain_shapes, check_faces
 from ._checks.words import listing
-from ._engine.compute.decoding import read_dtype
+from ._engine.compute.texel_value import read_dtype
 from ._engine.describe.plan import Layout, combination
 from ._engine.describe.spec import Combination
 from ._reads import calls

@@ -13,7 +13,7 @@ from ._checks.arguments import check_texture
 from ._checks.calls import public
 from ._checks.samplers import check_modes
 from ._checks.words import listing
-from ._engine.compute.decoding import decode
+from ._engine.compute.texel_value import decode
 from ._engine.describe.plan import layout_of, space_axes
 from ._engine.rules.convolution import convolve
 from ._jax.calls import typed_jit

@@ -17,7 +17,7 @@ from ._checks.calls import public
 from ._checks.surfaces import OUTSIDE, check_values, report, spread
 from ._checks.words import listing
 from ._engine.arithmetic import READ
-from ._engine.compute.decoding import in_wide_texels, wide_dtype
+from ._engine.compute.texel_value import in_wide_texels, wide_dtype
 from ._engine.describe.plan import layout_of, plan_of_texels
 from ._engine.describe.spec import Read
 from ._engine.walk.texel_walk import only_address

@@ -9,7 +9,7 @@ from .._checks.arguments import ReadArguments
 from ..sampler import Sampler
 from ..texture import Texture
 from .compute import operators
-from .compute.decoding import for_channels, loads_bytes
+from .compute.texel_value import loads_bytes, words_of_channels
 from .describe.cube import to_face
 from .describe.footprint import along_side, clamped, footprint_level
 from .describe.levels import Cut
@@ -92,7 +92,7 @@ class FloatArithmetic(ReadArithmetic):
             spec, channels = read.spec, texture.channels_of_words
             color = color_outside(texture.border_color, channels, spec)
             args = read.operands if color is None else (color, *read.operands)
-            words = for_channels(texture.texels, channels)
+            words = words_of_channels(texture.texels, channels)
             return operators.read(words, *args, spec=spec.over(color), loads=loads_bytes)
         return read_texels(texture.texels, texture.border_color, read, texture.cut)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._checks.arguments import ReadArguments
 from .._engine.arithmetic import ReadArithmetic
-from .._engine.compute.decoding import decode
+from .._engine.compute.texel_value import decode
 from .._engine.describe.operands import Arrays
 from .._engine.describe.plan import Layout, ResolvedLevel, SizedTexture
 from .._engine.describe.spec import Read, TexelRead

@@ -24,9 +24,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._engine.compute import decoding
-from .._engine.compute.decoding import SRGB_TO_LINEAR, is_color
+from .._engine.compute import texel_value
 from .._engine.compute.instructions import flushed_product, normal_product, shifted_pair
+from .._engine.compute.texel_value import SRGB_TO_LINEAR, is_color
 from .._jax.calls import typed_jit, where_needed
 from .._jax.float_bits import EXPONENT, SIGN, SMALLEST_NORMAL, bits_of, float_of
 from .._jax.indexing import entry
@@ -46,7 +46,7 @@ def with_sign_of(sign: jax.Array, x: jax.Array) -> jax.Array:
     return jnp.where(jnp.signbit(sign), float_of(bits_of(x) | SIGN), x)
 
 
-ratio = functools.partial(decoding.ratio, dtype=np.dtype(np.float32))
+ratio = functools.partial(texel_value.ratio, dtype=np.dtype(np.float32))
 
 
 def total(values: Sequence[jax.Array]) -> jax.Array:

@@ -11,9 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import batching
 
-from .._engine.compute.decoding import SRGB_TO_LINEAR, LoadTexel, decode, is_color
 from .._engine.compute.operators import batched, mean
-from .._engine.compute.outside import color_outside
+from .._engine.compute.texel_value import SRGB_TO_LINEAR, LoadTexel, color_outside, decode, is_color
 from .._engine.describe.operands import Coords
 from .._engine.describe.spec import ReadSpec
 from .._engine.describe.storage import READ

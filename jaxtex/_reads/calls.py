@@ -11,7 +11,7 @@ import numpy as np
 
 from .._checks.arguments import ReadArguments, as_operands, common_shape
 from .._engine.arithmetic import FLOAT, READ, ReadArithmetic
-from .._engine.compute.decoding import read_dtype
+from .._engine.compute.texel_value import read_dtype
 from .._engine.describe.axis import Axis
 from .._engine.describe.operands import Arrays, Coords, Operand, SeveralReads, split
 from .._engine.describe.plan import (

@@ -1,9 +1,10 @@
-"""Storage dtypes: the number that a stored texel stands for."""
+"""Storage dtypes: the number that a stored texel stands for, and the curve of sRGB."""
 
 import functools
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import DTypeLike
@@ -99,3 +100,21 @@ def rounded_dtype(dtype: DTypeLike, sums: DTypeLike) -> np.dtype[Any]:
 def sum_dtype(*dtypes: DTypeLike) -> np.dtype[Any]:
     """The dtype in which numbers of these dtypes are summed: float64 if any of them is, else float32."""
     return np.dtype(jnp.float64 if np.dtype(jnp.float64) in [np.dtype(dtype) for dtype in dtypes] else jnp.float32)
+
+
+# sRGB, by IEC 61966-2-1: codes and light from 0 to 1. Up to these the curve is a line.
+LAST_LINEAR_CODE, LAST_LINEAR_LIGHT = 0.04045, 0.0031308
+SLOPE, OFFSET, EXPONENT = 12.92, 0.055, 2.4
+
+
+def light_of(codes: Any) -> Any:
+    """The light of codes. An array of NumPy stays one."""
+    xp: Any = np if isinstance(codes, np.ndarray) else jnp
+    curve = ((xp.maximum(codes, LAST_LINEAR_CODE) + OFFSET) / (1 + OFFSET)) ** EXPONENT
+    return xp.where(codes <= LAST_LINEAR_CODE, codes / SLOPE, curve)
+
+
+def codes_of(light: jax.Array) -> jax.Array:
+    """The codes of light."""
+    curve = (1 + OFFSET) * jnp.maximum(light, LAST_LINEAR_LIGHT) ** (1 / EXPONENT) - OFFSET
+    return jnp.where(light <= LAST_LINEAR_LIGHT, light * SLOPE, curve)

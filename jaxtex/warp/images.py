@@ -15,8 +15,8 @@ from jax.typing import ArrayLike
 from .._checks.arguments import as_array, as_float
 from .._checks.samplers import check_modes, check_sampler
 from .._checks.texels import check_color
-from .._engine.compute.decoding import decode
 from .._engine.compute.operators import over_batch
+from .._engine.compute.texel_value import decode
 from .._engine.describe.footprint import footprint_level
 from .._engine.describe.operands import Operand, Stacked, joined, numbers, split
 from .._engine.describe.plan import SizedTexture

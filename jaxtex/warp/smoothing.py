@@ -27,8 +27,7 @@ import numpy as np
 from .._checks.arguments import ReadArguments, as_operands
 from .._checks.texels import chain_shapes
 from .._engine.arithmetic import FLOAT
-from .._engine.compute.decoding import decode
-from .._engine.compute.outside import one_by_one
+from .._engine.compute.texel_value import decode, one_by_one
 from .._engine.describe.axis import Role
 from .._engine.describe.footprint import biased, clamped
 from .._engine.describe.plan import Layout, ResolvedLevel, SizedTexture, layout_of, sizes_of

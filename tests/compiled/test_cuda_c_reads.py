@@ -12,13 +12,12 @@ import pytest
 import jaxtex as jt
 from jaxtex._checks.arguments import as_operands, check_read_arguments
 from jaxtex._engine.arithmetic import FLOAT
-from jaxtex._engine.compute.decoding import decode, ratio
-from jaxtex._engine.compute.outside import zero_outside
+from jaxtex._engine.compute.operators import blend
+from jaxtex._engine.compute.texel_value import decode, ratio, zero_outside
 from jaxtex._engine.cuda.read import read_kernel
 from jaxtex._engine.cuda.trace.indexing import load_row
 from jaxtex._engine.describe.plan import layout_of
 from jaxtex._engine.forms import gpu_kernels
-from jaxtex._engine.walk.combinations import blend
 from jaxtex._hardware.arithmetic import HARDWARE
 from jaxtex._hardware.read import read_in_kernel, result_dtype, stored_color, value
 from jaxtex._reads.calls import plan_of_call

@@ -11,11 +11,11 @@ import pytest
 import jaxtex as jt
 from jaxtex._checks.arguments import ReadArguments
 from jaxtex._engine.arithmetic import FLOAT
-from jaxtex._engine.compute.outside import are_available
 from jaxtex._engine.describe.axis import Stored
 from jaxtex._engine.describe.plan import layout_of, plan_of_grid
 from jaxtex._engine.describe.storage import WithHalo
 from jaxtex._engine.rules import primitives
+from jaxtex._engine.rules.meanings import are_available
 from jaxtex._reads.calls import plan_of_call
 from jaxtex._tables.storage_formats import Decoding
 from jaxtex.warp.coordinate_functions import affine, pixel_centers

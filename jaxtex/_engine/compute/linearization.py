@@ -11,13 +11,11 @@ from ..._jax.indexing import gather, placed_like
 from ..describe.axis import Axis, differentiated
 from ..describe.operands import Coords
 from ..describe.spec import TEXELS, ReadSpec, Wrt
-from ..walk.combinations import Path, TexelValue, blend, weighted
 from ..walk.texel_order import flattened
-from ..walk.texel_walk import TexelAddress
+from ..walk.texel_walk import Path, TexelAddress, TexelValue, weighted
 from . import operators
-from .decoding import decode
-from .operators import summed
-from .outside import zero_outside
+from .operators import blend, summed
+from .texel_value import decode, zero_outside
 
 FEW_CHANNELS = 4
 # Arrays by the number of an operand, or of an axis.

@@ -8,7 +8,7 @@ a kernel. `read` and `splat` are linear in their first argument, and each is the
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -17,22 +17,66 @@ import numpy as np
 
 from ..._jax.indexing import scatter
 from ..._jax.straight_through import straight_through
+from ..._tables.filter_kernels import Weight
 from ..._tables.storage_formats import Decoding
 from ..describe.axis import Axis, Role
 from ..describe.operands import Coords
 from ..describe.spec import Combination, ReadSpec
-from ..walk.combinations import COMBINATIONS, Path, blend_inside, weighted
+from ..walk.combinations import heaviest, limited_blend
 from ..walk.texel_order import flat_sizes, flattened, texels_shape
-from ..walk.texel_walk import AxisTaps, Step, TexelAddress, taps, walks
-from .decoding import Loads, LoadTexel, bits_dtype, decode, gathers, in_bits, moves_as_bits
-from .outside import ForChannels, alike, beyond, color_outside, one_by_one, with_color
+from ..walk.texel_walk import AxisTaps, Path, Step, TexelAddress, TexelValue, both, taps, walks, weighted
 from .texel_sums import TexelSums, units_of
+from .texel_value import (
+    ForChannels,
+    Loads,
+    LoadTexel,
+    alike,
+    bits_dtype,
+    gathers,
+    in_bits,
+    moves_as_bits,
+    one_by_one,
+    value_of_texel,
+)
 
 # One of several reads, by its number.
 OneRead = Callable[[jax.Array], jax.Array]
 
 
-# The walk of a splat; those of a read are in `combinations`
+# The walks of a read and of a splat
+
+
+def blend(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValue) -> jax.Array:
+    """The sum of `texel_value` over all taps, each times its weight: nested, axis after axis."""
+    return blend_of(walks(coords, axes), texel_value)
+
+
+def blend_inside(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValue) -> jax.Array:
+    """`blend` of finite values that are zero outside: the weights say so, which costs less than to replace the values
+    of each channel.
+    """
+    inside = ((w, start, [step.without_outside() for step in steps]) for w, start, steps in walks(coords, axes))
+    return blend_of(inside, texel_value)
+
+
+def blend_of(found: Iterable[tuple[Weight, TexelAddress, list[Step]]], texel_value: TexelValue) -> jax.Array:
+    """The sum over all taps of walks."""
+
+    def interpolate(address: TexelAddress, steps: list[Step], path: Path) -> jax.Array:
+        if not steps:
+            return texel_value(address, path)
+        step, *rest = steps
+        parts = (
+            weighted(weight, interpolate(address.advance(tap, step.sizes), rest, (*path, k)))
+            for k, (tap, weight) in enumerate(zip(step.taps, step.weights()))
+        )
+        return functools.reduce(jnp.add, parts)
+
+    values = (weighted(w, interpolate(start, steps, (k,))) for k, (w, start, steps) in enumerate(found))
+    return functools.reduce(jnp.add, values)
+
+
+COMBINATIONS = {Combination.BLEND: blend, Combination.LIMITED: limited_blend, Combination.VOTE: heaviest}
 
 
 def contributions(
@@ -117,16 +161,8 @@ def value(
         codes: whether texels are finite, and zero outside.
         for_channels: how channels choose between a texel and the color outside.
     """
-    # Single texels keep all their bits, also those of NaN.
-    single = color is None and spec.is_single
-    dtype = spec.dtype if single else spec.sums
-
-    def texel_value(address: TexelAddress, path: Path) -> jax.Array:
-        del path
-        return color_outside(address, decode(load_texel(address), spec.decoding, dtype), color, for_channels)
-
     combine = blend_inside if codes else COMBINATIONS[spec.combination]
-    return combine(coords, spec.axes, texel_value)
+    return combine(coords, spec.axes, value_of_texel(load_texel, spec, color, for_channels))
 
 
 def mean(
@@ -247,6 +283,32 @@ def batched(implementation: Callable[..., Any], *args: jax.Array, batch: int, **
 
 
 # The weight of a read outside
+
+
+def beyond(coords: Coords, axes: tuple[Axis, ...]) -> tuple[jax.Array, jax.Array]:
+    """The weight of each read that lies outside the texture, and whether all of its taps lie inside; shape S."""
+    whole, total, all_inside = [], [], None
+    for weight, _, steps in walks(coords, axes):
+        share = jnp.asarray(weight, coords[-1].dtype)
+        whole.append(share)
+        for step in steps:
+            if step.taps[0].inside is None:
+                continue
+            weights = [jnp.asarray(w, share.dtype) for w in step.weights()]
+            parts = (jnp.where(t.inside, w, 0) for t, w in zip(step.taps, weights) if t.inside is not None)
+            share = share * functools.reduce(jnp.add, parts)
+            all_inside = functools.reduce(both, (tap.inside for tap in step.taps), all_inside)
+        total.append(share)
+    assert all_inside is not None
+    return functools.reduce(jnp.add, whole) - functools.reduce(jnp.add, total), all_inside
+
+
+def with_color(
+    out: jax.Array, color: jax.Array, weight: jax.Array, all_inside: jax.Array, for_channels: ForChannels = alike
+) -> jax.Array:
+    """A read with zero outside, S + (C,), and a color, which broadcasts to it, times the weight that lies outside."""
+    # Where all taps are inside, the color has no part, even if it is not finite.
+    return jnp.where(for_channels(all_inside), out, out + weight[..., None] * color)
 
 
 def weight_outside(*operands: jax.Array, spec: ReadSpec) -> tuple[jax.Array, jax.Array]:

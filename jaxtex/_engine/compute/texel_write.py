@@ -20,7 +20,7 @@ from ..describe.axis import Axis, Role
 from ..describe.operands import Coords
 from ..walk.texel_order import flattened
 from ..walk.texel_walk import TexelAddress, both, only_address, with_given
-from .decoding import in_bits, in_wide_texels, moves_as_bits, with_nan_of
+from .texel_value import in_bits, in_wide_texels, moves_as_bits, with_nan_of
 
 # A number for each texel finds the last sample there at a cost that does not depend on the samples. With less than one
 # sample for this many texels, sorting the samples costs less.

@@ -15,10 +15,10 @@ import numpy as np
 from ..._jax.barriers import materialized, with_materialized
 from ..._jax.indexing import gather
 from ..compute import operators
-from ..compute.decoding import WORD, LoadTexel, for_channels, loads_bytes, packed
 from ..compute.linearization import ByNumber, coordinate_cotangents, operand_cotangents
 from ..compute.operators import accumulated, as_texels, over_batch, samples_per_texel
 from ..compute.texel_sums import TexelSums, power_of_two_above, row_lanes, units_of
+from ..compute.texel_value import WORD, LoadTexel, loads_bytes, packed, words_of_channels
 from ..describe.axis import Axis
 from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..describe.storage import Shaped
@@ -41,7 +41,7 @@ def read(*args: jax.Array, spec: ReadSpec, batch: int) -> jax.Array:
 
 def loads_words(stored: jax.Array) -> LoadTexel:
     """Loads texels as words, from rows of four bytes."""
-    return loads_bytes(for_channels(materialized(packed(stored, WORD)), WORD.itemsize))
+    return loads_bytes(words_of_channels(materialized(packed(stored, WORD)), WORD.itemsize))
 
 
 def supports_read(texels: Shaped, *args: Shaped, spec: ReadSpec, batch: int) -> bool:

@@ -14,14 +14,13 @@ import jax.numpy as jnp
 from ..._jax.indexing import explicit_sharding, scatter, scatter_windows
 from ..compute import linearization, operators
 from ..compute.operators import as_texels, contributions_of_steps, samples_per_texel
-from ..compute.outside import zero_outside
 from ..compute.texel_sums import TexelSums, num_private_copies, units_of
+from ..compute.texel_value import zero_outside
 from ..describe.axis import Axis, Role, num_given
 from ..describe.operands import Coords
 from ..describe.spec import ReadSpec, Wrt
-from ..walk.combinations import weighted
 from ..walk.texel_order import flat_sizes
-from ..walk.texel_walk import Step, Tap, TexelAddress, walks
+from ..walk.texel_walk import Step, Tap, TexelAddress, walks, weighted
 
 
 def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:

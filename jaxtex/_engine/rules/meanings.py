@@ -15,7 +15,6 @@ from jax.extend.core import Primitive
 from ..._jax import primitives
 from ..compute import linearization, operators
 from ..compute.linearization import ByNumber, rematerialized
-from ..compute.outside import where_available, with_color
 from ..describe.spec import TEXELS, Combination, ReadSpec, Wrt
 from ..describe.storage import (
     PULLBACK,
@@ -32,6 +31,7 @@ from ..describe.storage import (
     whole_array,
 )
 from ..walk.combinations import clipped, each_level, highest, lowest, nearest_taps
+from ..walk.texel_walk import AxisTaps, taps, taps_are_available
 
 read_p = Primitive("texture_read")
 splat_p = Primitive("texture_splat")
@@ -46,6 +46,32 @@ def splat_whole(values: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: 
 
 
 # Wherever the arrays lie
+
+
+def are_available(spec: ReadSpec, operands: Sequence[jax.Array], axis_taps: AxisTaps = taps) -> jax.Array:
+    """Whether all texels that a result needs are stored.
+
+    Args:
+        axis_taps: finds the taps of one axis, as the read does.
+    """
+    if spec.several is None:
+        available = taps_are_available(spec.coords(operands), spec.axes, axis_taps)
+    else:
+
+        def one(number: jax.Array) -> jax.Array:
+            coords, weight = spec.read_at(number, *spec.numbers(operands))
+            return taps_are_available(coords, spec.axes, axis_taps) | ~(weight > 0)
+
+        ranked = jnp.arange(1, spec.num_reads + 1, dtype=jnp.int32).reshape(-1, *[1] * operands[0].ndim)
+        available = jnp.all(jax.lax.map(one, ranked), 0)
+    return jnp.all(available, spec.summed_axes, keepdims=True) if spec.summed_axes else available
+
+
+def where_available(
+    values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, missing: float = 0, axis_taps: AxisTaps = taps
+) -> jax.Array:
+    """Values of samples, S + (C,), and `missing` where a sample needs texels that are not stored."""
+    return jnp.where(are_available(spec, operands, axis_taps)[..., None], values, jnp.asarray(missing, values.dtype))
 
 
 def of_whole_arrays(p: Primitive, layout: Layout) -> Callable[..., Any]:
@@ -88,7 +114,7 @@ def read_of_whole(texels: jax.Array, *args: jax.Array, spec: ReadSpec, batch: in
             return out
         weight, all_inside = rematerialized(operators.weight_outside, *operands, spec=spec)
         broadcast = color.reshape(*color.shape[:batch], *[1] * (out.ndim - color.ndim), color.shape[-1])
-        return with_color(out, broadcast, weight, all_inside)
+        return operators.with_color(out, broadcast, weight, all_inside)
 
     return by_plain_reads(plain_read, operands, spec)
 

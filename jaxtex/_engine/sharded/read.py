@@ -22,7 +22,6 @@ from jax.sharding import PartitionSpec as P
 from ..._jax.contexts import COUNT
 from ..._jax.indexing import entry, everywhere, is_sharded
 from ..compute.operators import sum_of_calls, summed
-from ..compute.outside import are_available, where_available
 from ..describe.axis import Axis, Role
 from ..describe.levels import Cut, joined_levels
 from ..describe.operands import Coords, StoredOrder
@@ -30,9 +29,9 @@ from ..describe.spec import Read, ReadSpec, TexelRead
 from ..describe.storage import Halo as HaloStorage
 from ..describe.storage import WithHalo
 from ..rules import primitives
-from ..walk.combinations import weighted
+from ..rules.meanings import are_available, where_available
 from ..walk.texel_order import texels_shape
-from ..walk.texel_walk import taps
+from ..walk.texel_walk import taps, weighted
 from .access import Halo, Routing, ShardedAccess, Whole, report_whole, struct_of
 from .counted import with_count
 from .exchange import with_edges

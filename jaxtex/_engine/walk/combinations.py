@@ -1,12 +1,12 @@
-"""How the taps of a read become one value: their weighted sum, that sum within its nearest taps, or a vote.
+"""How the taps of a read become one value, if not by their sum: that sum within its nearest taps, or a vote.
 
-Each of the three takes the same walk, so that a kernel loads each texel once. `clipped` is the rule of the limit, for
-the walk and for the derivatives, which `primitives` states in terms of plain reads.
+Both take the walk of every read, so that a kernel loads each texel once. `clipped` is the rule of the limit, for the
+walk and for the derivatives, which `primitives` states in terms of plain reads.
 """
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import jax
@@ -16,55 +16,8 @@ import numpy as np
 from ..._tables.filter_kernels import LINEAR_TAPS, Weight
 from ..describe.axis import Axis, Role
 from ..describe.operands import Coords
-from ..describe.spec import Combination
 from .texel_order import in_level
-from .texel_walk import Step, Tap, TexelAddress, taps, walks, with_given
-
-# The number of the tap taken at each step of a walk, that of the walk first.
-Path = tuple[int, ...]
-# The value at the end of a walk: S + (C,).
-TexelValue = Callable[[TexelAddress, Path], jax.Array]
-
-
-def weighted(weight: Weight, value: jax.Array) -> jax.Array:
-    """`weight` times a value with channels; a weight of 1 leaves every bit as it is."""
-    if isinstance(weight, jax.Array):
-        return value * weight[..., None].astype(value.dtype)
-    return value if weight == 1.0 else value * weight
-
-
-# The weighted sum
-
-
-def blend(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValue) -> jax.Array:
-    """The sum of `texel_value` over all taps, each times its weight: nested, axis after axis."""
-    return blend_of(walks(coords, axes), texel_value)
-
-
-def blend_inside(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValue) -> jax.Array:
-    """`blend` of finite values that are zero outside: the weights say so, which costs less than to replace the values
-    of each channel.
-    """
-    inside = ((w, start, [step.without_outside() for step in steps]) for w, start, steps in walks(coords, axes))
-    return blend_of(inside, texel_value)
-
-
-def blend_of(found: Iterable[tuple[Weight, TexelAddress, list[Step]]], texel_value: TexelValue) -> jax.Array:
-    """The sum over all taps of walks."""
-
-    def interpolate(address: TexelAddress, steps: list[Step], path: Path) -> jax.Array:
-        if not steps:
-            return texel_value(address, path)
-        step, *rest = steps
-        parts = (
-            weighted(weight, interpolate(address.advance(tap, step.sizes), rest, (*path, k)))
-            for k, (tap, weight) in enumerate(zip(step.taps, step.weights()))
-        )
-        return functools.reduce(jnp.add, parts)
-
-    values = (weighted(w, interpolate(start, steps, (k,))) for k, (w, start, steps) in enumerate(found))
-    return functools.reduce(jnp.add, values)
-
+from .texel_walk import Path, Step, Tap, TexelAddress, TexelValue, taps, walks, weighted, with_given
 
 # The weighted sum within its nearest taps
 
@@ -237,6 +190,3 @@ def weight_of(value: jax.Array, found: Sequence[tuple[Weight, jax.Array]]) -> ja
     """The sum of the weights of all taps that hold `value`."""
     some = (jnp.where(value == other, jnp.asarray(weight)[..., None], 0) for weight, other in found)
     return functools.reduce(jnp.add, some)
-
-
-COMBINATIONS = {Combination.BLEND: blend, Combination.LIMITED: limited_blend, Combination.VOTE: heaviest}

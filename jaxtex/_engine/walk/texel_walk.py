@@ -192,6 +192,19 @@ class TexelAddress(NamedTuple):
         return self.indices if self.start is None else (self.start + self.indices[0],)
 
 
+# The number of the tap taken at each step of a walk, that of the walk first.
+Path = tuple[int, ...]
+# The value at the end of a walk: S + (C,).
+TexelValue = Callable[[TexelAddress, Path], jax.Array]
+
+
+def weighted(weight: Weight, value: jax.Array) -> jax.Array:
+    """`weight` times a value with channels; a weight of 1 leaves every bit as it is."""
+    if isinstance(weight, jax.Array):
+        return value * weight[..., None].astype(value.dtype)
+    return value if weight == 1.0 else value * weight
+
+
 def both(a: jax.Array | None, b: jax.Array | None) -> jax.Array | None:
     """Whether both masks hold; `None` is a mask that holds everywhere."""
     return b if a is None else a if b is None else a & b

@@ -16,7 +16,7 @@ from jax.typing import ArrayLike
 
 from ..._checks.arguments import as_array, check_integer, check_number
 from ..._checks.integers import known_integers
-from ..._engine.compute.decoding import decode
+from ..._engine.compute.texel_value import decode
 from ..._hardware.read import single
 from ..._jax.calls import typed_jit
 from ...modes import Arithmetic, TextureKind

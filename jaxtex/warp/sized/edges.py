@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import jax
 import jax.numpy as jnp
 
-from ..._engine.compute.outside import one_by_one
+from ..._engine.compute.texel_value import one_by_one
 from ..coordinate_functions import Arrays
 
 # A little steeper than one, so that rounding does not keep a pixel at the edge from being covered.

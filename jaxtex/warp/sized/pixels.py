@@ -6,9 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-# Codes of sRGB, by IEC 61966-2-1. Below these the curve is a line.
-LAST_LINEAR_CODE, LAST_LINEAR_LIGHT = 0.04045, 0.0031308
-SLOPE, OFFSET, EXPONENT = 12.92, 0.055, 2.4
+from ..._tables.storage_formats import codes_of, light_of
 
 
 def to_fractions(texels: jax.Array) -> jax.Array:
@@ -44,15 +42,12 @@ def quantize(values: jax.Array, dtype: np.dtype[Any]) -> jax.Array:
 
 def to_light(codes: jax.Array) -> jax.Array:
     """Light of codes; alpha, the last of 2 or 4 channels, stays."""
-    curve = ((jnp.maximum(codes, LAST_LINEAR_CODE) + OFFSET) / (1 + OFFSET)) ** EXPONENT
-    return of_colors(codes, jnp.where(codes <= LAST_LINEAR_CODE, codes / SLOPE, curve))
+    return of_colors(codes, light_of(codes))
 
 
 def to_codes(light: jax.Array) -> jax.Array:
     """Codes of light, of which what is below 0 or above 1 is clipped; alpha stays."""
-    clipped = jnp.clip(light, 0, 1)
-    curve = (1 + OFFSET) * jnp.maximum(clipped, LAST_LINEAR_LIGHT) ** (1 / EXPONENT) - OFFSET
-    return of_colors(light, jnp.where(clipped <= LAST_LINEAR_LIGHT, clipped * SLOPE, curve))
+    return of_colors(light, codes_of(jnp.clip(light, 0, 1)))
 
 
 def of_colors(before: jax.Array, after: jax.Array) -> jax.Array:

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._engine.compute.decoding import WORD, bytes_in
+from ..._engine.compute.texel_value import WORD, bytes_in
 from . import chain
 from .mappings import Array
 from .pixels import premultiply, to_fractions, to_light

@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...compute.decoding import LoadTexel, bits_dtype, in_bits
 from ...compute.operators import value as value_at
 from ...compute.texel_sums import power_of_two_below
+from ...compute.texel_value import LoadTexel, bits_dtype, in_bits
 from ...describe.axis import Role
 from ...describe.operands import Coords
 from ...describe.spec import ReadSpec

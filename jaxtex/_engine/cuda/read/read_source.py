@@ -9,13 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...compute.decoding import LoadTexel
+from ...compute.texel_value import LoadTexel
 from ...describe.operands import Coords
 from ...describe.spec import ReadSpec
 from ...describe.storage import Slice
-from ...walk.combinations import weighted
 from ...walk.texel_order import flat_sizes
-from ...walk.texel_walk import TexelAddress
+from ...walk.texel_walk import TexelAddress, weighted
 from ..build.arrays import ArrayRole, KernelArrays
 from ..build.source import Constant, KernelSource
 from ..samples.operands import load_numbers

@@ -10,12 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...compute.decoding import decode
 from ...compute.linearization import operand_cotangents, slopes
-from ...compute.outside import zero_outside
 from ...compute.texel_sums import Units
+from ...compute.texel_value import decode, zero_outside
 from ...describe.axis import Role
-from ...walk.combinations import Path as TapPath
+from ...walk.texel_walk import Path as TapPath
 from ...walk.texel_walk import TexelAddress, only_address, other_part, taps_are_available, walks
 from ..build.arrays import ArrayRole, KernelArrays
 from ..build.source import Constant, struct_of

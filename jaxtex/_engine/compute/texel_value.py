@@ -1,4 +1,4 @@
-"""From stored texels to the numbers that are filtered."""
+"""The value of a texel at the end of a walk: loaded, decoded, or what stands in its place outside the texture."""
 
 from collections.abc import Callable
 
@@ -8,8 +8,11 @@ import numpy as np
 
 from ..._jax.barriers import materialized
 from ..._jax.indexing import entry, gather
-from ..._tables.storage_formats import Decoding, storage_format
-from ..walk.texel_walk import TexelAddress
+from ..._tables.storage_formats import Decoding, light_of, storage_format
+from ..describe.spec import ReadSpec
+from ..walk.texel_walk import Path, TexelAddress, TexelValue
+
+# From stored texels to the numbers that are filtered
 
 
 def read_dtype(stored: np.dtype, decoding: Decoding, blends: bool) -> np.dtype:
@@ -45,13 +48,7 @@ def is_color(texel: jax.Array) -> np.ndarray:
     return channel < (3 if channel.size >= 3 else 1)
 
 
-def _srgb_to_linear(code: np.ndarray) -> np.ndarray:
-    """The decoding of IEC 61966-2-1."""
-    c = code / 255
-    return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
-
-
-SRGB_TO_LINEAR = _srgb_to_linear(np.arange(256))
+SRGB_TO_LINEAR = light_of(np.arange(256) / 255)
 
 
 def ratio(code: jax.Array, bits: int, dtype: np.dtype) -> jax.Array:
@@ -62,6 +59,9 @@ def ratio(code: jax.Array, bits: int, dtype: np.dtype) -> jax.Array:
     """
     scaled = code.astype(dtype) * 2.0**-bits
     return scaled + scaled * (1.0 / (2**bits - 1))
+
+
+# Texels that are moved, in other dtypes of the same bits
 
 
 def wide_dtype(stored: np.dtype, channels: int) -> np.dtype:
@@ -125,8 +125,6 @@ def packed(texels: jax.Array, wide: np.dtype) -> jax.Array:
 
 # The texel at an address as it is stored: S + (C,).
 LoadTexel = Callable[[TexelAddress], jax.Array]
-
-
 # How those of an array are loaded, whose rows are texels in the order of their flat indices.
 Loads = Callable[[jax.Array], LoadTexel]
 
@@ -142,7 +140,7 @@ def gathers(stored: jax.Array) -> LoadTexel:
 WORD = np.dtype(np.uint32)
 
 
-def for_channels(words: jax.Array, channels: int) -> jax.Array:
+def words_of_channels(words: jax.Array, channels: int) -> jax.Array:
     """The words of texels, (..., 1), for each of their channels: (..., channels).
 
     The compiler loads one of them. To broadcast what is loaded would end XLA's loop.
@@ -158,9 +156,66 @@ def bytes_in(words: jax.Array, channels: int) -> jax.Array:
 
 
 def loads_bytes(words: jax.Array) -> LoadTexel:
-    """Loads texels of uint8 from `for_channels`."""
+    """Loads texels of uint8 from `words_of_channels`."""
 
     def load(address: TexelAddress) -> jax.Array:
         return bytes_in(gather(words, address.flat_index), words.shape[-1])
 
     return load
+
+
+# Taps outside the texture
+
+# Masks are conditions of samples, for each of their channels. A loop of XLA for CPUs over samples has one over their
+# channels inside. LLVM moves a condition that all channels share out of the inner one, as a branch, and then vectorizes
+# neither. A mask that each channel compares with a number of its own stays a mask. These numbers are zeros behind a
+# boundary, so that LLVM does not know them.
+
+# From a condition, S, to that of the channels, which broadcasts to S + (C,).
+ForChannels = Callable[[jax.Array], jax.Array]
+# More channels are a loop that is vectorized by itself, behind the branch. For more taps there is none.
+MOST_CHANNELS, MOST_TAPS = 8, 8
+
+
+def alike(condition: jax.Array) -> jax.Array:
+    """A condition that all channels share."""
+    return condition[..., None]
+
+
+def one_by_one(channels: int, taps: int = 1) -> ForChannels:
+    """How the channels of an array compare by themselves, if they are few, for each of a few taps."""
+    if not 1 < channels <= MOST_CHANNELS or taps > MOST_TAPS:
+        return alike
+    zeros = materialized(jnp.zeros(channels, jnp.int32))
+    return lambda condition: alike(condition).astype(jnp.int32) > zeros.reshape(*[1] * condition.ndim, -1)
+
+
+def zero_outside(address: TexelAddress, value: jax.Array) -> jax.Array:
+    """`value`, S + (C,), or zero for taps outside."""
+    return color_outside(address, value, None)
+
+
+def color_outside(
+    address: TexelAddress, value: jax.Array, color: jax.Array | None, for_channels: ForChannels = alike
+) -> jax.Array:
+    """`value`, S + (C,), or `color`, which broadcasts to it, for taps outside; without one, zero."""
+    if address.inside is None:
+        return value
+    if color is None:
+        return jnp.where(for_channels(address.inside), value, False if value.dtype == bool else 0)
+    return jnp.where(for_channels(address.inside), value, color)
+
+
+def value_of_texel(
+    load_texel: LoadTexel, spec: ReadSpec, color: jax.Array | None, for_channels: ForChannels = alike
+) -> TexelValue:
+    """The value at the end of a walk of a read, S + (C,): a texel that is loaded and decoded, or the color outside."""
+    # Single texels keep all their bits, also those of NaN.
+    single = color is None and spec.is_single
+    dtype = spec.dtype if single else spec.sums
+
+    def value(address: TexelAddress, path: Path) -> jax.Array:
+        del path
+        return color_outside(address, decode(load_texel(address), spec.decoding, dtype), color, for_channels)
+
+    return value
