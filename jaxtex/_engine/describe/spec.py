@@ -175,7 +175,7 @@ class ReadSpec:
 
     def coords(self, operands: Sequence[jax.Array]) -> Coords:
         """The coordinates of operands, after the sizes and starts among them."""
-        return self.coords_at(*self.numbers(operands))
+        return operands if self.takes_coords else self.coords_at(*self.numbers(operands))
 
     def coords_at(self, *numbers: jax.Array) -> Coords:
         """The coordinates of the numbers that operands hold, after the sizes and starts among them."""

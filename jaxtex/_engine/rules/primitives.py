@@ -36,11 +36,22 @@ from jax.interpreters import ad, batching
 
 from ..._jax.barriers import with_materialized
 from ..._jax.calls import typed_jit
-from ..._jax.primitives import define, jvp_of_meaning, transpose_of_meaning
+from ..._jax.primitives import bind, define, jvp_of_meaning, transpose_of_meaning
 from ..compute import linearization, operators
 from ..describe.operands import Grid, SeveralReads, Stacks, numbers
 from ..describe.spec import TEXELS, ReadSpec, Wrt
-from ..describe.storage import PULLBACK, PUSHFORWARD, READ, SPLAT, WHOLE, Halo, WithHalo, bind, where_whole
+from ..describe.storage import (
+    PULLBACK,
+    PUSHFORWARD,
+    READ,
+    SPLAT,
+    WHOLE,
+    Halo,
+    Storage,
+    WithHalo,
+    arrays_of,
+    where_whole,
+)
 from ..forms.choice import LOWERINGS
 from ..walk.texel_order import texels_shape
 from .meanings import (
@@ -76,7 +87,7 @@ def read(
     """
     args = operands if color is None else (color, *operands)
     storage = Halo(texels.before.shape[0], marks_missing=True) if isinstance(texels, WithHalo) else WHOLE
-    return bind(read_p, texels, *args, spec=spec.over(color), batch=0, storage=storage)
+    return bind(read_p, *arrays_of(texels), *args, spec=spec.over(color), batch=0, storage=storage)
 
 
 def splat(values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
@@ -167,16 +178,20 @@ def shape_of_grid(
     return np.broadcast_shapes(*(a.shape for a in jax.tree.leaves(found)))
 
 
-def by_trace(*_: Any, **__: Any) -> None:
-    """The types of results where arrays are not whole: those of a trace."""
-
-
 def define_read(
     p: Primitive, meaning: Callable[..., Any], form: Callable[..., Any], types: Callable[..., Any], **how: Any
 ) -> None:
-    """Defines a primitive of a read from its form and its types where arrays are whole."""
-    form, types = where_whole(form, meaning), where_whole(types, by_trace)
-    define(p, meaning, static=("spec", "wrt", "batch", "storage"), form=form, types=types, **how)
+    """Defines a primitive of a read from its form and its types where arrays are whole; elsewhere it has its meaning,
+    and the types of a trace.
+    """
+
+    def form_of(*args: Any, storage: Storage = WHOLE, **params: Any) -> Any:
+        return form(*args, **params) if storage == WHOLE else meaning(*args, storage=storage, **params)
+
+    def types_of(*args: Any, storage: Storage, **params: Any) -> Any:
+        return types(*args, **params) if storage == WHOLE else None
+
+    define(p, meaning, static=("spec", "wrt", "batch", "storage"), form=form_of, types=types_of, **how)
 
 
 define_read(
