@@ -4,7 +4,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, cast
 
 import jax
@@ -16,17 +16,19 @@ from ._checks.arguments import ReadArguments, as_operands, check_level, check_te
 from ._checks.calls import public
 from ._checks.surfaces import OUTSIDE, check_values, report, spread
 from ._checks.words import listing
-from ._engine.arithmetic import READ
+from ._engine.arithmetic import READ, read_where_placed
+from ._engine.compute import texel_write
 from ._engine.compute.texel_value import in_wide_texels, wide_dtype
+from ._engine.describe.axis import Axis
 from ._engine.describe.plan import layout_of, plan_of_texels
 from ._engine.describe.spec import Read
 from ._engine.walk.texel_walk import only_address
-from ._engine.where_placed import read_where_placed, with_cut, without_cut, write_where_placed
 from ._jax.calls import typed_jit
+from ._jax.indexing import is_sharded
 from ._tables.address_rules import BORDER, CLAMP, LAST
 from .modes import BoundaryMode, choose
 from .sampling import Coords
-from .texture import Texture
+from .texture import Texture, with_cut, without_cut
 
 __all__ = ["surface_add", "surface_max", "surface_min", "surface_read", "surface_write"]
 __dir__ = listing(__all__)
@@ -297,7 +299,7 @@ def _write(
     named, given, texture = access("surface_write", texture, arguments, level, mode), texture, without_cut(texture)
 
     def write(coords: tuple[jax.Array, ...], texels: jax.Array, values: jax.Array) -> jax.Array:
-        return write_where_placed(texels, values, coords, named.spec.axes, unique=unique)
+        return written(texels, values, coords, named.spec.axes, unique=unique)
 
     texels = moved(write, named.operands, texture.texels, spread(texture, values, arguments))
     return with_cut(dataclasses.replace(texture, texels=texels.astype(texture.dtype)), given)
@@ -309,8 +311,31 @@ def _reduce(
 ) -> Texture:
     named, given, texture = access(f"surface_{rule}", texture, arguments, level, mode), texture, without_cut(texture)
     values = spread(texture, values, arguments)
-    texels = write_where_placed(texture.texels, values, named.operands, named.spec.axes, rule)
+    texels = written(texture.texels, values, named.operands, named.spec.axes, rule)
     return with_cut(dataclasses.replace(texture, texels=texels.astype(texture.dtype)), given)
+
+
+def written(
+    texels: jax.Array,
+    values: jax.Array,
+    coords: Sequence[jax.Array],
+    axes: tuple[Axis, ...],
+    rule: str = "set",
+    *,
+    unique: bool = False,
+) -> jax.Array:
+    """A write of single texels, on all devices that store texels.
+
+    Args:
+        axes: all integer.
+        rule: how a texel and a value become one: set, add, min or max.
+        unique: of a rule that sets, whether no two samples write the same texel.
+    """
+    if not is_sharded(texels) or not values.size:
+        return texel_write.write(texels, values, coords, axes, rule, unique=unique)
+    from ._engine.sharded.write import TexelWrite
+
+    return TexelWrite(axes, rule, unique)(texels, values, coords)
 
 
 def moved(function: Callable[..., jax.Array], coords: tuple[jax.Array, ...], *texels: jax.Array) -> jax.Array:

@@ -10,13 +10,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import NamedSharding, PartitionSpec
 from jax.typing import ArrayLike
 
 from ._checks.calls import public
 from ._checks.remedies import check_is_no_nest
 from ._checks.texels import check_chain, check_color, check_level, stacked_axes
 from ._checks.words import listing
-from ._engine.describe.levels import Cut, joined_levels
+from ._engine.describe.levels import Cut, divided_levels, joined_levels
+from ._jax.indexing import is_sharded
 from .modes import TextureKind, choose
 
 __all__ = [
@@ -146,6 +148,27 @@ def packed(kind: TextureKind, levels: Sequence[jax.Array], border_color: jax.Arr
         return Texture(levels[0], border_color, kind)
     texels = jnp.concatenate([level.reshape(math.prod(level.shape[:-1]), level.shape[-1]) for level in levels])
     return Texture(texels, border_color, kind, tuple(level.shape for level in levels))
+
+
+def without_cut(texture: Texture) -> Texture:
+    """The texture with the levels of its chain one after the other, not cut over devices."""
+    if texture.cut is None:
+        return texture
+    levels: Sequence[jax.Array] = joined_levels(texture.texels, texture.level_shapes or (), texture.cut)
+    if is_sharded(texture.texels):
+        whole = NamedSharding(jax.typeof(texture.texels).sharding.mesh, PartitionSpec())
+        levels = [jax.reshard(level, whole) for level in levels]
+    return packed(texture.kind, levels, texture.border_color)
+
+
+def with_cut(texture: Texture, like: Texture) -> Texture:
+    """The texture with the levels of its chain cut over devices as those of `like` are."""
+    if like.cut is None:
+        return texture
+    texels = divided_levels(texture.levels, like.cut)
+    if is_sharded(like.texels):
+        texels = jax.reshard(texels, jax.typeof(like.texels).sharding)
+    return dataclasses.replace(texture, texels=texels, cut=like.cut)
 
 
 @public

@@ -1,11 +1,17 @@
-"""The arithmetic of reads: what one provides, and float arithmetic. The other is that of a texture unit."""
+"""The arithmetic of reads: what one provides, and float arithmetic. The other is that of a texture unit.
+
+Reads and splats leave here for the primitives, or for the devices over which texels are sharded. The modules for these
+are loaded for an array that is sharded. Others do not need them.
+"""
 
 import abc
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import NamedSharding
 
 from .._checks.arguments import ReadArguments
+from .._jax.indexing import is_sharded
 from ..sampler import Sampler
 from ..texture import Texture
 from .compute import operators
@@ -16,7 +22,6 @@ from .describe.levels import Cut
 from .describe.plan import Layout, ResolvedLevel, SizedTexture, in_texels, sides_of
 from .describe.spec import Read, ReadSpec, TexelRead
 from .rules import primitives
-from .where_placed import read_where_placed
 
 
 class ReadArithmetic(abc.ABC):
@@ -112,6 +117,33 @@ def color_outside(border_color: jax.Array | None, channels: int, spec: ReadSpec)
     if border_color is None or not any(axis.address.has_outside for axis in spec.axes):
         return None
     return jnp.broadcast_to(border_color.astype(spec.sums), (channels,))
+
+
+# Wherever texels lie
+
+
+def read_where_placed(
+    how: TexelRead, texels: jax.Array, color: jax.Array | None, read: Read, chain: Cut | None = None
+) -> jax.Array:
+    """A read that the devices compute in parts if texels carry an explicit sharding.
+
+    Args:
+        chain: how the levels of a mip chain are cut.
+    """
+    if chain is None and not is_sharded(texels):
+        return how(texels, color, read)
+    from .sharded.read import read_sharded
+
+    return read_sharded(how, texels, color, read, chain)
+
+
+def splat_where_placed(values: jax.Array, read: Read, placed: NamedSharding | None) -> jax.Array:
+    """A splat, the adjoint of a read, onto texels that carry the sharding `placed`, if there is one."""
+    if placed is None or not any(placed.spec):
+        return primitives.splat(values, read.operands, read.spec)
+    from .sharded.read import splat_sharded
+
+    return splat_sharded(values, read, placed)
 
 
 READ, READ_WITH_HALO = TexelRead(primitives.read), TexelRead(primitives.read, takes_halo=True)

@@ -7,12 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._checks.arguments import ReadArguments
-from .._engine.arithmetic import ReadArithmetic
+from .._engine.arithmetic import ReadArithmetic, read_where_placed
 from .._engine.compute.texel_value import decode
 from .._engine.describe.operands import Arrays
 from .._engine.describe.plan import Layout, ResolvedLevel, SizedTexture
 from .._engine.describe.spec import Read, TexelRead
-from .._engine.where_placed import read_where_placed
 from .._tables.storage_formats import Decoding, rounded_dtype
 from ..sampler import Sampler
 from ..texture import Texture

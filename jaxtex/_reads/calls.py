@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._checks.arguments import ReadArguments, as_operands, common_shape
-from .._engine.arithmetic import FLOAT, READ, ReadArithmetic
+from .._engine.arithmetic import FLOAT, READ, ReadArithmetic, read_where_placed, splat_where_placed
 from .._engine.compute.texel_value import read_dtype
 from .._engine.describe.axis import Axis
 from .._engine.describe.operands import Arrays, Coords, Operand, SeveralReads, split
@@ -26,7 +26,6 @@ from .._engine.describe.plan import (
 )
 from .._engine.describe.spec import Combination, Read
 from .._engine.walk.drawn_taps import DrawnTaps
-from .._engine.where_placed import read_where_placed, splat_where_placed
 from .._jax.calls import typed_jit
 from .._jax.straight_through import straight_through
 from .._tables.address_rules import BORDER, LAST

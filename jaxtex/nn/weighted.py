@@ -29,7 +29,6 @@ from .._checks.samplers import check_sampler
 from .._checks.words import shown
 from .._engine.arithmetic import FLOAT
 from .._engine.describe.plan import layout_of
-from .._engine.where_placed import without_cut
 from .._jax.calls import typed_jit
 from .._reads import calls
 from .._tables.address_rules import last
@@ -37,7 +36,7 @@ from .._tables.storage_formats import rounded_dtype, sum_dtype
 from ..modes import Arithmetic
 from ..sampler import Sampler
 from ..sampling import DEFAULT_SAMPLER, Coords
-from ..texture import Texture
+from ..texture import Texture, without_cut
 
 NAME = "sample_weighted"
 # Texels of a pyramid are numbered in int32.
