@@ -13,8 +13,7 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 from jax.typing import ArrayLike
 
-from ._checks.calls import public
-from ._checks.remedies import check_is_no_nest
+from ._checks.calls import check_is_no_nest, public
 from ._checks.texels import check_chain, check_color, check_level, stacked_axes
 from ._checks.words import listing
 from ._engine.describe.levels import Cut, divided_levels, joined_levels

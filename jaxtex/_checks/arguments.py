@@ -2,8 +2,8 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeGuard, cast
 
 import jax
 import jax.numpy as jnp
@@ -14,8 +14,8 @@ from jax.sharding import PartitionSpec as P
 from .._tables.storage_formats import known_format, sum_dtype
 from ..modes import TextureKind
 from ..texture import Texture
+from .calls import check_is_known, leaves_of
 from .integers import Array, as_index, as_rounded, is_integer, is_integral, known_integers, saturated
-from .remedies import check_is_known, is_array, is_sequence, leaves_of
 from .texels import check_stored, stacked_axes
 from .words import described, shown
 
@@ -290,6 +290,8 @@ def check_integer(name: str, argument: str, index: Any, *, wrap_unsigned: bool =
 
 def converted(name: str, argument: str, value: Any) -> Any:
     """`value` as an array, of a number or of anything that JAX takes for an array. Known integers keep their width."""
+    if isinstance(value, jax.Array):
+        return value
     try:
         known = known_integers(value)
         return as_array(value) if known is None else known
@@ -298,6 +300,15 @@ def converted(name: str, argument: str, value: Any) -> Any:
 
 
 # Conversions
+
+
+def is_array(value: object) -> TypeGuard[jax.Array | np.ndarray[Any, np.dtype[Any]]]:
+    return isinstance(value, jax.Array | np.ndarray)
+
+
+def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
+    """Whether a value is a tuple or a list."""
+    return isinstance(value, tuple | list)
 
 
 def as_array(value: Any) -> Any:

@@ -14,21 +14,15 @@ from types import NoneType
 from typing import Any, ParamSpec, TypeVar, cast, get_args, get_origin, overload
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from .._jax.calls import typed_jit
 from ..sampler import Sampler
-from .integers import as_rounded, in_native_order, known_integers, narrowed
-from .remedies import (
-    IMAGES,
-    check_is_known,
-    check_is_of_arrays,
-    check_is_sampler,
-    check_operand,
-    keyword_remedy,
-    leaves_of,
-)
-from .words import check_keywords, shown
+from .integers import Array, at_full_width, is_integral
+from .remedies import NUMBERS, check_is_sampler, in_place_of_string, keyword_remedy
+from .words import check_keywords, described, shown
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -50,6 +44,14 @@ class Sort(enum.Enum):
 
 # The classes of static arguments, beside words of a `Literal`.
 STATIC_TYPES = (bool, int, float, str, NoneType, np.generic, np.ndarray)
+
+# Arguments that are one array each.
+SINGLE = ("image", "faces", "labels", "border_label")
+# Arguments whose integers are texels or indices, and not coordinates or parameters.
+IMAGES = (*SINGLE, "features", "value", "x", "pyramid", "planes", "batch_indices")
+PLAIN = (bool, int, float, complex)
+# An object with the first attribute becomes an array of JAX, one with another attribute an array of NumPy.
+OF_JAX, OF_NUMPY = "__jax_array__", ("__array__", "__array_interface__")
 
 
 def sort_of(annotation: object) -> Sort:
@@ -207,6 +209,116 @@ def as_flag(name: str, argument: str, value: object) -> bool:
     raise TypeError(f"{name}: {argument} is {shown(value)}, expected True or False.")
 
 
+# Values
+
+
+def check_is_known(name: str, argument: str, value: object) -> None:
+    """Raises a TypeError for a value that JAX traces."""
+    if isinstance(value, Tracer):
+        raise TypeError(
+            f"{name}: {argument} is a traced array, expected a value that is known during tracing; pass a Python "
+            f"value, or make the argument static with jax.jit(..., static_argnames=...)."
+        )
+
+
+def check_operand(name: str, argument: str, value: object) -> None:
+    """An array, a number, or lists and tuples of them.
+
+    Raises:
+        TypeError: says what to pass.
+    """
+    if isinstance(value, jax.Array):
+        return
+    if argument in IMAGES:
+        check_is_no_nest(name, argument, value)
+    for leaf in leaves_of(value):
+        if not (isinstance(leaf, jax.Array) or type(leaf) in PLAIN):
+            check_leaf(name, f"{argument} {'is' if leaf is value else 'holds'}", argument, leaf)
+    if argument in SINGLE:
+        check_is_one_array(name, argument, value)
+
+
+def leaves_of(value: object) -> Sequence[object]:
+    """What lists and tuples hold, or the value itself."""
+    if not isinstance(value, list | tuple):
+        return (value,)
+    parts = cast("Sequence[object]", value)
+    if not any(isinstance(part, list | tuple) for part in parts):
+        return parts
+    return [leaf for part in parts for leaf in leaves_of(part)]
+
+
+def check_leaf(name: str, came: str, argument: str, leaf: object) -> None:
+    """An array, a number, or an object that NumPy or JAX makes an array of; `came` begins the error message."""
+    if isinstance(leaf, str | bytes):
+        raise TypeError(f"{name}: {came} {leaf!r}, expected {in_place_of_string(argument, leaf)}.")
+    if isinstance(leaf, np.ndarray | np.generic):
+        if not holds_numbers(cast(Any, leaf)):
+            raise TypeError(
+                f"{name}: {argument} holds {leaf.dtype}, expected numbers; convert it with {argument}.astype."
+            )
+    elif not isinstance(leaf, PLAIN) and not becomes_array(leaf):
+        raise TypeError(f"{name}: {came} {described(leaf)}, expected {NUMBERS}.")
+
+
+def holds_numbers(array: np.ndarray | np.generic) -> bool:
+    """Whether an array of NumPy holds numbers or bool; Python's integers are numbers of any size."""
+    if array.dtype == object:
+        return is_integral(array)
+    return jnp.issubdtype(array.dtype, jnp.number) or array.dtype == np.bool_
+
+
+def becomes_array(value: object) -> bool:
+    """Whether JAX or NumPy makes an array of an object, as of a Pillow image, a torch tensor or a fraction."""
+    return not isinstance(value, type) and any(hasattr(value, name) for name in (OF_JAX, *OF_NUMPY, "__float__"))
+
+
+def check_is_of_arrays(name: str, argument: str, value: object) -> None:
+    """Raises a TypeError for numbers and arrays of libraries beside NumPy and JAX."""
+    for leaf in leaves_of(value):
+        if not (leaf is None or isinstance(leaf, (jax.Array, np.ndarray, np.generic, *PLAIN)) or hasattr(leaf, OF_JAX)):
+            makes_array = any(hasattr(leaf, key) for key in OF_NUMPY)
+            kind = f"{described(leaf)} of {type(leaf).__module__.partition('.')[0]}"
+            remedy = f"an array; pass numpy.asarray({argument})" if makes_array else f"a number; pass float({argument})"
+            raise TypeError(f"{name}: {argument} is {kind}, expected {remedy}.")
+
+
+def check_is_no_nest(name: str, argument: str, value: object) -> None:
+    """Raises a TypeError for a nested list of numbers."""
+    leaves = leaves_of(cast(object, value)) if isinstance(value, list | tuple) else ()
+    if leaves and all(isinstance(leaf, bool | int | float) for leaf in leaves):
+        kind = "list" if isinstance(value, list) else "tuple"
+        raise TypeError(
+            f"{name}: {argument} is a nested {kind} of numbers, expected an array; pass jnp.asarray({argument})."
+        )
+
+
+def check_is_one_array(name: str, argument: str, value: object) -> None:
+    """Raises a TypeError for a list or tuple of arrays."""
+    leaves = leaves_of(cast(object, value)) if isinstance(value, list | tuple) else ()
+    if any(isinstance(leaf, jax.Array | np.ndarray) for leaf in leaves):
+        kind = "list" if isinstance(value, list) else "tuple"
+        raise TypeError(f"{name}: {argument} is a {kind} of arrays, expected an array; pass jnp.stack({argument}).")
+
+
+def in_native_order(value: Any) -> Any:
+    """A value whose arrays of NumPy have the byte order of the machine, the only one that JAX has.
+
+    Files of TIFF, FITS and NetCDF may give arrays of the other byte order.
+    """
+    if all(map(is_native, jax.tree.leaves(value))):
+        return value
+
+    def native(leaf: Any) -> Any:
+        return leaf if is_native(leaf) else leaf.astype(leaf.dtype.newbyteorder("="))
+
+    return jax.tree.map(native, value)
+
+
+def is_native(leaf: Any) -> bool:
+    return not isinstance(leaf, np.ndarray) or bool(cast(Array, leaf).dtype.isnative)
+
+
 # Compiled calls
 
 
@@ -215,26 +327,7 @@ def prepared(name: str, argument: str, value: Any, is_static: bool) -> Any:
     if is_static:
         return as_static(name, argument, value)
     check_is_of_arrays(name, argument, value)
-    return at_full_width(name, argument, value)
-
-
-def at_full_width(function: str, argument: str, value: Any) -> Any:
-    """A value, with known integers that JAX would cut to 32 bits as floats; those of images must fit.
-
-    Raises:
-        ValueError: if an image holds an integer that does not fit.
-    """
-
-    def convert(leaf: Any) -> Any:
-        known = None if isinstance(leaf, int) and -(2**31) <= leaf < 2**31 else known_integers(leaf)
-        if known is None or known.dtype.itemsize < 8:
-            return leaf
-        dtype = jax.dtypes.canonicalize_dtype(np.int64 if known.dtype == object else known.dtype)
-        if known.dtype == dtype:
-            return leaf
-        return narrowed(function, argument, known, dtype) if argument in IMAGES else as_rounded(known, np.float32)
-
-    return jax.tree.map(convert, value)
+    return at_full_width(name, argument, value, exact=argument in IMAGES)
 
 
 def as_static(function: str, argument: str, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Numbers of NumPy in dtypes that JAX has: integers of any width, and arrays of any byte order.
+"""Integers of any width in dtypes that JAX has.
 
 Where 64-bit types are disabled, integers saturate before JAX narrows them to 32 bits.
 """
@@ -90,24 +90,6 @@ def in_dtype_of_jax(name: str, argument: str, value: Any) -> Any:
     return array if dtype == array.dtype else narrowed(name, argument, array, dtype)
 
 
-def in_native_order(value: Any) -> Any:
-    """A value whose arrays of NumPy have the byte order of the machine, the only one that JAX has.
-
-    Files of TIFF, FITS and NetCDF may give arrays of the other byte order.
-    """
-    if all(map(is_native, jax.tree.leaves(value))):
-        return value
-
-    def native(leaf: Any) -> Any:
-        return leaf if is_native(leaf) else leaf.astype(leaf.dtype.newbyteorder("="))
-
-    return jax.tree.map(native, value)
-
-
-def is_native(leaf: Any) -> bool:
-    return not isinstance(leaf, np.ndarray) or bool(cast(Array, leaf).dtype.isnative)
-
-
 def as_rounded(integers: Array, dtype: Any) -> Array:
     """Known integers as floats. Those that `dtype` does not hold become infinite."""
     if integers.dtype == object:
@@ -115,6 +97,21 @@ def as_rounded(integers: Array, dtype: Any) -> Array:
         integers = np.reshape(floats, integers.shape)
     with np.errstate(over="ignore"):
         return integers.astype(dtype)
+
+
+def at_full_width(name: str, argument: str, value: Any, *, exact: bool) -> Any:
+    """A value, with known integers that JAX would cut to 32 bits as floats; with `exact`, by `narrowed`."""
+
+    def convert(leaf: Any) -> Any:
+        known = None if isinstance(leaf, int) and -(2**31) <= leaf < 2**31 else known_integers(leaf)
+        if known is None or known.dtype.itemsize < 8:
+            return leaf
+        dtype = jax.dtypes.canonicalize_dtype(np.int64 if known.dtype == object else known.dtype)
+        if known.dtype == dtype:
+            return leaf
+        return narrowed(name, argument, known, dtype) if exact else as_rounded(known, np.float32)
+
+    return jax.tree.map(convert, value)
 
 
 def as_index(index: Any) -> jax.Array:

@@ -1,20 +1,16 @@
-"""Checks of single arguments, and what to pass in place of arguments that no call takes."""
+"""What to pass in place of arguments that no call takes."""
 
 # pyright: strict, reportUnknownMemberType=false
 
 import inspect
-from collections.abc import Collection, Sequence
-from typing import Any, TypeGuard, cast
+from collections.abc import Collection
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 
 from ..modes import AddressMode, FilterMode, OptionEnum
 from ..sampler import Sampler
-from .integers import is_integral
-from .words import described, shown
+from .words import shown
 
 # Keywords of other libraries: what they mean here, by the first word that a function has.
 KEYWORDS = {
@@ -45,16 +41,9 @@ BY_OTHERS = {
     "border_color": "the border color to the texture, jaxtex.texture2d(texels, border_color=...)",
 }
 SAMPLER_FIELDS = tuple(inspect.signature(Sampler).parameters)
-# Arguments that are one array each.
-SINGLE = ("image", "faces", "labels", "border_label")
-# Arguments whose integers are texels or indices, and not coordinates or parameters.
-IMAGES = (*SINGLE, "features", "value", "x", "pyramid", "planes", "batch_indices")
 # In place of these arguments, a string is the name of a file.
 FILES = ("image", "texels", "texture")
 NUMBERS = "a number or an array; pass one"
-PLAIN = (bool, int, float, complex)
-# An object with the first attribute becomes an array of JAX, one with another attribute an array of NumPy.
-OF_JAX, OF_NUMPY = "__jax_array__", ("__array__", "__array_interface__")
 
 
 def check_is_sampler(name: str, sampler: object, parameters: Collection[str] = (), argument: str = "sampler") -> None:
@@ -73,18 +62,9 @@ def check_is_sampler(name: str, sampler: object, parameters: Collection[str] = (
         remedy = f"jaxtex.Sampler({option}_mode={sampler!r})"
     elif isinstance(sampler, int) and "output_shape" in parameters:
         remedy = "sizes as one tuple, output_shape=(H, W)"
-    elif is_array(sampler) and not {"coords", "flow"}.isdisjoint(parameters):
+    elif isinstance(sampler, jax.Array | np.ndarray) and not {"coords", "flow"}.isdisjoint(parameters):
         remedy = f"coordinates as one tuple, {name}({next(iter(parameters))}, (x, y))"
     raise TypeError(f"{name}: {argument} is {shown(sampler)}, expected a Sampler; pass {remedy}.")
-
-
-def check_is_known(name: str, argument: str, value: object) -> None:
-    """Raises a TypeError for a value that JAX traces."""
-    if isinstance(value, Tracer):
-        raise TypeError(
-            f"{name}: {argument} is a traced array, expected a value that is known during tracing; pass a Python "
-            f"value, or make the argument static with jax.jit(..., static_argnames=...)."
-        )
 
 
 def keyword_remedy(keyword: str, names: Collection[str]) -> str | None:
@@ -111,70 +91,6 @@ def mode_of(word: object) -> str | None:
     return None
 
 
-# Arrays
-
-
-def check_operand(name: str, argument: str, value: object) -> None:
-    """An array, a number, or lists and tuples of them.
-
-    Raises:
-        TypeError: says what to pass.
-    """
-    if isinstance(value, jax.Array):
-        return
-    if argument in IMAGES:
-        check_is_no_nest(name, argument, value)
-    for leaf in leaves_of(value):
-        if not (isinstance(leaf, jax.Array) or type(leaf) in PLAIN):
-            check_leaf(name, f"{argument} {'is' if leaf is value else 'holds'}", argument, leaf)
-    if argument in SINGLE:
-        check_is_one_array(name, argument, value)
-
-
-def leaves_of(value: object) -> Sequence[object]:
-    """What lists and tuples hold, or the value itself."""
-    if not isinstance(value, list | tuple):
-        return (value,)
-    parts = cast("Sequence[object]", value)
-    if not any(isinstance(part, list | tuple) for part in parts):
-        return parts
-    return [leaf for part in parts for leaf in leaves_of(part)]
-
-
-def check_leaf(name: str, came: str, argument: str, leaf: object) -> None:
-    """An array, a number, or an object that NumPy or JAX makes an array of; `came` begins the error message."""
-    if isinstance(leaf, str | bytes):
-        raise TypeError(f"{name}: {came} {leaf!r}, expected {in_place_of_string(argument, leaf)}.")
-    if isinstance(leaf, np.ndarray | np.generic):
-        if not holds_numbers(cast(Any, leaf)):
-            raise TypeError(
-                f"{name}: {argument} holds {leaf.dtype}, expected numbers; convert it with {argument}.astype."
-            )
-    elif not isinstance(leaf, PLAIN) and not becomes_array(leaf):
-        raise TypeError(f"{name}: {came} {described(leaf)}, expected {NUMBERS}.")
-
-
-def holds_numbers(array: np.ndarray | np.generic) -> bool:
-    """Whether an array of NumPy holds numbers or bool; Python's integers are numbers of any size."""
-    if array.dtype == object:
-        return is_integral(array)
-    return jnp.issubdtype(array.dtype, jnp.number) or array.dtype == np.bool_
-
-
-def is_array(value: object) -> TypeGuard[jax.Array | np.ndarray[Any, np.dtype[Any]]]:
-    return isinstance(value, jax.Array | np.ndarray)
-
-
-def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
-    """Whether a value is a tuple or a list."""
-    return isinstance(value, tuple | list)
-
-
-def becomes_array(value: object) -> bool:
-    """Whether JAX or NumPy makes an array of an object, as of a Pillow image, a torch tensor or a fraction."""
-    return not isinstance(value, type) and any(hasattr(value, name) for name in (OF_JAX, *OF_NUMPY, "__float__"))
-
-
 def in_place_of_string(argument: str, text: str | bytes) -> str:
     """What a string should have been, and how to mend it."""
     if argument == "border_color":
@@ -188,30 +104,3 @@ def in_place_of_string(argument: str, text: str | bytes) -> str:
         return f"a number or an array; pass {float(text):g}"
     except ValueError:
         return NUMBERS
-
-
-def check_is_of_arrays(name: str, argument: str, value: object) -> None:
-    """Raises a TypeError for numbers and arrays of libraries beside NumPy and JAX."""
-    for leaf in leaves_of(value):
-        if not (leaf is None or isinstance(leaf, (jax.Array, np.ndarray, np.generic, *PLAIN)) or hasattr(leaf, OF_JAX)):
-            makes_array = any(hasattr(leaf, key) for key in OF_NUMPY)
-            kind = f"{described(leaf)} of {type(leaf).__module__.partition('.')[0]}"
-            remedy = f"an array; pass numpy.asarray({argument})" if makes_array else f"a number; pass float({argument})"
-            raise TypeError(f"{name}: {argument} is {kind}, expected {remedy}.")
-
-
-def check_is_no_nest(name: str, argument: str, value: object) -> None:
-    """Raises a TypeError for a nested list of numbers."""
-    leaves = leaves_of(cast(object, value)) if isinstance(value, list | tuple) else ()
-    if leaves and all(isinstance(leaf, bool | int | float) for leaf in leaves):
-        kind = "list" if isinstance(value, list) else "tuple"
-        raise TypeError(
-            f"{name}: {argument} is a nested {kind} of numbers, expected an array; pass jnp.asarray({argument})."
-        )
-
-
-def check_is_one_array(name: str, argument: str, value: object) -> None:
-    """Raises a TypeError for a list or tuple of arrays."""
-    if isinstance(value, list | tuple) and any(map(is_array, leaves_of(cast(object, value)))):
-        kind = "list" if isinstance(value, list) else "tuple"
-        raise TypeError(f"{name}: {argument} is a {kind} of arrays, expected an array; pass jnp.stack({argument}).")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import jax
 
-from .._checks.integers import in_native_order
+from .._checks.calls import in_native_order
 from .declarations import DECLARATIONS, Declaration
 from .enums import MemcpyKind, SurfaceBoundaryMode
 

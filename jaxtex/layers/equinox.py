@@ -10,8 +10,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from .._checks.arguments import as_integer, check_function
-from .._checks.calls import public
-from .._checks.integers import in_native_order
+from .._checks.calls import in_native_order, public
 from ..sampler import FilterModeLike, Sampler
 from ..warp import spatial_transform
 from ..warp.options import AddressLike, ShapeLike, as_shape, check_shows_outside, resolve_sampler

@@ -12,9 +12,7 @@ from jax.core import Tracer
 from jax.typing import ArrayLike
 
 from .._checks.arguments import as_float, converted
-from .._checks.calls import public
-from .._checks.integers import in_native_order
-from .._checks.remedies import leaves_of
+from .._checks.calls import in_native_order, leaves_of, public
 from .._checks.words import check_word
 from ..warp.options import ShapeLike, as_shape
 

@@ -13,7 +13,8 @@ from jax.typing import ArrayLike
 from numpy.typing import NDArray
 
 from .._checks.arguments import as_integer, as_sizes, described
-from .._checks.integers import in_dtype_of_jax, in_native_order
+from .._checks.calls import in_native_order
+from .._checks.integers import in_dtype_of_jax
 from .._checks.words import shown
 from .._tables.filter_kernels import MAX_SPLINE_ORDER, FilterKernel, b_spline
 from .._tables.storage_formats import sum_dtype

@@ -18,7 +18,7 @@ from jax.core import Tracer
 from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.arguments import described
-from .._checks.integers import in_native_order
+from .._checks.calls import in_native_order
 from .._jax.calls import of_caller
 from .._tables.storage_formats import sum_dtype
 from ..mipmaps import footprint

@@ -591,7 +591,7 @@ FAULTS = {
         "precision_of_the_image",
     ),
     "foreign bytes are taken as they are": Fault(
-        "jaxtex/_checks/integers.py",
+        "jaxtex/_checks/calls.py",
         "bool(cast(Array, leaf).dtype.isnative)",
         "True",
         "test_warp_calls.py",
