@@ -24,7 +24,6 @@ from ._checks.arguments import (
     check_read_arguments,
     check_texels,
     check_texture,
-    common_shape,
     converted,
 )
 from ._checks.calls import public
@@ -304,7 +303,7 @@ def splat(
         raise TypeError(f"splat: values has dtype {given.dtype}, expected floating numbers; use values.astype.")
     values = jnp.asarray(given)
     arguments = check_read_arguments("splat", texture_kind, coords, layer, lod, ddx, ddy, ddz)
-    common = common_shape(arguments)
+    common = arguments.shape
     if values.shape != (*common, sizes[-1]):
         raise ValueError(
             f"splat: values has shape {values.shape}, expected {(*common, sizes[-1])}: the shape {common} that the "

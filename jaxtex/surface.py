@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from ._checks.arguments import ReadArguments, as_operands, check_level, check_texels, check_texture, common_shape
+from ._checks.arguments import ReadArguments, check_level, check_texels, check_texture
 from ._checks.calls import public
 from ._checks.surfaces import OUTSIDE, check_values, report, spread
 from ._checks.words import listing
@@ -287,7 +287,7 @@ def _read(texture: Texture, arguments: ReadArguments, *, level: int, mode: Bound
     def read(coords: tuple[jax.Array, ...], texels: jax.Array) -> jax.Array:
         read = Read(named.spec.with_dtype(texels.dtype), coords)
         out = read_where_placed(READ, texels, None, read, texture.cut)
-        return jnp.broadcast_to(out, (*common_shape(arguments), texels.shape[-1]))
+        return jnp.broadcast_to(out, (*arguments.shape, texels.shape[-1]))
 
     return moved(read, named.operands, texture.texels)
 
@@ -357,7 +357,7 @@ def access(name: str, texture: Texture, arguments: ReadArguments, level: int, mo
     space, layers = BORDER, BORDER
     if mode is BoundaryMode.CLAMP:
         space, layers = CLAMP, LAST
-    operands = as_operands(arguments, integer=True)
+    operands = arguments.as_operands(integer=True)
     read = plan_of_texels(layout_of(texture), operands, level, space, layers, texture.dtype)
     if mode is BoundaryMode.TRAP:
         inside = only_address(read.operands, read.spec.axes).inside

@@ -155,6 +155,36 @@ class ReadArguments(NamedTuple):
     ddy: tuple[Any, ...] | None = None
     ddz: tuple[Any, ...] | None = None
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape S that everything broadcasts to."""
+        return np.broadcast_shapes(*(a.shape for a in jax.tree.leaves(self)))
+
+    def as_operands(self, *, integer: bool = False) -> "ReadArguments":
+        """Checked arrays as the engine takes them: layers and `integer` coordinates int32, all else of one floating
+        dtype; of one rank.
+
+        Integers, weak types and 16-bit floats become float32, a strong float64 stays. Called under `jax.jit`.
+        """
+        layer, rest = self.layer, self._replace(layer=None)
+        if integer:
+            rest = jax.tree.map(as_index, rest)
+        else:
+            rest = jax.tree.map(as_float, rest)
+            widest = sum_dtype(*(a.dtype for a in jax.tree.leaves(rest)))
+
+            def widened(a: jax.Array) -> jax.Array:
+                return a.astype(widest)
+
+            rest = jax.tree.map(widened, rest)
+        arguments = rest._replace(layer=None if layer is None else as_index(layer))
+        rank = max(a.ndim for a in jax.tree.leaves(arguments))
+
+        def of_rank(a: jax.Array) -> jax.Array:
+            return jnp.expand_dims(a, tuple(range(rank - a.ndim)))
+
+        return jax.tree.map(of_rank, arguments)
+
 
 def check_read_arguments(
     name: str,
@@ -166,7 +196,7 @@ def check_read_arguments(
     ddy: Any = None,
     ddz: Any = None,
 ) -> ReadArguments:
-    """The arrays as they came, of the right number and kind: `as_operands` converts them, inside the compiled call."""
+    """The arrays as they came, of the right number and kind: inside the compiled call, `as_operands` converts them."""
     count = kind.ndim
     coords = check_arrays(name, "coords", kind, count, coords, check_number)
     layer = check_layer(name, kind, layer)
@@ -230,7 +260,7 @@ def check_layer(name: str, kind: TextureKind, layer: Any) -> Any:
 def check_shapes(name: str, argument: str, arguments: ReadArguments) -> ReadArguments:
     """Arrays that broadcast."""
     try:
-        common_shape(arguments)
+        _ = arguments.shape
     except ValueError:
         given = ((field, value) for field, value in zip(arguments._fields, arguments) if value is not None)
         shapes = ", ".join(f"{field} {[a.shape for a in jax.tree.leaves(value)]}" for field, value in given)
@@ -239,11 +269,6 @@ def check_shapes(name: str, argument: str, arguments: ReadArguments) -> ReadArgu
             f"sizes, or 1."
         ) from None
     return arguments
-
-
-def common_shape(arguments: ReadArguments) -> tuple[int, ...]:
-    """The shape S that everything broadcasts to."""
-    return np.broadcast_shapes(*(a.shape for a in jax.tree.leaves(arguments)))
 
 
 def check_coords(name: str, coords: Any) -> None:
@@ -314,32 +339,6 @@ def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
 def as_array(value: Any) -> Any:
     """`value` as it is if it is an array, else as one."""
     return value if is_array(value) else jnp.asarray(value)
-
-
-def as_operands(arguments: ReadArguments, *, integer: bool = False) -> ReadArguments:
-    """Checked arrays as the engine takes them: layers and `integer` coordinates int32, all else of one floating dtype;
-    of one rank.
-
-    Integers, weak types and 16-bit floats become float32, a strong float64 stays. Called under `jax.jit`.
-    """
-    layer, rest = arguments.layer, arguments._replace(layer=None)
-    if integer:
-        rest = jax.tree.map(as_index, rest)
-    else:
-        rest = jax.tree.map(as_float, rest)
-        widest = sum_dtype(*(a.dtype for a in jax.tree.leaves(rest)))
-
-        def widened(a: jax.Array) -> jax.Array:
-            return a.astype(widest)
-
-        rest = jax.tree.map(widened, rest)
-    arguments = rest._replace(layer=None if layer is None else as_index(layer))
-    rank = max(a.ndim for a in jax.tree.leaves(arguments))
-
-    def of_rank(a: jax.Array) -> jax.Array:
-        return jnp.expand_dims(a, tuple(range(rank - a.ndim)))
-
-    return jax.tree.map(of_rank, arguments)
 
 
 def as_float(coord: Any) -> jax.Array:

@@ -15,7 +15,7 @@ from jax.experimental import checkify
 from .._engine.compute.texel_write import numbers
 from .._jax.indexing import explicit_sharding
 from ..texture import Texture
-from .arguments import ReadArguments, common_shape, converted
+from .arguments import ReadArguments, converted
 from .integers import as_rounded, known_integers, narrowed, saturated
 
 SAMPLE_LIMIT = 2**31
@@ -24,7 +24,7 @@ OUTSIDE = "is outside the surface"
 
 def check_values(name: str, texture: Texture, values: Any, arguments: ReadArguments) -> Any:
     """Values of a dtype that the texture holds or `spread` converts, and of a shape that broadcasts to S + (C,)."""
-    values, shape = as_values(name, values, texture.dtype), (*common_shape(arguments), texture.num_channels)
+    values, shape = as_values(name, values, texture.dtype), (*arguments.shape, texture.num_channels)
     try:
         fits = jnp.broadcast_shapes(values.shape, shape) == shape
     except ValueError:
@@ -70,7 +70,7 @@ def spread(texture: Texture, values: jax.Array, arguments: ReadArguments) -> jax
     """One value for each texel that is named, in the dtype of the texels. Integers that do not fit saturate."""
     integers = jnp.issubdtype(texture.dtype, jnp.integer)
     values = saturated(values, texture.dtype) if integers else values.astype(texture.dtype)
-    return jnp.broadcast_to(values, (*common_shape(arguments), texture.num_channels))
+    return jnp.broadcast_to(values, (*arguments.shape, texture.num_channels))
 
 
 # Traps

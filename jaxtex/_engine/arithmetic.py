@@ -95,7 +95,7 @@ class FloatArithmetic(ReadArithmetic):
     def read(self, texture: Texture | SizedTexture, read: Read) -> jax.Array:
         if isinstance(texture, SizedTexture) and texture.channels_of_words is not None:
             spec, channels = read.spec, texture.channels_of_words
-            color = color_outside(texture.border_color, channels, spec)
+            color = border_of(texture.border_color, channels, spec)
             args = read.operands if color is None else (color, *read.operands)
             words = words_of_channels(texture.texels, channels)
             return operators.read(words, *args, spec=spec.over(color), loads=loads_bytes)
@@ -108,11 +108,11 @@ def read_texels(texels: jax.Array, border_color: jax.Array | None, read: Read, c
     Args:
         chain: how the levels of a chain are cut over devices.
     """
-    color = color_outside(border_color, texels.shape[-1], read.spec)
+    color = border_of(border_color, texels.shape[-1], read.spec)
     return read_where_placed(READ_WITH_HALO, texels, color, read, chain)
 
 
-def color_outside(border_color: jax.Array | None, channels: int, spec: ReadSpec) -> jax.Array | None:
+def border_of(border_color: jax.Array | None, channels: int, spec: ReadSpec) -> jax.Array | None:
     """The border color, (channels,), if there is one and a tap may lie outside."""
     if border_color is None or not any(axis.address.has_outside for axis in spec.axes):
         return None
@@ -143,7 +143,7 @@ def splat_where_placed(values: jax.Array, read: Read, placed: NamedSharding | No
         return primitives.splat(values, read.operands, read.spec)
     from .sharded.read import splat_sharded
 
-    return splat_sharded(values, read, placed)
+    return splat_sharded(READ_WITH_HALO, values, read, placed)
 
 
 READ, READ_WITH_HALO = TexelRead(primitives.read), TexelRead(primitives.read, takes_halo=True)

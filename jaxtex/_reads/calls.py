@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._checks.arguments import ReadArguments, as_operands, common_shape
+from .._checks.arguments import ReadArguments
 from .._engine.arithmetic import FLOAT, READ, ReadArithmetic, read_where_placed, splat_where_placed
 from .._engine.compute.texel_value import read_dtype
 from .._engine.describe.axis import Axis
@@ -92,7 +92,7 @@ def sample(
     dtype: np.dtype,
 ) -> jax.Array:
     """The read that `sampler` asks for, S + (C,) of `dtype`; with a key, of one tap that is drawn by its weight."""
-    arguments = as_operands(arguments)
+    arguments = arguments.as_operands()
     sums, differentiable = numbers_of(
         texture, sampler.decoding, arguments.coords, blends=is_blended(texture.dtype) and blends(texture, sampler)
     )
@@ -101,7 +101,7 @@ def sample(
 
     number = None
     if key is not None:
-        number = jax.random.uniform(key, common_shape(arguments), arguments.coords[0].dtype)
+        number = jax.random.uniform(key, arguments.shape, arguments.coords[0].dtype)
 
     def run(arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments) -> jax.Array:
         how = functools.partial(one_read, arithmetic)
@@ -113,7 +113,7 @@ def sample(
         return (jax.checkpoint(read) if rematerialize else read)(texture, arguments)
 
     out = in_arithmetic(sampler, run)(texture, arguments)
-    return jnp.broadcast_to(out, (*common_shape(arguments), texture.num_channels)).astype(dtype)
+    return jnp.broadcast_to(out, (*arguments.shape, texture.num_channels)).astype(dtype)
 
 
 def one_read(
@@ -267,7 +267,7 @@ def fetch(texture: Texture, arguments: ReadArguments, *, level: int) -> jax.Arra
     """The texels at indices, as they are stored, with zero outside."""
     sums, _ = numbers_of(texture, Decoding.ELEMENT, (), blends=False)
     dtype = rounded_dtype(texture.dtype, sums)
-    read = plan_of_texels(layout_of(texture), as_operands(arguments, integer=True), level, BORDER, LAST, dtype)
+    read = plan_of_texels(layout_of(texture), arguments.as_operands(integer=True), level, BORDER, LAST, dtype)
     return read_where_placed(READ, texture.texels, None, read, texture.cut).astype(texture.dtype)
 
 
@@ -276,7 +276,7 @@ def gather(
     texture: Texture, arguments: ReadArguments, *, sampler: Sampler, component: int, dtype: np.dtype
 ) -> jax.Array:
     """Four reads of one tap each, of one channel."""
-    arguments, texture = jax.lax.stop_gradient(as_operands(arguments)), one_channel(texture, component)
+    arguments, texture = jax.lax.stop_gradient(arguments.as_operands()), one_channel(texture, component)
     layout, (low, high) = layout_of(texture), LINEAR_TAPS
     sums, _ = numbers_of(texture, sampler.decoding, arguments.coords, blends=False)
 
@@ -320,7 +320,7 @@ def splat(
     placed: jax.NamedSharding | None = None,
 ) -> jax.Array:
     """The texels of a splat, which carry the sharding `placed`."""
-    arguments = as_operands(arguments)
+    arguments = arguments.as_operands()
     sums = sum_dtype(values.dtype, dtype, *(c.dtype for c in arguments.coords))
     resolved, values = FLOAT.resolve_level(layout, arguments, sampler), values.astype(sums)
     if resolved.num_reads is not None:

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._checks.arguments import ReadArguments, as_float, as_operands, check_dtype, check_key, converted
+from .._checks.arguments import ReadArguments, as_float, check_dtype, check_key, converted
 from .._checks.calls import public
 from .._checks.integers import is_integer
 from .._checks.words import shown
@@ -267,7 +267,7 @@ def plan_pyramid(
         sizes, rows, hashed: as in `hashing.pyramid_axes`.
 
     """
-    operands = [point[..., None] for point in as_operands(ReadArguments(tuple(points))).coords[::-1]]
+    operands = [point[..., None] for point in ReadArguments(tuple(points)).as_operands().coords[::-1]]
     front = [1] * (operands[0].ndim - 1)
     level = jnp.arange(len(sizes), dtype=jnp.int32).reshape(*front, -1)
     scale = jnp.asarray(scales, operands[0].dtype).reshape(*front, -1)

@@ -16,12 +16,10 @@ from jax.typing import ArrayLike
 from .._checks.arguments import (
     ReadArguments,
     as_integer,
-    as_operands,
     check_integer,
     check_number,
     check_read_arguments,
     check_texture,
-    common_shape,
 )
 from .._checks.calls import public
 from .._checks.integers import as_index, is_integer
@@ -160,7 +158,7 @@ def check_head(texture: Texture, head: Any, num_heads: Any) -> Any:
 
 def check_weights(arguments: ReadArguments, weights: Any, head: Any) -> tuple[int, ...]:
     """The shape S that coordinates, weights and heads broadcast to."""
-    shape = common_shape(arguments)
+    shape = arguments.shape
     for argument, value in (("weights", weights), ("head", head)):
         if value is not None:
             try:
@@ -201,7 +199,7 @@ def weighted(
     dtype: np.dtype[Any],
 ) -> jax.Array:
     """The sum: in one pass, or term by term where the engine has no pass for it."""
-    shape = np.broadcast_shapes(common_shape(arguments), weights.shape, () if head is None else head.shape)
+    shape = np.broadcast_shapes(arguments.shape, weights.shape, () if head is None else head.shape)
     from_end = tuple(axis - len(shape) for axis in axes)
     head = None if head is None else as_index(head)
 
@@ -261,7 +259,7 @@ def in_one_pass(
         head: which of `num_heads` parts of the channels each sample reads.
         weights, level, head: of the rank of the arrays in `arguments`.
     """
-    arguments, texture = as_operands(arguments), texture if head is None else without_cut(texture)
+    arguments, texture = arguments.as_operands(), texture if head is None else without_cut(texture)
     sums, _ = calls.numbers_of(texture, sampler.decoding, (*arguments.coords, weights), blends=True)
     layout = layout_of(texture) if level is None else layout_of(texture)._replace(num_levels=1)
     read = calls.plan_of_call(FLOAT, layout, arguments, sampler, rounded_dtype(dtype, sums))

@@ -24,7 +24,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._checks.arguments import ReadArguments, as_operands
+from .._checks.arguments import ReadArguments
 from .._checks.texels import chain_shapes
 from .._engine.arithmetic import FLOAT
 from .._engine.compute.texel_value import decode, one_by_one
@@ -128,7 +128,7 @@ def smoothing_at(
         num_levels: that a chain of the texture has.
     """
     sampler = in_texels(sampler)
-    arguments = as_operands(ReadArguments(coords, None, **dict(zip(("ddx", "ddy", "ddz"), sides))))
+    arguments = ReadArguments(coords, None, **dict(zip(("ddx", "ddy", "ddz"), sides))).as_operands()
     layout = layout_of(texture)._replace(num_levels=2)  # a chain, of any length
     resolved = FLOAT.resolve_level(layout, arguments, sampler)
     lod = level_of_detail(layout, arguments, sampler, resolved)

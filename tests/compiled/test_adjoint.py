@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._checks.arguments import as_operands, check_read_arguments
+from jaxtex._checks.arguments import check_read_arguments
 from jaxtex._engine.arithmetic import FLOAT
 from jaxtex._engine.compute import operators, texel_sums
 from jaxtex._engine.compute.texel_sums import Units
@@ -52,7 +52,7 @@ class Case:
     def plan(self):
         layout = layout_of(self.texture)
         more = self.more.get("layer"), self.more.get("lod")
-        arguments = as_operands(check_read_arguments("sample", layout.kind, self.coords, *more))
+        arguments = check_read_arguments("sample", layout.kind, self.coords, *more).as_operands()
         return plan_of_call(FLOAT, layout, arguments, self.sampler, F32)
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._checks.arguments import as_operands, check_read_arguments
+from jaxtex._checks.arguments import check_read_arguments
 from jaxtex._engine.arithmetic import FLOAT
 from jaxtex._engine.compute.operators import blend
 from jaxtex._engine.compute.texel_value import decode, ratio, zero_outside
@@ -55,7 +55,7 @@ class Read:
     def plan(self):
         layout = layout_of(self.texture)
         more = [self.more.get(name) for name in ("layer", "lod", "ddx", "ddy", "ddz")]
-        arguments = as_operands(check_read_arguments("sample", layout.kind, self.coords, *more))
+        arguments = check_read_arguments("sample", layout.kind, self.coords, *more).as_operands()
         return plan_of_call(self.arithmetic, layout, arguments, self.sampler, np.dtype(np.float32))
 
     @property

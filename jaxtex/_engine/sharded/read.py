@@ -63,8 +63,8 @@ def read_sharded(
     return reporting(read_in_parts(how, texels, color, access, method), access, method)
 
 
-def splat_sharded(values: jax.Array, read: Read, sharding: NamedSharding) -> jax.Array:
-    """A splat whose texels carry a sharding: the transpose of the read of texels that do."""
+def splat_sharded(how: TexelRead, values: jax.Array, read: Read, sharding: NamedSharding) -> jax.Array:
+    """A splat whose texels carry a sharding: the transpose of the read `how` of texels that do."""
     texels = jax.ShapeDtypeStruct(texels_shape(read.spec.axes, values.shape[-1]), values.dtype, sharding=sharding)
     access = ShardedAccess.of(texels, Read(read.spec.adjoint(values.dtype), read.operands), values)
     method = Whole() if access is None else access.method()
@@ -76,7 +76,7 @@ def splat_sharded(values: jax.Array, read: Read, sharding: NamedSharding) -> jax
         return jax.reshard(primitives.splat(values, read.operands, read.spec), sharding)
 
     def transposed(texels: jax.Array) -> jax.Array:
-        return read_in_parts(TexelRead(primitives.read, takes_halo=True), texels, None, access, method)
+        return read_in_parts(how, texels, None, access, method)
 
     values = jax.reshard(values, jax.eval_shape(transposed, texels).sharding)
     (sums,) = cast(tuple[jax.Array], jax.linear_transpose(transposed, texels)(values))

@@ -18,7 +18,7 @@ from jax.core import Tracer
 from jax.typing import ArrayLike
 
 from ... import texture as core
-from ..._checks.arguments import ReadArguments, as_operands, check_integer
+from ..._checks.arguments import ReadArguments, check_integer
 from ..._checks.integers import known_integers
 from ..._jax.calls import typed_jit
 from ..._jax.versions import is_x64
@@ -296,7 +296,7 @@ def unit_indices(
     A unit is `step` along x. Indices are clamped if the mode is Clamp. The index of a misaligned access is -1 along x,
     which is outside the surface.
     """
-    operands = as_operands(ReadArguments(coords), integer=True).coords
+    operands = ReadArguments(coords).as_operands(integer=True).coords
     x, *others = operands
     aligned = (coords[0] % step == 0).reshape(x.shape)  # of an x of any width: what saturates may become misaligned
     named = dict(zip("xyz", operands))
