@@ -140,7 +140,7 @@ def half(component: jax.Array) -> jax.Array:
 
 
 def lesser_part(second: jax.Array, third: Side) -> jax.Array:
-    """The sum of the second and the third part of a length; the third is first truncated to the last bit of the second."""
+    """The second part of a length plus the third, which is first truncated to the last bit of the second."""
     for part in third:
         unit, inverse = last_bit(second)
         second = second + jnp.floor(part * inverse) * unit

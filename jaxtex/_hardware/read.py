@@ -167,7 +167,7 @@ def float16_toward_zero(x: jax.Array) -> jax.Array:
 
 
 def normalized_code(x: jax.Array, stored: np.dtype) -> jax.Array:
-    """The code of a value in an m-bit format: the value, truncated to m + 4 bits, times 2^m - 1, rounded, halves down."""
+    """The code of a value in an m-bit format: its first m + 4 bits times 2^m - 1, rounded, halves down."""
     info = jnp.iinfo(stored)
     m = info.bits - (info.min < 0)
     x = jnp.clip(jnp.where(x == x, x, 0), -1 if info.min < 0 else 0, 1)

@@ -139,7 +139,7 @@ def in_bands(values: jax.Array, bands: Bands, sums: np.dtype, dtype: np.dtype) -
 
 
 def filtered(values: jax.Array, axis: int, rows: Rows, sums: np.dtype) -> jax.Array:
-    """`values` filtered along an axis; as a sum of strided slices, if all rows have equal weights and a constant step."""
+    """`values` filtered along an axis; a sum of strided slices if rows have equal weights and a constant step."""
     if (step := rows.step) is not None and rows.column.shape[1] <= 2 * ENTRIES_AT_ONCE:
         parts = (part.astype(sums) for part in slices(values, axis, rows.column, step))
         return functools.reduce(jnp.add, map(jnp.multiply, parts, rows.weight[0].astype(sums)))
