@@ -2,24 +2,24 @@
 #include "trace/scalars.cuh"
 #include "scatter/config.cuh"
 
-// The numbers of a cell of a window, the totals of a texel, and the batches that a loop over them takes at once.
+// The numbers of floats in a cell of a window and in the totals of a texel, and the batches that a loop unrolls.
 constexpr int row = Channels::parts * Channels::width, total_width = Channels::count * num_parts;
 constexpr int batches_at_once = keeps_coords ? steps / batch : 1;
 
-// C++ has no arrays of no elements.
+// C++ has no empty arrays.
 DEVICE constexpr int at_least_one(int n) { return n > 0 ? n : 1; }
 
-// Shared memory has room for four numbers at least.
+// A window has room for at least four floats, as it is set to zero in groups of four.
 DEVICE constexpr int at_least_four(int n) { return n > 4 ? n : 4; }
 
-// The taps of a walk: the first one on each axis of the window, and the weights of all.
+// The taps of a walk: the first tap on each axis of the window, and the weights of all taps.
 template <int count> struct Taps { int first[axes]; float weight[count]; };
 struct Texel { int number; bool inside; };
-// The derivatives of a sample along its coordinates, times its cotangent; and the cotangents of its operands.
+// The derivatives of a sample in its coordinates, times its cotangent; and the cotangents of its operands.
 struct Slopes { float along[at_least_one(num_slopes)]; };
 struct Cotangents { float of[at_least_one(num_cotangents)]; };
-// Channels that are added to memory at once, and what is added for them.
+// Channels that are added to memory at once, and the parts that are added in their place.
 typedef Row<float, piece_width> Piece;
 struct Split { Piece part[num_parts]; };
-// Of the cotangents of operands that all samples of a tile share, a lane's sums.
+// A lane's sums of the cotangents of operands that all samples of a tile share.
 typedef float Sums[at_least_one(num_sums)];

@@ -1,4 +1,4 @@
-"""The functions of a thread of the adjoint's kernel for all grids."""
+"""The traced functions of the scatter kernel."""
 
 import functools
 import itertools
@@ -26,16 +26,16 @@ from ..trace.emitter import DeviceFunctions, Scalar, names_of, scalar, struct_of
 from ..trace.indexing import load_row
 
 INT, FLOAT = np.dtype(np.int32), np.dtype(np.float32)
-# How far the taps of a walk lie from the first one, on each axis of the window.
+# For each tap of a walk, its distance from the first tap on each axis of the window.
 Offsets = list[tuple[int, ...]]
 
 
 class WindowFunctions(SampleSource):
-    """The functions of a thread.
+    """The traced functions of the scatter kernel.
 
     Attributes:
-        cotangents: the arrays in which the cotangents of operands leave the kernel.
-        walks: the offsets of the taps of each walk.
+        cotangents: the results for the cotangents of operands.
+        walks: the offsets of the taps, for each walk.
     """
 
     def __init__(self, cotangents: OperandResults, arrays: KernelArrays):
@@ -58,12 +58,12 @@ class WindowFunctions(SampleSource):
 
     @property
     def coords(self) -> list[Scalar]:
-        """The coordinates of a sample, as the argument of a function."""
+        """The coordinates of a sample as arguments of a traced function."""
         return [(f"coords.{name}", dtype) for name, dtype in self.fields]
 
     @property
     def piece(self) -> int:
-        """How many numbers are added to memory at once."""
+        """The number of floats that are added to memory at once."""
         return min(4, self.lanes.width) if self.lanes.aligned else 1
 
     @property
@@ -73,7 +73,7 @@ class WindowFunctions(SampleSource):
         return ", ".join((*front, *names_of_axes(self.spec.axes)))
 
     def add_walks(self) -> list[Offsets]:
-        """Adds the taps of each walk."""
+        """Adds the function of the taps of each walk, and returns the offsets of the taps."""
         axes, texture = self.spec.axes, int(self.several_textures)
         count = axes[0].kernel.num_taps if axes[0].role is Role.LEVEL else 1
 
@@ -97,7 +97,7 @@ class WindowFunctions(SampleSource):
         return found
 
     def adds_pairs(self, offsets: Offsets) -> bool:
-        """Whether two taps along the last axis are one addition to memory, where their texels make an aligned row."""
+        """Whether two taps along the last axis are one addition to memory if their texels form an aligned row."""
         adjacent = all(b[-1] == a[-1] + 1 for a, b in zip(offsets[::2], offsets[1::2])) and len(offsets) % 2 == 0
         return adjacent and self.num_parts == 1 and self.lanes.channels in (1, 2)
 
@@ -115,7 +115,7 @@ class WindowFunctions(SampleSource):
         return struct_of(f"Walk<{number}>", comment, constants, offset_of, template="template <> ")
 
     def declarations(self) -> list[str]:
-        """The types that the functions take and return."""
+        """The types of the functions' parameters and results."""
         totals = self.arrays.type_of(ArrayRole.TOTALS)
         return [
             struct_of_numbers("Coords", f"The coordinates of a sample: {self.names}.", self.fields),
@@ -141,7 +141,7 @@ class WindowFunctions(SampleSource):
         return [*texture, *map(scalar, self.spec.coords_at(*load_numbers(self.spec, self.arrays.operands, index)))]
 
     def add_texels(self, functions: DeviceFunctions) -> None:
-        """Adds the functions that find the texels of a sample, and split what is added to them."""
+        """Adds the functions for the texels of a sample: their addresses, whether to add, and the split of sums."""
         axes, texture, only_within = self.spec.axes, int(self.several_textures), self.plan.only_within
 
         def texel(*at: jax.Array) -> Any:
@@ -185,7 +185,7 @@ class WindowFunctions(SampleSource):
         )
 
     def add_cotangents(self, functions: DeviceFunctions) -> None:
-        """Adds the functions that find and keep the cotangents of operands."""
+        """Adds the functions that compute and store the cotangents of operands."""
         pulls, wrt = bool(self.plan.wrt), tuple(n for some in self.cotangents.numbers for n in some)
         of_numbers = self.spec.replace(stacks=())
 
