@@ -185,7 +185,10 @@ class ExchangedWrites(NamedTuple):
         return self.after_all(joined, stored, values, coords)
 
     def extremes(self, stored: jax.Array, values: jax.Array, coords: Coords, rule: str) -> jax.Array:
-        """The minimum or maximum of texels and values. Of ties, the texel or else the first sample gets the cotangent."""
+        """The minimum or maximum of texels and values. If several tie, the first one alone gets the cotangent.
+
+        A texel comes before all samples.
+        """
 
         def reduced(stored: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
             return self.scattered(stored, values, coords, rule)
