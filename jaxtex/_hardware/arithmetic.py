@@ -68,7 +68,7 @@ class HardwareArithmetic(ReadArithmetic):
     def read(self, texture: Texture | SizedTexture, read: Read) -> jax.Array:
         spec = read.spec
         stored = rounded_dtype(spec.dtype, unit.result_dtype(texture.dtype, spec.decoding))
-        # `deterministic` concerns the derivatives, which are those of float arithmetic.
+        # `deterministic` concerns the derivatives alone, which are computed in float arithmetic.
         on_unit = dataclasses.replace(spec, dtype=np.dtype(stored), deterministic=False)
         single = Read(on_unit, tuple(map(as_single, read.operands)))
         out = read_where_placed(UNIT_READ, texture.texels, texture.border_color, single, texture.cut)

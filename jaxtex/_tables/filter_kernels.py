@@ -127,7 +127,7 @@ class FilterKernel(NamedTuple):
         """
         behind = np.asarray(distance, np.float64) - (self.origin - self.first - self.num_taps + 0.5)
         steps = np.floor(behind)
-        # As the position moves away from a tap, the tap's place among the position's taps decreases.
+        # The further the position lies to the right of a tap, the lower is the tap's number among the position's taps.
         tap = self.num_taps - 1 - steps
         among = (tap >= 0) & (tap < self.num_taps)
         if isinstance(self.weights, Polynomials):

@@ -79,7 +79,8 @@ class PartitionedCall(NamedTuple):
 
     Attributes:
         operands, results: the arrays, in order.
-        summed: the positions of the operands whose cotangents are results; those are sums if the operand broadcasts.
+        summed: the positions of the operands whose cotangents are results; a cotangent is a sum if its operand
+            broadcasts.
     """
 
     operands: tuple[Array, ...]

@@ -108,7 +108,7 @@ def with_edges_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, edges: Ed
 
 
 def with_edges_transpose(cotangents: Sequence[Any], texels: Any, *, edges: Edges) -> tuple[jax.Array]:
-    """The transpose: cotangents of the halos go back to the neighbors, which add them to those of their own texels."""
+    """The transpose: neighbors get the cotangents of a halo back, and add them to the cotangents of their texels."""
     own, before, after = (cast(jax.Array, ad.instantiate_zeros(c)) for c in cotangents)
     size, reach, dimension = edges.own, edges.reach, edges.dimension
     if edges.once:

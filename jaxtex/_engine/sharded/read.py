@@ -91,7 +91,7 @@ def read_in_parts(
     """A read by halo or by routing, in which each device computes a part of the values."""
     partition, samples, mesh = access.partition, access.samples, access.mesh
     colors = [] if color is None else [color]
-    # To send samples or to add some, stacked operands are split.
+    # Samples that travel, and padding, need stacked operands to be split.
     stays = isinstance(method, Halo) and samples.padding[1] == 0
     operands, specs = access.resharded(access.stacked) if stays else access.sharded_numbers()
     spec = (access.stacked if stays else access.read).spec
@@ -136,7 +136,7 @@ def as_given_samples(values: jax.Array, access: ShardedAccess) -> jax.Array:
     return jax.lax.slice_in_dim(values, 0, samples.shape[axis], axis=axis) if count else values
 
 
-# What each device computes, inside `jax.shard_map`
+# The work of each device, inside `jax.shard_map`
 
 
 class Part(NamedTuple):

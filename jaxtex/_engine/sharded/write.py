@@ -1,6 +1,6 @@
 """Writes of single texels of sharded textures.
 
-Texels do not move. If all devices have all samples, each device writes those of its own texels. Samples that are
+Texels do not move. If all devices have all samples, each device writes only to its own texels. Samples that are
 sharded over the devices of the texture travel to the device of their texel, in rounds. Each brings its number among all
 samples, so that the sample that wins is the one that wins on one device.
 """
@@ -102,7 +102,7 @@ class TexelWrite(NamedTuple):
         return jax.shard_map(on_device, mesh=mesh, in_specs=(spec, *specs), out_specs=spec)(texels, *arrays)
 
 
-# What each device computes, inside `jax.shard_map`
+# The work of each device, inside `jax.shard_map`
 
 
 class Landed(NamedTuple):

@@ -113,8 +113,8 @@ class KernelArrays:
         return self.find(role).array
 
     def find(self, role: ArrayRole) -> KernelArray:
-        (found,) = (array for array in (*self.given, *self.results) if array.role is role)
-        return found
+        (only,) = (array for array in (*self.given, *self.results) if array.role is role)
+        return only
 
     @property
     def operands(self) -> list[Shaped]:

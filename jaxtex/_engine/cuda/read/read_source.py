@@ -113,7 +113,7 @@ class ReadSource(KernelSource):
         summed = self.threads.summed
         return math.prod(summed) if summed else self.spec.num_reads if self.averages else 0
 
-    # What a thread computes
+    # Functions of a thread, which are traced
 
     def coords(self, *args: jax.Array) -> list[jax.Array]:
         """The coordinates of a read of the sample at a place; in a mean, followed by the weight of the read.

@@ -34,7 +34,7 @@ template <class Tiles> DEVICE Position position_of(uint32 tile, uint32 lane, uin
   return at;
 }
 
-// The offset of the channels of texel `number` in an array, of which `Slice` takes adjacent texels in each row.
+// The offset of the channels of texel `number` in an array whose rows have the adjacent texels of `Slice` among others.
 template <class Slice> DEVICE int64 place_in(int number) {
   if constexpr (Slice::texels == 1)
     return (int64)number * Slice::row + Slice::start;

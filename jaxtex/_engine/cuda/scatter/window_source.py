@@ -118,7 +118,7 @@ class WindowSource(WindowFunctions):
 
     @property
     def writes_whole(self) -> bool:
-        """Whether the warp writes that texture once, zeros included; indices of the window must be those of texels."""
+        """Whether the warp writes that texture once, zeros included; the window must have the indices of texels."""
         own = all(axis.role is Role.SPACE and axis.address.drops_outside for axis in self.spec.axes)
         return self.sets_zero and own and self.lanes.overlap == 0 and self.num_parts == 1
 

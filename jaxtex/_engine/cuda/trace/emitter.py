@@ -111,7 +111,7 @@ class Emitter(Statements):
         if name in RULES:
             return RULES[name](self, eqn, args)
         if name in EXPRESSIONS:
-            return self.each(name, aval_of(eqn.outvars[0]).dtype, aval_of(eqn.invars[0]).dtype, args)
+            return self.elementwise(name, aval_of(eqn.outvars[0]).dtype, aval_of(eqn.invars[0]).dtype, args)
         raise UnknownPrimitive(f"{name} has no rule")
 
 

@@ -187,7 +187,7 @@ def scatter(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
 
     def combined(old: str, new: str) -> str:
         if name in COMBINED:
-            return statements.each(COMBINED[name], aval.dtype, aval.dtype, (as_array(old), as_array(new))).item()
+            return statements.elementwise(COMBINED[name], aval.dtype, aval.dtype, (as_array(old), as_array(new))).item()
         body = eqn.params["update_jaxpr"]
         if body is None:
             return new

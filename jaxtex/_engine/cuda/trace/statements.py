@@ -109,7 +109,7 @@ class Statements(abc.ABC):
         """The names of scalars with the values ``make(*numbers)``; `make` is applied elementwise to `args`."""
         return of_each(lambda *numbers: self.define(dtype, make(*numbers)), args)
 
-    def each(self, name: str, dtype: DTypeLike, operand: DTypeLike, args: Sequence[Names]) -> Names:
+    def elementwise(self, name: str, dtype: DTypeLike, operand: DTypeLike, args: Sequence[Names]) -> Names:
         """The results, of `dtype`, of an elementwise primitive with operands of dtype `operand`."""
         expression = EXPRESSIONS[name].of(np.dtype(operand))
         if expression is None:
