@@ -34,7 +34,7 @@ class Polynomials(NamedTuple):
         return order >= max(map(len, self.rows))
 
     def bound(self, order: int) -> float:
-        """An upper bound of the magnitude of the weights' derivatives of an order."""
+        """An upper bound of the magnitude of the derivatives of that order."""
         return max(sum(map(abs, derivative(row, order))) for row in self.rows)
 
 

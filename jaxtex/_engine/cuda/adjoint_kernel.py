@@ -107,10 +107,10 @@ def in_windows(
     sums: TexelSums | None,
     remaining: Remaining | None = None,
 ) -> list[Any]:
-    """The sums at each texel, if `sums` is given, and the cotangents of operands.
+    """The sums at each texel, if there are `sums`, and the cotangents of operands.
 
     Args:
-        remaining: the images to add; `None` for all.
+        remaining: the images that are still to be added, if not all of them.
     """
     totals = list[KernelArray]()
     given = [KernelArray(ArrayRole.VALUES, cotangent)]
@@ -132,7 +132,7 @@ def in_windows(
 def totals_of(
     plan: AdjointPlan, dtype: np.dtype, samples: SampleTiles, sums: TexelSums, remaining: Remaining | None
 ) -> KernelArray:
-    """The sums at texels as a result of the kernel, with the array that they start from."""
+    """The sums at texels as a result of the kernel, and what they start as."""
     if plan.reach is not None:
         count, *rest = texels_shape(plan.spec.axes, sums.width)
         zeros = lambda rows: jnp.zeros((rows, *rest), dtype)
@@ -142,7 +142,7 @@ def totals_of(
     shape = jax.ShapeDtypeStruct((copies * plan.num_texels, sums.width), dtype)
     if remaining is not None:
         return KernelArray(ArrayRole.TOTALS, shape, start=remaining.start)
-    # If one warp has all samples of a texture, it sets the texture to zero itself.
+    # A warp that has all samples of a texture sets it to zero.
     own = copies == 1 and has_own_tile(plan, samples, sums.width)
     return KernelArray(ArrayRole.TOTALS, shape, start=None if own else jnp.zeros(shape.shape, dtype))
 
@@ -187,7 +187,7 @@ def found_by_texels(
 def with_remaining(
     plan: AdjointPlan, cotangent: jax.Array, operands: Sequence[jax.Array], total: jax.Array, views: jax.Array
 ) -> jax.Array:
-    """The sums `total` at texels, plus the images that the gather kernel has not added, by windows."""
+    """Sums at texels, and the samples of the images that texels have not looked for, which windows add."""
     sums = TexelSums(cotangent.shape[-1], cotangent.shape[-1])
     return in_windows(plan.of_texels(), cotangent, None, operands, sums, Remaining(total, views))[0]
 

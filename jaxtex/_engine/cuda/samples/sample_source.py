@@ -50,7 +50,7 @@ class AdjointPlan(NamedTuple):
     only_within: tuple[int, int] | None = None
 
     def of_texels(self, **changes: Any) -> "AdjointPlan":
-        """The plan for the cotangent of texels alone, with other changes."""
+        """The plan for the cotangents of texels alone, with changes."""
         return self._replace(wrt=(), **changes)
 
     @property

@@ -50,7 +50,7 @@ DEVICE Value product(const Value& value, float weight) {
   return found;
 }
 
-// Adds a piece to a texel in memory: as it is, or split into parts whose sums do not depend on their order.
+// Adds a piece to a texel in memory: as it is, or in parts whose sums do not depend on their order.
 DEVICE void add_to_texel(const Arrays& arrays, float* to, const Piece& piece) {
   const Split split = split_of(arrays, piece);
   for (int k = 0; k < num_parts; k++) add_to_memory(to + k * Channels::count, split.part[k]);
@@ -103,7 +103,7 @@ DEVICE void write_whole(float* texture, const float* window, const Window& at, i
   }
 }
 
-// Adds the texels of a window to memory, row by row; each lane takes pieces of cells.
+// Adds the texels of a window to memory. Each lane takes pieces of the numbers of a cell, row by row.
 DEVICE void add_window(const Arrays& arrays, const Totals& totals, const float* window, const Window& of, int lane) {
   constexpr int last = axes - 1, before = last > 0 ? last - 1 : 0, pieces = row / piece_width;
   const int width = of.size[last] * pieces;

@@ -63,7 +63,7 @@ class WindowFunctions(SampleSource):
 
     @property
     def piece(self) -> int:
-        """The number of floats that are added to memory at once."""
+        """How many numbers are added to memory at once."""
         return min(4, self.lanes.width) if self.lanes.aligned else 1
 
     @property
@@ -141,7 +141,7 @@ class WindowFunctions(SampleSource):
         return [*texture, *map(scalar, self.spec.coords_at(*load_numbers(self.spec, self.arrays.operands, index)))]
 
     def add_texels(self, functions: DeviceFunctions) -> None:
-        """Adds the functions for the texels of a sample: their addresses, whether to add, and the split of sums."""
+        """Adds the functions that find the texels of a sample, and split what is added to them."""
         axes, texture, only_within = self.spec.axes, int(self.several_textures), self.plan.only_within
 
         def texel(*at: jax.Array) -> Any:

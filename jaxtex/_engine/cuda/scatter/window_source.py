@@ -26,7 +26,7 @@ LEAST_REGISTERS = {1: 64, 2: 80, 3: 80, 4: 128}
 PULL_REGISTERS, FEW_TAPS = {1: 48, 2: 64, 3: 64, 4: 80}, 4
 # The largest number of samples whose values a lane loads at once.
 BATCH = 4
-# The largest number of sums that a lane holds for the taps of a run of samples in one cell.
+# A lane holds at most so many sums for the taps of a run of samples in one cell.
 MOST_HELD = 32
 # The largest number of samples whose coordinates a lane keeps; otherwise it computes them twice.
 MOST_KEPT = 8
