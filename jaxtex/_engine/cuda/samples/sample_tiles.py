@@ -27,7 +27,7 @@ WIDTH = 4
 STEPS = {2: (1, 4, 2), 3: (4, 1, 2), 0: (1, 1, 8)}
 # The samples of a lane that also reads texels, for the cotangents of operands.
 PULL_STEPS = {2: (1, 2, 2), 3: (2, 1, 2), 0: (1, 1, 8)}
-# The samples of a lane if many samples fall on few texels.
+# Where many samples fall on few texels.
 CROWD_STEPS = {2: (1, 8, 4), 3: (8, 1, 4), 0: (1, 1, 32)}
 
 # If a smaller share of the tiles' places is used, a tile is a whole image, and a lane takes one of ROW_STEPS samples.

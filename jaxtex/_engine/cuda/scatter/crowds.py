@@ -12,7 +12,7 @@ from ..samples.sample_tiles import CROWD_STEPS, PULL_STEPS, STEPS, Lanes, Sample
 RUN_CROWD, FAR_CROWD = 48, 1024
 # From COPIES_CROWD samples per texel on, blocks add to copies of the texels: limits of their number and total bytes.
 COPIES_CROWD, MOST_COPIES, COPIES_BYTES = 32, 64, 2**20
-# A warp sets the texture of its samples to zero if there are at least LEAST_OWN textures of at most OWN_BYTES bytes.
+# A warp sets the texture of its samples to zero if there are so many textures at least, of so many bytes at most.
 LEAST_OWN, OWN_BYTES = 1024, 2**17
 
 

@@ -133,7 +133,7 @@ DEVICE void add_window(const Arrays& arrays, const Totals& totals, const float* 
   }
 }
 
-// Adds a sample to the texels of its taps, in memory.
+// Adds a sample to the texels of its taps in memory.
 template <class W>
 DEVICE void add_sample(const Arrays& arrays, const Totals& totals, const Value& value, const Taps<W::taps>& taps, int part) {
   Texel texels_of_taps[W::taps];

@@ -73,7 +73,7 @@ class WindowFunctions(SampleSource):
         return ", ".join((*front, *names_of_axes(self.spec.axes)))
 
     def add_walks(self) -> list[Offsets]:
-        """Adds the function of the taps of each walk, and returns the offsets of the taps."""
+        """Adds the taps of each walk."""
         axes, texture = self.spec.axes, int(self.several_textures)
         count = axes[0].kernel.num_taps if axes[0].role is Role.LEVEL else 1
 

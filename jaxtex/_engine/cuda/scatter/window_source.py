@@ -24,7 +24,7 @@ MULTIPROCESSOR_BYTES, MULTIPROCESSOR_REGISTERS = 228 * 1024, 65536
 LEAST_REGISTERS = {1: 64, 2: 80, 3: 80, 4: 128}
 # The fewest registers of a thread with few samples, as in `PULL_STEPS`, of at most FEW_TAPS taps.
 PULL_REGISTERS, FEW_TAPS = {1: 48, 2: 64, 3: 64, 4: 80}, 4
-# The largest number of samples whose values a lane loads at once.
+# A lane loads the values of so many samples at once, at most.
 BATCH = 4
 # A lane holds at most so many sums for the taps of a run of samples in one cell.
 MOST_HELD = 32
@@ -73,7 +73,7 @@ class WindowSource(WindowFunctions):
     # Windows
 
     def cells(self, offsets: Offsets) -> int:
-        """The number of cells of a window that holds a tile at any angle, with taps at `offsets`."""
+        """The cells of a window that holds a tile at any angle, with taps at `offsets`."""
         rank = self.samples.image_axes
         if rank == 0:
             return 2 * math.prod(self.samples.tile) + 128
@@ -107,7 +107,7 @@ class WindowSource(WindowFunctions):
 
     @property
     def takes_runs(self) -> bool:
-        """Whether a lane adds up runs of samples in one cell."""
+        """Whether a lane adds up runs of samples in one cell, because many samples fall on few texels."""
         most = max(map(len, self.walks), default=0) * self.lanes.width
         return adds_runs(self.crowd, self.lanes) and most <= MOST_HELD
 
