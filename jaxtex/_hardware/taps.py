@@ -27,7 +27,7 @@ FAR_TEXELS = 4
 
 
 def taps(coord: jax.Array, axis: Axis) -> Taps:
-    """The taps of `coord` on `axis`: unbounded int32, each with its weight in 1/256.
+    """The taps of `coord` on `axis`, unbounded integers, each with its weight in 1/256, as `_engine.taps.taps`.
 
     Raises:
         ValueError: if no texture unit has the filter or the address mode.

@@ -40,7 +40,7 @@ def read(*args: jax.Array, spec: ReadSpec, batch: int) -> jax.Array:
 
 
 def loads_words(stored: jax.Array) -> LoadTexel:
-    """A function that loads texels, stored as four bytes each, as words."""
+    """Loads texels as words, from rows of four bytes."""
     return loads_bytes(for_channels(materialized(packed(stored, WORD)), WORD.itemsize))
 
 

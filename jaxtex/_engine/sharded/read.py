@@ -66,7 +66,7 @@ def read_sharded(
 
 
 def splat_sharded(values: jax.Array, read: Read, sharding: NamedSharding) -> jax.Array:
-    """A splat whose result has a sharding: the transpose of the read of a texture with that sharding."""
+    """A splat whose texels carry a sharding: the transpose of the read of texels that do."""
     texels = jax.ShapeDtypeStruct(texels_shape(read.spec.axes, values.shape[-1]), values.dtype, sharding=sharding)
     access = ShardedAccess.of(texels, Read(read.spec.adjoint(values.dtype), read.operands), values)
     method = Whole() if access is None else access.method()
