@@ -120,7 +120,7 @@ def text_of(program: ctypes.c_void_p, name: str) -> str:
 
 @functools.cache
 def compile_to_ptx(source: str, capability: Capability) -> str:
-    """The PTX of a source in CUDA C++, from NVRTC, or from the folder of JAX's cache if an earlier process kept it there.
+    """The PTX of a source in CUDA C++, from NVRTC, or from JAX's cache folder if an earlier process kept it there.
 
     Args:
         capability: the compute capability of the GPU, such as ``(9, 0)``. If NVRTC is older than that, the PTX is for
