@@ -1,1 +1,1 @@
-"""A read as axes, taps and addresses, and the primitives that carry it through every transformation of JAX."""
+"""Reads as axes, taps and addresses, and the primitives by which they work under every transformation of JAX."""

@@ -1,11 +1,12 @@
-"""What a read is, on one screen. Every faster form of a read is tested against this one.
+"""A read on one screen, in plain `jax.numpy`. Every faster form of a read is tested against this one.
 
-On each axis, a coordinate becomes a position in texels. The filter says which taps lie around the position, and their
-weights; the address rule says which texel a tap reads. The value is a sum over all combinations of one tap on each
-axis: the product of their weights, times the texel, or the border color where a tap lies outside the texture.
+On each axis, a coordinate becomes a position in texels. The filter gives the taps around the position and their
+weights; the address rule gives the texel that a tap reads. The value is a sum over all combinations of one tap on each
+axis: the product of the weights, times the texel, or times the border color if a tap lies outside the texture.
 
 A layer is one more axis: its number is a position, its filter is `POINT` and its rule is `LAST`. A read of a mip chain
-is the sum of a read of each level, times the weight of its tap on the axis of levels (`LEVEL_BLEND`, `NEAREST_LEVEL`).
+is a sum over its levels: the read of a level, times the weight of the level's tap on the axis of levels (filters
+`LEVEL_BLEND`, `NEAREST_LEVEL`).
 """
 
 import functools
@@ -21,7 +22,7 @@ from .._tables.address_rules import AddressRule
 from .._tables.filter_kernels import FilterKernel
 from .._tables.storage_formats import Decoding, storage_format
 
-# Coordinates and positions from here on act as 0: a float32 of 2^24 has no fraction, and a tap is an int32.
+# Larger coordinates and positions act as 0: from 2^24 on, a float32 has no fraction, and a tap is an int32.
 COORDINATE_LIMIT, POSITION_LIMIT = 2.0**24, 2.0**30
 
 
@@ -39,8 +40,8 @@ def read(
 
     Args:
         texels: sizes + (C,), one size for each axis, the slowest axis first.
-        coords, kernels, rules: of each axis, coordinates of one shape S, the filter, and the address rule.
-        normalized: of each axis, whether coordinates run from 0 to 1 along it, or from 0 to its size.
+        coords, kernels, rules: for each axis, its coordinates, of one shape S, its filter, and its address rule.
+        normalized: for each axis, whether coordinates run from 0 to 1, or from 0 to the size of the axis.
         color: the border color, a number or (C,).
         decoding: how stored texels become numbers.
     """
@@ -57,7 +58,7 @@ def read(
 
 
 class Tap(NamedTuple):
-    """One tap: its weight, the index that it reads, and whether it lies inside the texture."""
+    """The taps of all samples with one number: weight, stored index, and whether they lie inside the texture."""
 
     weight: jax.Array
     index: jax.Array
@@ -82,13 +83,13 @@ def position(coord: jax.Array, size: int, kernel: FilterKernel, rule: AddressRul
         coord = jnp.where(jnp.abs(coord) < COORDINATE_LIMIT, coord, 0)
         coord = coord - 2 * jnp.trunc(coord / 2)  # exact, and a whole number of periods
     place = coord * size if normalized else coord
-    if rule.saturates:  # further outside than the filter is wide all positions are alike, infinite ones too
+    if rule.saturates:  # beyond the width of the filter, all positions outside give one value, infinite ones too
         return jnp.clip(jnp.where(jnp.isnan(place), 0, place), -kernel.num_taps, size + kernel.num_taps)
     return jnp.where(jnp.abs(place) < POSITION_LIMIT, place, 0)
 
 
 def decoded(texels: jax.Array, decoding: Decoding, dtype: DTypeLike) -> jax.Array:
-    """Stored texels as numbers: as they are, or codes as shares of the largest code, those of sRGB as linear light."""
+    """Stored texels as numbers: as they are, or codes divided by the largest code, sRGB codes as linear light."""
     if decoding is Decoding.ELEMENT:
         return texels.astype(dtype)
     bits = storage_format(texels.dtype).fraction_bits

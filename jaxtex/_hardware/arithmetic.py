@@ -1,4 +1,4 @@
-"""Hardware arithmetic as an arithmetic of reads: the level in 1/256, the reads along a footprint, and the read."""
+"""`HARDWARE`, the `ReadArithmetic` of a texture unit: mip levels in 1/256, reads along a footprint, and the read."""
 
 import dataclasses
 
@@ -26,9 +26,9 @@ class HardwareArithmetic(ReadArithmetic):
     """The fixed-point arithmetic of a texture unit."""
 
     def resolve_level(self, layout: Layout, arguments: ReadArguments, sampler: Sampler) -> ResolvedLevel:
-        """The level is in 1/256, and coordinates are float32.
+        """The mip level is int32, in 1/256; coordinates are float32.
 
-        Where several reads follow a footprint, `side` is one texel of the level along it.
+        For several reads along a footprint, `side` is a step along it of one texel of the level.
         """
         coords, lod, long = single_precision(arguments.coords), None, None
         if arguments.lod is not None:
@@ -67,7 +67,7 @@ class HardwareArithmetic(ReadArithmetic):
     def read(self, texture: Texture | SizedTexture, read: Read) -> jax.Array:
         spec = read.spec
         stored = rounded_dtype(spec.dtype, unit.result_dtype(texture.dtype, spec.decoding))
-        # Of the derivatives, which are those of float arithmetic.
+        # `deterministic` concerns the derivatives alone, which are computed in float arithmetic.
         on_unit = dataclasses.replace(spec, dtype=np.dtype(stored), deterministic=False)
         single = Read(on_unit, tuple(map(as_single, read.operands)))
         out = read_where_placed(UNIT_READ, texture.texels, texture.border_color, single, texture.cut)
@@ -78,7 +78,7 @@ class HardwareArithmetic(ReadArithmetic):
         decoding = read.spec.decoding
         if texture.dtype != np.int8 or decoding is Decoding.ELEMENT:
             return self.read(texture, read)
-        # The border color is a texel too, of the format that the texture is read in.
+        # The border color is stored in the format that the texture is read in.
         color = stored_color(texture.border_color, texture.num_channels, texture.dtype, decoding)
         stored = dataclasses.replace(texture, border_color=color)
         k = self.read(stored, read.replace(decoding=Decoding.ELEMENT, dtype=np.dtype(texture.dtype))).astype(jnp.int32)
@@ -90,7 +90,7 @@ class HardwareArithmetic(ReadArithmetic):
 def footprint(
     layout: Layout, coords: Arrays, arguments: ReadArguments, sampler: Sampler
 ) -> tuple[jax.Array | None, Ellipse | None]:
-    """The level of detail of a footprint, in 1/256, and its ellipse if several reads may follow it."""
+    """The level of detail of a footprint, in 1/256, and its ellipse if the sampler allows several reads along it."""
     several = sampler.max_anisotropy > 1 and layout.kind.texel_ndim < 3
     if not several and layout.num_levels == 1:
         return None, None
@@ -111,9 +111,9 @@ def footprint(
 
 
 def side_in_volume(coord: jax.Array, side: jax.Array, size: int) -> jax.Array:
-    """A component of a side of a footprint in a volume: what two of four neighboring threads differ by.
+    """A component of a side of a footprint in a volume: the difference of the coordinates of two neighboring threads.
 
-    A position beyond the range of float32 is far from all others.
+    If a position in texels overflows float32, the component is infinite.
     """
     start, end = number(coord), number(coord + side)
     is_near = (jnp.abs(start * size) < jnp.inf) & (jnp.abs(end * size) < jnp.inf)

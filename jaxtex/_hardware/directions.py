@@ -1,16 +1,16 @@
-"""Directions into a cube: what CUDA code makes of them before the texture unit reads, and what the unit makes of that.
+"""The face and the coordinates of a direction into a cube, as CUDA code and the texture unit compute them.
 
-A program multiplies the components by the reciprocal of the largest. The unit takes the face of the largest product,
-and cuts u = (s + 1) / 2 like any coordinate. A read with derivatives is a read of four neighboring threads: its sides
-are differences of what two of them pass, each multiplied and rounded.
+CUDA code multiplies the components by the reciprocal of the largest. The texture unit chooses the face of the largest
+product, and truncates u = (s + 1) / 2 like any coordinate. A read with derivatives is a read of four neighboring
+threads: the sides of its footprint are differences between the products of two threads.
 
-The reciprocal is the instruction MUFU.RCP of an NVIDIA GPU, to the bit. A significand of 24 bits is split into 7 bits
-that choose a row of a table, and 16 bits x. The result is a polynomial, cut to 24 bits:
+The reciprocal is the instruction MUFU.RCP of an NVIDIA GPU, to the bit. Behind the leading 1 of the significand, 7 bits
+choose a row of a table, and 16 bits are x. The result is a polynomial, truncated to 24 bits:
 
     floor((8192 c0 + 2023 + c1 x + c2 s) / 2^15)
 
-s is x^2 2^-17 without the products of two bits of x that stand below 2^17. The rows follow from the reciprocals of all
-2^23 significands, recorded on an NVIDIA H200; all are equal.
+s is x^2 2^-17, without the products of two bits of x that are worth less than 2^17. The rows were fitted to the
+reciprocals of all 2^23 significands, recorded on an NVIDIA H200, and reproduce every one.
 """
 
 import jax
@@ -26,30 +26,30 @@ from .taps import number
 
 MAGNITUDE = np.int32(0x7FFFFFFF)
 NORMAL = np.int32(1 << 23)
-# The bits of 2^126: the reciprocal of a larger number is subnormal, and becomes zero.
+# The bits of 2^126. The reciprocal of a larger number is subnormal, and flushed to zero.
 LONGEST = np.int32(253 << 23)
 LIFT = 100
-# More bits of a coordinate than a unit keeps on any axis of a cube.
+# More bits of a coordinate than the unit keeps on any axis of a cube.
 COORDINATE_BITS = 23
 
 
 def to_face(direction: Arrays) -> Arrays:
-    """The face that a direction meets, and u and v there, cut to bits that a unit may keep."""
+    """The face that a direction meets, and u and v on it, truncated to `COORDINATE_BITS`."""
     unit = projected(direction)
     face, on_own_axes = on_face(*map(order, unit))
     return face, *(coordinate(number(c)) for c in on_own_axes(*unit)[:2])
 
 
 def coordinate(component: jax.Array) -> jax.Array:
-    """(component + 1) / 2, cut; infinity is an edge."""
+    """(component + 1) / 2, truncated to `COORDINATE_BITS`; infinities are clipped to the edges."""
     half = np.float32(1 << (COORDINATE_BITS - 1))
     return (jnp.floor(jnp.clip(component, -1, 1) * half) + half) * np.float32(0.5**COORDINATE_BITS)
 
 
 def projected(direction: Arrays) -> Arrays:
-    """A direction times the reciprocal of its largest component, to the bit of CUDA code, NaN and infinities included.
+    """A direction times the reciprocal of its largest component, with the bits of CUDA code, NaN and infinity included.
 
-    Subnormal numbers are read from their bits, because some processors take them for zero.
+    Subnormal numbers are read from their bits, because some processors flush them to zero.
     """
     direction = tuple(jnp.broadcast_arrays(*direction))
     sizes = [jnp.where(c == c, bits_of(c) & MAGNITUDE, 0) for c in direction]
@@ -73,7 +73,7 @@ def projected(direction: Arrays) -> Arrays:
 
 
 def order(component: jax.Array) -> jax.Array:
-    """An integer of the sign of `component`, the larger the further it is from zero; 0 for NaN, which is nearest."""
+    """An int32 with the sign of `component`, which grows with its magnitude; 0 for NaN, nearer to 0 than any float."""
     size = (bits_of(component) & MAGNITUDE) + 1
     return jnp.where(component == component, jnp.where(component < 0, -size, size), 0)
 
@@ -81,8 +81,9 @@ def order(component: jax.Array) -> jax.Array:
 def side_on_face(direction: Arrays, side: Arrays) -> tuple[Arrays, jax.Array]:
     """A side of a footprint as a step of (u, v) on the face that a direction meets, and whether it leaves that face.
 
-    The step is a difference, not a derivative: from where the direction meets the cube to where direction plus side
-    does, on faces that are unfolded into the plane of the first. Over an edge it is the way up to the edge, and beyond.
+    The step is a difference, not a derivative: from the point where the direction meets the cube to the point where
+    direction plus side meets it, with the faces unfolded into the plane of the first. Across an edge, it is the sum of
+    the distances of both points from the edge.
     """
     start, end = projected(direction), projected(tuple(c + d for c, d in zip(direction, side)))
     (face, on_own_axes), (end_face, _) = (on_face(*map(order, v)) for v in (start, end))
@@ -105,7 +106,7 @@ def side_on_face(direction: Arrays, side: Arrays) -> tuple[Arrays, jax.Array]:
 # The reciprocal
 
 # fmt: off
-# Of each row c0, c1 and c2.
+# The coefficients c0, c1 and c2 of each row.
 ROWS = np.array((
     (67108864, -65534, 1013), (66588642, -64522, 989), (66076422, -63533, 966), (65572021, -62567, 945),
     (65075262, -61622, 923), (64585976, -60699, 902), (64103992, -59797, 883), (63629146, -58914, 863),
@@ -141,23 +142,23 @@ ROWS = np.array((
     (34087044, -16908, 133), (33952313, -16775, 132), (33818641, -16643, 131), (33686019, -16513, 130),
 ), np.int32)
 # fmt: on
-MIDDLE = 2**25  # taken from c0, so that sums stay within int32
+MIDDLE = 2**25  # subtracted from c0, so that sums stay within int32
 COLUMNS = tuple((ROWS - np.array((MIDDLE, 0, 0), np.int32)).T)
 
 
 def reciprocal(number: jax.Array) -> jax.Array:
-    """1 / `number`, of float32 from 2^-126 to 2^126."""
+    """1 / `number` for float32 from 2^-126 to 2^126, with the bits of MUFU.RCP."""
     bits = bits_of(number)
     x = bits & 0xFFFF
     c0, c1, c2 = (entry(column, (bits >> 16) & 127) for column in COLUMNS)
     low = c1 * (x & 255) + c2 * truncated_square(x) + 2023
-    significand = (c0 * 32 + c1 * (x >> 8) + (low >> 8)) >> 7  # less 2^23
-    # Of 1 it is 2^24, which is the next power of two: the sum carries into the exponent.
+    significand = (c0 * 32 + c1 * (x >> 8) + (low >> 8)) >> 7  # minus 2^23
+    # For a power of two the significand is 2^24, and the sum carries into the exponent.
     return float_of((253 << 23) - (bits & 0x7F800000) + significand)
 
 
 def truncated_square(x: jax.Array) -> jax.Array:
-    """x^2 2^-17 of a number of 16 bits, without the products of two bits that stand below 2^17."""
+    """x^2 2^-17 for x of 16 bits, without the products of two bits that are worth less than 2^17."""
     terms = (((x >> j) & 1) * (((x & ((1 << j) - 1)) >> (16 - j)) + (1 << (2 * j - 17))) for j in range(9, 16))
     total = next(terms)
     for term in terms:

@@ -1,15 +1,16 @@
-"""The level of detail of a footprint in fixed point, 1/256 of a level, and the reads along a long footprint.
+"""The level of detail of a footprint in fixed point, in 1/256, and the reads along a long footprint.
 
-P is the extent of a footprint along its longest side or diagonal, and p = |det| / P its extent across, in texels of the
-finest level. The level is log2 max(p, P / A), sharpened like an explicit one. The ratio r is P / max(p, 1), at most A.
+P is the length of a footprint along its longest side or diagonal, and p = |det| / P its width, in texels of the finest
+level. A is the anisotropy. The level of detail is log2 max(p, P / A), sharpened like an explicit level. The ratio r is
+P / max(p, 1), at most A.
 
     r <= 1       one read
     1 < r <= 2   two reads, 1 - 1/r from the center
-    r > 2        Nt = 2 ceil(r / 2) reads, one texel of the level apart, each of weight 1/r, except for the outer two,
+    r > 2        2 ceil(r / 2) reads, one texel of the level apart, each of weight 1/r, except for the outer two,
                  which share the remaining weight
 
-Logarithms are fixed point, in 1/256. The reads lie along a unit vector of whole 64ths. Levels and weights are those of
-the unit in nearly all recorded footprints, not in all.
+Logarithms are fixed point, in 1/256. The reads lie along a vector of length 1 whose components are multiples of 1/64.
+Levels and weights equal those of the texture unit in nearly all recorded footprints, but not in all.
 """
 
 import math
@@ -28,11 +29,11 @@ from ..sampler import Sampler
 from .taps import ONE, number
 
 Side = Sequence[jax.Array]
-BITS = 10  # of a significand, of all lengths
-FARTHEST = 2.0**60  # a longer footprint reads the last level of any chain, a shorter one than its inverse the first
+BITS = 10  # significant bits of lengths
+FARTHEST = 2.0**60  # a footprint longer than this reads the last level, and one shorter than its inverse the first
 EXPONENTS = (40 << 23, 240 << 23)
-FAR = 2**14  # no chain has that many levels
-# Up to which anisotropy, where the blend of two levels begins in 1/256, and how steep it is.
+FAR = 2**14  # more levels than any mip chain has
+# Rows: the largest anisotropy, the fraction of a level, in 1/256, where the blend of two levels begins, and its slope.
 SHARPENING = (
     (1, 0.0, Fraction(1)),
     (3, 128 / 3, Fraction(3, 2)),
@@ -42,7 +43,7 @@ SHARPENING = (
 
 
 def fixed(lod: jax.Array | float) -> jax.Array:
-    """A level of detail cut toward zero to 1/256; NaN is 0."""
+    """A level of detail in 1/256, int32, truncated toward zero; NaN acts as 0."""
     lod = jnp.clip(jnp.asarray(lod, jnp.float32), -FAR, FAR)
     return jnp.where(lod == lod, lod * 256, 0).astype(jnp.int32)
 
@@ -50,10 +51,10 @@ def fixed(lod: jax.Array | float) -> jax.Array:
 def fixed_lod(
     lod: jax.Array | None, sampler: Sampler, num_levels: int, shape: tuple[int, ...], explicit: bool
 ) -> jax.Array:
-    """The level of detail of a read, in 1/256.
+    """The level of detail of a read, in 1/256, with the sampler's bias and bounds.
 
-    A given level and the bias are cut to 1/256 separately; a plain read has neither. An `explicit` level is sharpened
-    if the sampler is anisotropic and blends levels, as if a footprint were long.
+    The level and the bias are truncated to 1/256 separately. Without a level, it is 0, and the bias is not added. An
+    `explicit` level is sharpened if the sampler is anisotropic and blends levels, as for a long footprint.
     """
     sharpened = explicit and sampler.max_anisotropy > 1 and sampler.mipmap_filter_mode is FilterMode.LINEAR
     start, slope = next((s, f) for most, s, f in SHARPENING if sampler.max_anisotropy <= most)
@@ -70,7 +71,7 @@ def fixed_lod(
     return (lod & ~255) + jnp.clip(fraction, 0, ONE)
 
 
-# 256 log2(1 + (k + 1/2) / 256), rounded, as recorded: one less at the entries listed, and exact at the ends.
+# 256 log2(1 + (k + 1/2) / 256), rounded; recorded values are one less at the entries of ONE_LESS, and k at both ends.
 ONE_LESS = (61, 86, 108, 109, 110, 111, 115, 116, 117, 141, 162, 170)
 LOG2_TABLE = np.array(
     [
@@ -84,11 +85,11 @@ EXP2_TABLE = np.exp2(np.arange(256) / 256).astype(np.float32)
 
 
 def footprint_lod(ddx: Side, ddy: Side, bent: jax.Array | None = None) -> jax.Array:
-    """The level of detail of a footprint without anisotropy, in 1/256.
+    """The level of detail of a footprint, in 1/256, for a read without anisotropy.
 
     Args:
         ddx, ddy: the sides of the footprint in texels of the finest level, as `in_texels` returns them.
-        bent: whether a side reaches over the edge of a cube's face; its diagonals do not count.
+        bent: whether a side crosses an edge of a cube; then the diagonals are ignored.
     """
     _, (*sides, sum, difference) = extents(ddx, ddy)
     sides, diagonals = jnp.maximum(*sides), jnp.maximum(sum, difference)
@@ -96,14 +97,14 @@ def footprint_lod(ddx: Side, ddy: Side, bent: jax.Array | None = None) -> jax.Ar
 
 
 def extents(ddx: Side, ddy: Side) -> tuple[list[Side], list[jax.Array]]:
-    """The sides of a footprint and its diagonals, and its extents along them."""
+    """The two sides and the two diagonals of a footprint, and its lengths along the four."""
     sums, differences = ([guarded_sum(a, sign * b) for a, b in zip(ddx, ddy)] for sign in (1, -1))
     lengths = [length(ddx), length(ddy), half_length(sums), half_length(differences)]
     return [ddx, ddy, sums, differences], lengths
 
 
 def fixed_log2(x: jax.Array) -> jax.Array:
-    """The binary logarithm of a number that is not negative, in 1/256; of zero, a level that no chain has."""
+    """The binary logarithm of a number that is not negative, in 1/256, int32; ``-FAR * 256`` for zero."""
     bits = bits_of(x)
     mantissa, exponent = (bits >> 15) & 255, (bits >> 23) - 127
     log2 = entry(LOG2_TABLE, mantissa)
@@ -111,13 +112,13 @@ def fixed_log2(x: jax.Array) -> jax.Array:
 
 
 def fixed_exp2(log2: jax.Array) -> jax.Array:
-    """2 to a power in 1/256, the same float on every processor."""
+    """2 to a power in 1/256; a table gives equal bits on every processor."""
     fraction = entry(EXP2_TABLE, log2 & 255)
     return fraction * float_of(((log2 >> 8) + 127) << 23)
 
 
 def length(side: Side) -> jax.Array:
-    """The approximate length of a vector: the largest component, 11/32 of the next, a quarter of the third."""
+    """The approximate length of a vector: the largest component, plus 11/32 of the second, plus 1/4 of the third."""
     first, *others = sorted_down([jnp.abs(d) for d in side])
     if not others:
         return first
@@ -125,7 +126,7 @@ def length(side: Side) -> jax.Array:
 
 
 def half_length(side: Side) -> jax.Array:
-    """11/16 of the approximate length of a vector, each component multiplied by itself."""
+    """11/16 of the approximate length of a vector; the factor is applied to each component separately."""
     first, *others = sorted_down([jnp.abs(d) for d in side])
     first = half(first)
     if not others:
@@ -139,7 +140,7 @@ def half(component: jax.Array) -> jax.Array:
 
 
 def lesser_part(second: jax.Array, third: Side) -> jax.Array:
-    """The parts of a length beside that of the largest component; the third is cut to the bits of the second."""
+    """The second part of a length plus the third, which is first truncated to the last bit of the second."""
     for part in third:
         unit, inverse = last_bit(second)
         second = second + jnp.floor(part * inverse) * unit
@@ -147,13 +148,16 @@ def lesser_part(second: jax.Array, third: Side) -> jax.Array:
 
 
 def share(value: jax.Array, factor: float) -> jax.Array:
-    """A product of a number of `BITS` bits that is not negative, rounded to the last of these, halves up."""
+    """`value`, not negative and of `BITS` bits, times `factor`, rounded to the last bit of `value`, halves up."""
     unit, inverse = last_bit(value)
     return jnp.floor(value * inverse * np.float32(factor) + 0.5) * unit
 
 
 def guarded_sum(a: jax.Array, b: jax.Array) -> jax.Array:
-    """The sum of numbers of `BITS` bits, cut to as many; the smaller is first cut to one bit more than the larger."""
+    """The sum of two numbers of `BITS` bits, truncated to `BITS` bits.
+
+    The smaller number is first truncated to half of the last bit of the larger.
+    """
     swap = jnp.abs(a) < jnp.abs(b)
     larger, smaller = jnp.where(swap, b, a), jnp.where(swap, a, b)
     unit, inverse = last_bit(larger)
@@ -170,21 +174,21 @@ def sorted_down(values: Side) -> list[jax.Array]:
 
 
 def cut(value: jax.Array) -> jax.Array:
-    """`value` cut to `BITS` significant bits."""
+    """`value`, truncated to `BITS` significant bits."""
     return float_of(bits_of(value) & ~((1 << (24 - BITS)) - 1))
 
 
 def last_bit(value: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """What the last of `BITS` significant bits counts, and its inverse; that of a tiny number is larger."""
+    """The value of the last of `BITS` significant bits, and its inverse; tiny numbers count as 2^-87."""
     exponent = jnp.clip(bits_of(value) & EXPONENT, *EXPONENTS)
     unit = exponent - ((BITS - 1) << 23)
     return float_of(unit), float_of((254 << 23) - unit)
 
 
 def in_texels(side: jax.Array, size: int) -> jax.Array:
-    """A component of a side of a footprint in texels, cut to `BITS` bits: of a side in parts of `size` texels.
+    """A component of a footprint's side in texels, from one in units of `size` texels; truncated to `BITS` bits.
 
-    The product has three more bits, and the rest is rounded up.
+    The product is truncated to three more bits and then rounded up.
     """
     side = cut(jnp.clip(number(side), -FARTHEST, FARTHEST))
     if size & (size - 1) == 0:
@@ -202,7 +206,7 @@ def in_texels(side: jax.Array, size: int) -> jax.Array:
 DIRECTION_BITS = 4
 _MIDDLES = np.arange(2**DIRECTION_BITS) + 0.5
 _LENGTHS = np.hypot(*np.meshgrid(_MIDDLES, _MIDDLES))
-# The first component of the unit vector along (x, y), numbers of four bits that stand for the middle of their range.
+# The first component of the unit vector along (x, y), for x and y of four bits, each taken as the middle of its range.
 UNIT_VECTORS = (np.floor(64 * _MIDDLES[:, None] / _LENGTHS + 0.5) / 64).astype(np.float32)
 
 
@@ -211,8 +215,8 @@ class Ellipse(NamedTuple):
 
     Attributes:
         lod: the level of detail, in 1/256.
-        log_ratio: log2 of its ratio, in 1/256.
-        direction: a vector of length 1 along it, in texels.
+        log_ratio: log2 of the ratio of length to width, in 1/256.
+        direction: a vector of length 1 along the footprint, in texels.
     """
 
     lod: jax.Array
@@ -221,10 +225,10 @@ class Ellipse(NamedTuple):
 
 
 def ellipse(ddx: Side, ddy: Side, most: int, bent: jax.Array | None = None) -> Ellipse:
-    """The footprint with sides `ddx` and `ddy`, in texels of the finest level, for an anisotropy of `most`.
+    """The footprint with sides `ddx` and `ddy`, in texels of the finest level, for an anisotropy of at most `most`.
 
     Args:
-        bent: whether a side reaches over the edge of a cube's face; its diagonals do not count.
+        bent: whether a side crosses an edge of a cube; then the diagonals are ignored.
     """
     axes = len(ddx)
     if axes == 1:  # a texture of one row
@@ -248,7 +252,7 @@ def ellipse(ddx: Side, ddy: Side, most: int, bent: jax.Array | None = None) -> E
 
 
 def unit_vector(vector: Sequence[jax.Array]) -> list[jax.Array]:
-    """A vector of length 1 and about that direction: of four bits of each component, to whole 64ths."""
+    """The approximate unit vector of `vector`, from four bits of each component, in multiples of 1/64."""
     sizes = [jnp.abs(c) for c in vector]
     _, inverse = last_bit(jnp.maximum(*sizes))
     x, y = (jnp.floor(c * inverse * np.float32(2.0 ** (DIRECTION_BITS - BITS))).astype(jnp.int32) for c in sizes)
@@ -258,17 +262,21 @@ def unit_vector(vector: Sequence[jax.Array]) -> list[jax.Array]:
 
 
 def even(anisotropy: int) -> int:
-    """The number of reads that an anisotropy allows: reads come in pairs."""
+    """The largest number of reads for an anisotropy: reads come in pairs."""
     return max(anisotropy - anisotropy % 2, 1)
 
 
 def read_along(log_ratio: jax.Array, number: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The offset of one of the reads, counted from 1, in texels of its level from the center, and its weight."""
+    """The offset of a read from the center, in texels of the level, and its weight; both are 0 beyond the last read.
+
+    Args:
+        number: the number of the read, from 1.
+    """
     ratio = fixed_exp2(log_ratio)
     pairs = jnp.ceil(ratio / 2)
     reads = jnp.where(ratio > 1, 2 * pairs, 1)
     offset = (number - (reads + 1) / 2) * jnp.where(ratio < 2, 2 - 2 / ratio, 1)
-    whole = jnp.where(pairs > 2, 4 * ONE, ONE * pairs)  # weights are whole parts of this
+    whole = jnp.where(pairs > 2, 4 * ONE, ONE * pairs)  # weights are multiples of 1 / whole
     inner = jnp.minimum(jnp.floor(whole / ratio + 0.5), jnp.floor(whole / 2 / jnp.maximum(pairs - 1, 1)))
     outer = whole / 2 - inner * (pairs - 1)
     weight = jnp.where((number == 1) | (number == reads), outer, inner) / whole

@@ -1,6 +1,6 @@
-"""A read as a texture unit computes it: the walk of every read, with integer weights and exact sums at its end.
+"""A read as a texture unit computes it: the engine's walk, with integer weights, and exact sums at its end.
 
-The border color is a texel too, which the unit stores in the format of the texture.
+The border color is a texel, in the storage format of the texture.
 """
 
 import functools
@@ -29,7 +29,7 @@ from .._tables.storage_formats import Decoding
 from .blend import SRGB_TABLE, Levels, blend, srgb_entry
 from .taps import ONE, Weighted, stencils, taps
 
-# Reads of more channels than these are blended all at once: one after the other, they take long to compile.
+# More channels than this are blended all at once; one after the other, they take long to compile.
 MOST_SINGLE_CHANNELS = 4
 
 
@@ -43,19 +43,19 @@ def read(
 
     Args:
         texels: ``(*sizes, C)`` or a mip chain ``(total, C)``, of a dtype that texture units have.
-        operands: the arguments of `spec.grid`, which returns the coordinates: float32 for each filtered axis, int32 for
-            layers and faces; for an axis of levels int32, in 1/256.
+        operands: the arguments of `spec.grid`. The coordinates that it returns are float32 for filtered axes, int32 for
+            layers and faces, and int32 in 1/256 for mip levels.
 
     Returns:
-        S + (C,) of `spec.dtype`: float32, or 16 bits to which that is rounded; of integers read as elements their own
-        dtype, which `spec.dtype` must be.
+        S + (C,) of `spec.dtype`: float32, or a 16-bit dtype to which the result is rounded; for integers that are read
+        as elements, `spec.dtype` must be their dtype.
     """
     color = stored_color(border_color, texels.shape[-1], texels.dtype, spec.decoding)
     return bind(read_p, texels, color, *operands, spec=spec.over(color), batch=0)
 
 
 def result_dtype(stored: np.dtype, decoding: Decoding) -> np.dtype:
-    """The dtype of a texture unit's read."""
+    """The dtype that a texture unit returns."""
     whole = jnp.issubdtype(stored, jnp.integer) and decoding is Decoding.ELEMENT
     return np.dtype(stored if whole else np.float32)
 
@@ -63,10 +63,10 @@ def result_dtype(stored: np.dtype, decoding: Decoding) -> np.dtype:
 def read_array(
     texels: jax.Array, color: jax.Array, *operands: jax.Array, spec: ReadSpec, by_channel: bool = False
 ) -> jax.Array:
-    """The read of one texture, with the border color as a texel, (C,).
+    """The read of one texture by array operations. The border color is a texel, (C,).
 
     Args:
-        by_channel: whether XLA is to blend one channel of floats at a time.
+        by_channel: whether floating texels of few channels are blended one channel at a time.
     """
     stored = flattened(texels, spec.axes)
 
@@ -82,10 +82,11 @@ def read_array(
 
 
 def value(load_texel: LoadTexel, coords: Coords, spec: ReadSpec, stored: np.dtype, split: bool = False) -> jax.Array:
-    """The value at `coords`, S + (C,), of the texels that `load_texel` returns, S + (C,), as stored.
+    """The value at `coords`, S + (C,).
 
     Args:
-        split: whether XLA is to blend one channel at a time.
+        load_texel: returns stored texels, S + (C,).
+        split: whether texels are blended one channel at a time.
     """
     levels = [list(stencils(*walk)) for walk in walks(coords, spec.axes, taps, ONE)]
     if len(levels) == len(levels[0]) == len(levels[0][0]) == 1:
@@ -102,10 +103,10 @@ def value(load_texel: LoadTexel, coords: Coords, spec: ReadSpec, stored: np.dtyp
 
 
 def channel_by_channel(function: Callable[[Levels], jax.Array]) -> Callable[[Levels], jax.Array]:
-    """`function`, which treats all channels alike, one channel at a time.
+    """`function`, which must treat all channels alike, applied to one channel at a time.
 
-    So XLA computes addresses and weights once per sample on a GPU. Otherwise it writes them to memory, twelve arrays of
-    them, rather than repeat them for every channel; the read takes 1.4 times as long.
+    On a GPU, XLA then computes addresses and weights once per sample, in registers. Otherwise it writes twelve arrays
+    of them to memory, and the read takes 1.4 times as long.
     """
 
     def run(levels: Levels) -> jax.Array:
@@ -126,25 +127,25 @@ def single(texel: jax.Array, decoding: Decoding) -> jax.Array:
 
 
 def read_in_kernel(texels: jax.Array, color: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int) -> jax.Array:
-    """`read_array` in a kernel of a GPU, over `batch` leading axes, on which an operand has their size or 1."""
+    """`read_array` as a GPU kernel, over `batch` leading axes, along which an operand has the batch size or 1."""
     from .._engine.cuda.read.read_kernel import read_each_sample
 
     def value_of(load_texel: LoadTexel, coords: Coords, color: jax.Array | None) -> jax.Array:
         stored = lambda address: color_outside(address, load_texel(address), color)
         return value(stored, coords, spec, texels.dtype)
 
-    # The products that enter sums are exact; or of codes for which one rounding and two agree, in `ratio`; or of a sum
-    # that is only near the exact one. So `value` has the same bits wherever a compiler rounds once; coordinates, which
-    # may be any function's, do not.
+    # A compiler may fuse a product and a sum, which rounds once instead of twice. `value` has equal bits either way:
+    # its products are exact, or of codes in `ratio`, where both agree, or part of `Sum.near`, which need not be exact.
+    # Coordinates may depend on it.
     name = "texture_unit_read"
     return read_each_sample(value_of, texels, color, operands, spec, batch, name, exact=True)
 
 
-# The border color as the unit stores it: converted to the format of the texture
+# The border color in the storage format of the texture
 
 
 def stored_color(color: jax.Array | None, channels: int, stored: np.dtype, decoding: Decoding) -> jax.Array:
-    """The border color, C values of the dtype of texels; without one, zeros."""
+    """The border color, (C,) of the storage dtype; zeros if there is none."""
     if color is None:
         return jnp.zeros(channels, stored)
     color = jnp.broadcast_to(color, (channels,))
@@ -158,7 +159,7 @@ def stored_color(color: jax.Array | None, channels: int, stored: np.dtype, decod
 
 
 def float16_toward_zero(x: jax.Array) -> jax.Array:
-    """The float16 next to `x` toward zero; a number that is too large becomes the largest finite one."""
+    """`x` rounded to float16 toward zero; a number that is too large becomes the largest finite float16."""
     x = jnp.clip(x, -65504, 65504)
     normal = float_of(bits_of(x) & ~0x1FFF)
     subnormal = jnp.trunc(x * 2.0**24) * 2.0**-24
@@ -166,12 +167,12 @@ def float16_toward_zero(x: jax.Array) -> jax.Array:
 
 
 def normalized_code(x: jax.Array, stored: np.dtype) -> jax.Array:
-    """The code of a value of an m-bit format: m + 4 bits of it, scaled by 2^m - 1 and rounded, halves down."""
+    """The code of a value in an m-bit format: its first m + 4 bits times 2^m - 1, rounded, halves down."""
     info = jnp.iinfo(stored)
     m = info.bits - (info.min < 0)
     x = jnp.clip(jnp.where(x == x, x, 0), -1 if info.min < 0 else 0, 1)
     v = jnp.abs(x * 2.0 ** (m + 4)).astype(jnp.int32)
-    # (v (2^m - 1) + 2^(m + 3) - 1) >> (m + 4), which would take 37 bits.
+    # The code is (v (2^m - 1) + 2^(m + 3) - 1) >> (m + 4), which would need 37 bits.
     high, low = v >> 4, v & 15
     code = high + (((low << m) - v + (1 << (m + 3)) - 1) >> (m + 4))
     return jnp.where(x < 0, -code, code).astype(stored)

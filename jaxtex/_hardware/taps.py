@@ -1,9 +1,10 @@
-"""Integer weights: the taps of an axis, and how the texels of a level share the weight of a read; in 1/256.
+"""Integer weights in 1/256: the taps of an axis, and the weights of the texels of a level.
 
-Positions are fixed point. A normalized coordinate is cut to F bits of fraction and multiplied by the size exactly, in
-integers. The product is rounded to 8 bits of fraction for a linear read, and cut to whole texels for a point read.
+Positions are fixed point. A normalized coordinate is truncated to `coordinate_bits` bits of fraction and multiplied by
+the size exactly, in integers. The product is rounded to 8 bits of fraction for a linear read, and truncated to whole
+texels for a point read.
 
-The weights of a read sum to 256. They are split axis by axis, each half rounded, in the order level, z, x, y.
+The weights of a read sum to 256. The total is split axis by axis, each part rounded, in the order level, z, x, y.
 """
 
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from .._tables.address_rules import CLAMP, MIRROR, WRAP
 from .._tables.filter_kernels import LEVEL_BLEND, LINEAR, LINEAR_TAPS, POINT
 
 ONE = 256
-# Beyond these a coordinate is far outside on any axis; the coordinate is clipped there, so that integers suffice.
+# Coordinates are clipped to this range, which ends far outside of any texture, so that positions fit in int32.
 FAR_NORMALIZED = (-2.0, 2.0)
 FAR_TEXELS = 4
 
@@ -53,23 +54,30 @@ def taps(coord: jax.Array, axis: Axis) -> Taps:
 
 
 def level_taps(lod: jax.Array, axis: Axis) -> Taps:
-    """The levels that a read at a level of detail in 1/256 blends."""
+    """The mip levels that a read blends, with their weights.
+
+    Args:
+        lod: the level of detail, int32, in 1/256.
+    """
     if axis.kernel != LEVEL_BLEND:
         return [((lod + 128) >> 8, ONE)]
     return between(0, lod)
 
 
 def between(whole: jax.Array | int, part: jax.Array) -> Taps:
-    """The taps around a position of `whole` texels and `part` 256ths.
+    """The two taps around a position of `whole` texels and `part` / 256.
 
-    At a whole texel both are that texel. So every tap reads a texel that the unit looks at.
+    At a whole texel, both taps are that texel, so that only texels are loaded that the texture unit loads.
     """
     fraction = part & 255
     return [(whole + (part >> 8), ONE - fraction), (whole + ((part + 255) >> 8), fraction)]
 
 
 def position(coord: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array | int, jax.Array]:
-    """The position of `coord` as whole texels plus a part in 2^-bits texels: cut to no bits, rounded to 8."""
+    """The position of `coord` as whole texels, and a part in 2^-bits texels.
+
+    It is truncated for 0 `bits`, and rounded for 8.
+    """
     return (normalized_position if axis.normalized else texel_position)(coord, axis, bits)
 
 
@@ -77,12 +85,12 @@ def normalized_position(x: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array 
     size, kept = axis.given_size, coordinate_bits(axis.given_size)
     one = 1 << kept if isinstance(kept, int) else jnp.left_shift(1, kept)
     scale = jnp.asarray(one, jnp.float32)
-    if axis.address is CLAMP:  # to the edges, beyond which nothing changes
+    if axis.address is CLAMP:  # nothing changes beyond the edges
         unit, low = 0, (saturated(x) * scale).astype(jnp.int32)
     else:
         x = jnp.where(jnp.abs(x) < COORDINATE_LIMIT, x, 0) if axis.reduced else jnp.clip(number(x), *FAR_NORMALIZED)
         fixed = jnp.floor(x * scale)
-        unit = jnp.floor(fixed / scale)  # exact, as all here: powers of two
+        unit = jnp.floor(fixed / scale)  # exact: scale is a power of two
         unit, low = unit.astype(jnp.int32), (fixed - unit * scale).astype(jnp.int32)
     part = scaled_product(low, size, (one >> 9) if bits else 0, kept - bits)
     if axis.address is WRAP:
@@ -96,7 +104,7 @@ def number(x: jax.Array) -> jax.Array:
 
 
 def coordinate_bits(size: int | jax.Array) -> int | jax.Array:
-    """How many bits of fraction a normalized coordinate keeps on an axis of that size."""
+    """The number of bits of fraction that a normalized coordinate keeps on an axis of `size` texels."""
     if not isinstance(size, jax.Array):
         return 21 if size <= 8192 else 22 if size <= 65536 else 23
     return jnp.where(size <= 8192, 21, jnp.where(size <= 65536, 22, 23))
@@ -112,9 +120,9 @@ def texel_position(x: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array | int
     return whole.astype(jnp.int32), part.astype(jnp.int32)
 
 
-# Stencils: the texels of one level and one slice
+# Stencils: the texels of one slice of one mip level
 
-Weight = Any  # a number or an array, whole in either case
+Weight = Any  # an int, or an array of integers
 
 
 class Weighted(NamedTuple):
@@ -125,7 +133,7 @@ class Weighted(NamedTuple):
 
 
 def stencils(total: Weight, address: TexelAddress, steps: list[Step]) -> Iterator[list[Weighted]]:
-    """The stencils of one walk of weight `total`: one, or one for each slice of a volume."""
+    """The stencils of a walk of weight `total`: one, or one for each slice of a volume."""
     while steps and len(steps[0].taps) == 1:  # layers, faces, and every axis of a point read
         (step, *steps), (tap,) = steps, steps[0].taps
         address = address.advance(tap, step.sizes)
@@ -140,7 +148,7 @@ def stencils(total: Weight, address: TexelAddress, steps: list[Step]) -> Iterato
 
 
 def plane(total: Weight, address: TexelAddress, steps: list[Step]) -> list[Weighted]:
-    """The stencil of the last axes that blend: none, x, x and y, or those of a cube's face."""
+    """The stencil of the remaining axes that blend: none, x, y and x, or the joint axes of a cube."""
     if not steps:
         return [Weighted(address, total)]
     *_, last = steps
@@ -159,21 +167,24 @@ def plane(total: Weight, address: TexelAddress, steps: list[Step]) -> list[Weigh
 
 
 def share(total: Weight, part: Weight) -> Weight:
-    """A share of a weight, halves up."""
+    """``total * part / 256``, rounded, halves up."""
     return part if isinstance(total, int) and total == ONE else (total * part + 128) >> 8
 
 
 def quarters(total: Weight, down: Weight, right: Weight) -> list[Weight]:
-    """`total` split along x, then each half along y: (y0 x0), (y0 x1), (y1 x0), (y1 x1)."""
+    """The weights of (y0 x0), (y0 x1), (y1 x0), (y1 x1): `total` is split along x, then both parts along y."""
     x1 = share(total, right)
     x0 = total - x1
     y1_x1 = share(x1, down)
-    y1_x0 = (x0 * down + 127) >> 8  # half down
+    y1_x0 = (x0 * down + 127) >> 8  # halves down
     return [x0 - y1_x0, x1 - y1_x1, y1_x0, y1_x1]
 
 
 def shared_out(weights: list[Weight], missing: list[jax.Array | None]) -> list[Weight]:
-    """The weight of a tap off a cube's corner goes to the others: a third to each neighbor, the rest across."""
+    """The four weights after a tap off a cube's corner has given its weight away.
+
+    A third goes to each of the two adjacent taps, the remainder to the opposite one.
+    """
     result = list(weights)
     for k, gone in enumerate(missing):
         assert gone is not None

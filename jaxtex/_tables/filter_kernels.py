@@ -12,7 +12,7 @@ import numpy as np
 
 from ..modes import FilterMode
 
-# The weight of a tap: an array, or a plain number where it is the same for all positions.
+# The weight of a tap: an array, or a Python number if it does not depend on the position.
 Weight = jax.Array | float
 
 
@@ -26,11 +26,11 @@ class Polynomials(NamedTuple):
         return len(self.rows)
 
     def at(self, fraction: jax.Array, order: int) -> list[Weight]:
-        """The derivatives of that order of all weights."""
+        """The derivatives of all weights with respect to the fraction; order 0 is the weights themselves."""
         return [evaluate(derivative(row, order), fraction) for row in self.rows]
 
     def vanish(self, order: int) -> bool:
-        """Whether the derivatives of that order are zero everywhere."""
+        """Whether the weights' derivatives of an order are zero everywhere."""
         return order >= max(map(len, self.rows))
 
     def bound(self, order: int) -> float:
@@ -43,11 +43,11 @@ class WeightFunction(NamedTuple):
 
     Attributes:
         function: ``function(fraction)`` is a sequence of `num_taps` arrays. JAX differentiates it.
-        num_taps: how many weights it returns.
-        bounds: an upper bound of the magnitude of the weights, then of their first derivatives, and so on. Reproducible
-            sums need the bound of the order that they add, and raise an error without it.
-        profile: the weight of a tap by its distance from the position, before weights are divided by their sum; `None`
-            where they are not divided.
+        num_taps: the number of weights.
+        bounds: upper bounds of the magnitude of the weights, of their first derivatives, and so on. Reproducible sums
+            need the bound of the order that they add, and raise an error without it.
+        profile: the weight as a function of the distance between tap and position, before the weights are divided by
+            their sum; `None` if they are not divided.
     """
 
     function: Callable[[jax.Array], Sequence[jax.Array]]
@@ -111,23 +111,23 @@ class FilterKernel(NamedTuple):
 
     @property
     def is_tent(self) -> bool:
-        """Whether the weight of a tap is 1 less its distance from the position, as in the linear filter."""
+        """Whether the filter is the linear one: the weight of a tap is 1 minus its distance from the position."""
         return self.first == 0 and self.weights == LINEAR.weights
 
     @property
     def extent(self) -> float:
-        """How far from the position a tap of a stretched filter lies at most, in steps, and a rounding more."""
+        """The largest distance of a tap of a stretched filter from the position, in steps, with room for rounding."""
         return 0.5 * self.num_taps * (1 + ROUNDING)
 
     def profile(self, distance: np.ndarray) -> np.ndarray:
-        """The weight of a tap by how far the position lies behind the tap's center, float64; zero beyond the taps.
+        """The weight as a function of position minus tap center, float64; zero beyond the taps.
 
-        Weights that are divided by their sum are not divided here. If they are not zero where they end, the taps at
-        both ends count: else a filter would not be symmetric.
+        Weights that a filter divides by their sum are not divided here. A profile that jumps to zero includes both of
+        its ends, so that the filter is symmetric.
         """
         behind = np.asarray(distance, np.float64) - (self.origin - self.first - self.num_taps + 0.5)
         steps = np.floor(behind)
-        # The taps around a position lie in reverse along its distances from a tap.
+        # The further the position lies to the right of a tap, the lower is the tap's number among the position's taps.
         tap = self.num_taps - 1 - steps
         among = (tap >= 0) & (tap < self.num_taps)
         if isinstance(self.weights, Polynomials):
@@ -137,18 +137,18 @@ class FilterKernel(NamedTuple):
                 if self.weights.profile is not None:
                     return np.where(abs(distance) <= self.extent, evaluated(self.weights.profile, distance), 0.0)
                 weights = evaluated(lambda fraction: self.weights.at(fraction, 0), behind - steps)
-        found = np.take_along_axis(np.stack(weights), np.where(among, tap, 0).astype(int)[None], 0)[0]
-        return np.where(among, found, 0.0)
+        own = np.take_along_axis(np.stack(weights), np.where(among, tap, 0).astype(int)[None], 0)[0]
+        return np.where(among, own, 0.0)
 
     def only(self, tap: int) -> "FilterKernel":
-        """One tap of a filter whose weights are polynomials, with its weight."""
+        """The filter that has a single tap of this one, with its weight; weights must be polynomials."""
         assert isinstance(self.weights, Polynomials)
         weights = Polynomials(self.weights.rows[tap : tap + 1])
         return self._replace(first=self.first + tap, weights=weights)
 
     @property
     def reach(self) -> int:
-        """How many texels away from the one at ``low`` the farthest tap lies."""
+        """The largest distance of a tap from ``low``, in texels."""
         return max(-self.first, self.first + self.num_taps - 1)
 
 
@@ -167,7 +167,7 @@ def keys_cubic(a: float) -> FilterKernel:
 
 
 def b_spline(order: int) -> FilterKernel:
-    """The B-spline of that order, from 0 to `MAX_SPLINE_ORDER`; with prefiltered texels it interpolates.
+    """The B-spline of an order from 0 to `MAX_SPLINE_ORDER`; it interpolates prefiltered texels.
 
     Its weights are ``sum_k (-1)^k C(n + 1, k) (a + n - t - k)^n / n!`` at tap t, k from 0 to n - t.
 
@@ -179,37 +179,38 @@ def b_spline(order: int) -> FilterKernel:
 
 def b_spline_weight(order: int, tap: int) -> tuple[float, ...]:
     """The coefficients of the weight of one tap of a B-spline."""
-    found = [Fraction(0)] * (order + 1)
+    coefficients = [Fraction(0)] * (order + 1)
     for k in range(order - tap + 1):
         share = Fraction((-1) ** k * math.comb(order + 1, k), math.factorial(order))
         for power in range(order + 1):
             # (a + m)^n, where m = n - t - k; 0^0 is 1.
-            found[power] += share * math.comb(order, power) * (order - tap - k) ** (order - power)
-    return tuple(map(float, found))
+            coefficients[power] += share * math.comb(order, power) * (order - tap - k) ** (order - power)
+    return tuple(map(float, coefficients))
 
 
-# The rounding of a distance between a sample and a tap, in any image: a multiple of 1 / (4 size) before it is rounded.
+# More than the relative rounding error of the distance between a sample and a tap; exact distances are multiples of
+# 1 / (4 size).
 ROUNDING = 2.0**-30
-# So many numbers take hardly longer than one, as the call of a program takes longer than they do.
+# Below so many numbers, the call of a program takes longer than its arithmetic.
 LEAST_NUMBERS = 2**11
 
 
 def evaluated(function: Callable[[jax.Array], Any], numbers: np.ndarray) -> Any:
-    """A function of each number, outside of any program, as arrays of NumPy.
+    """An elementwise function of `numbers`, computed at once, as NumPy arrays.
 
-    The numbers are padded to a power of two, LEAST_NUMBERS at least, so that arrays of many sizes share the programs of
-    JAX's operations.
+    The numbers are padded to a power of two, at least LEAST_NUMBERS, so that arrays of many sizes share the compiled
+    programs of JAX's operations.
     """
     line = np.pad(np.ravel(numbers), (0, (1 << (max(numbers.size, LEAST_NUMBERS) - 1).bit_length()) - numbers.size))
 
-    def found(of_line: jax.Array) -> np.ndarray:
-        return np.asarray(of_line)[: numbers.size].reshape(numbers.shape)
+    def without_padding(values: jax.Array) -> np.ndarray:
+        return np.asarray(values)[: numbers.size].reshape(numbers.shape)
 
-    return jax.tree.map(found, function(jnp.asarray(line)))
+    return jax.tree.map(without_padding, function(jnp.asarray(line)))
 
 
 def lanczos(lobes: int) -> WeightFunction:
-    """The weights of a sinc, windowed by its middle lobe stretched over so many lobes, divided by their sum.
+    """The weights of a sinc, windowed by the middle lobe of a sinc that is `lobes` times as wide, divided by their sum.
 
     Source: C. Duchon, "Lanczos filtering in one and two dimensions", 1979.
     """
@@ -218,7 +219,7 @@ def lanczos(lobes: int) -> WeightFunction:
 
 
 def divided(profile: Callable[[jax.Array], jax.Array], reach: int, bounds: tuple[float, ...]) -> WeightFunction:
-    """The weights that a profile gives to the taps that are at most `reach` away, divided by their sum."""
+    """The weights of a profile at the taps within a distance of `reach`, divided by their sum."""
     return WeightFunction(functools.partial(shares, profile, reach), 2 * reach, bounds, profile)
 
 
@@ -233,12 +234,12 @@ def windowed_sinc(lobes: int, x: jax.Array) -> jax.Array:
 
 
 def gaussian(x: jax.Array) -> jax.Array:
-    """A Gaussian of half a texel, up to a factor."""
+    """A Gaussian whose standard deviation is half a texel, up to a factor."""
     return jnp.exp(-2 * x**2)
 
 
 def sinc(x: jax.Array) -> jax.Array:
-    """sin(pi x) / (pi x), with exact derivatives around 0 too: there it is a series."""
+    """sin(pi x) / (pi x); near 0 a series, so that its derivatives are exact there too."""
     near = jnp.abs(x) < 0.25
     angle = jnp.where(near, 1, jnp.pi * x)
     square = jnp.where(near, (jnp.pi * x) ** 2, 0)
@@ -246,7 +247,7 @@ def sinc(x: jax.Array) -> jax.Array:
     return jnp.where(near, series, jnp.sin(angle) / angle)
 
 
-# The last term is below 2^-50 of the first where |x| < 1 / 4, and its third derivative below 2^-30.
+# For |x| < 1 / 4 the last term is below 2^-50 of the first, and its third derivative is below 2^-30.
 SINC_TERMS = 8
 MAX_SPLINE_ORDER = 5
 _UNSIGNED = {"signed": False, "on_hardware": True}
@@ -268,9 +269,9 @@ MITCHELL = FilterKernel(
 LANCZOS2 = FilterKernel(0.5, -1, lanczos(2))
 LANCZOS3 = FilterKernel(0.5, -2, lanczos(3))
 GAUSSIAN = FilterKernel(0.5, -1, divided(gaussian, 2, (0.8, 1.0, 2.8, 9.7)), signed=False)
-# The mean of the texels under a span of two: a box of one texel by a box of two. No sampler has it.
+# The mean over a span of two texels: the convolution of a box of one texel and a box of two. No sampler has it.
 SPAN = FilterKernel(0.0, -1, Polynomials(((0.5, -0.5), (0.5,), (0.0, 0.5))), signed=False)
-# The two taps of the linear kernel one at a time, unweighted: the taps of a gather.
+# The taps of `gather`: each tap of the linear kernel as a filter of its own, with weight 1.
 LINEAR_TAPS = tuple(FilterKernel(0.5, k, Polynomials(((1.0,),)), **_UNSIGNED) for k in (0, 1))
 # The center of a mip level is at its number: the nearest level, or the two around a level of detail.
 NEAREST_LEVEL = POINT._replace(origin=-0.5)
@@ -278,7 +279,7 @@ LEVEL_BLEND = LINEAR._replace(origin=0.0)
 
 
 class FilterOptions(NamedTuple):
-    """The numbers of a sampler on which a filter may depend."""
+    """The options of a sampler that a filter may depend on."""
 
     cubic_coefficient: float = -0.5
     spline_order: int = 3
@@ -303,14 +304,14 @@ def filter_kernel(mode: FilterMode, options: FilterOptions = DEFAULT_OPTIONS) ->
 
 
 def derivative(polynomial: tuple[float, ...], order: int) -> tuple[float, ...]:
-    """The coefficients of the derivative of that order."""
+    """The coefficients of a polynomial's derivative of an order."""
     for _ in range(order):
         polynomial = tuple(k * c for k, c in enumerate(polynomial))[1:]
     return polynomial or (0.0,)
 
 
 def evaluate(polynomial: tuple[float, ...], x: jax.Array) -> Weight:
-    """The polynomial at `x`; a plain number if it is constant."""
+    """The polynomial at `x`; a Python number if it is constant."""
     value: Weight = polynomial[-1]
     for coefficient in polynomial[-2::-1]:
         value = x * value

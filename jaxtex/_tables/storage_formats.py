@@ -22,14 +22,14 @@ class StorageFormat(NamedTuple):
     """One storage dtype.
 
     Attributes:
-        name: of the dtype.
+        name: the name of the dtype.
         floating: whether texels are real numbers, which filters blend and gradients flow to.
-        fraction_bits: with n of them, a code k stands for ``k / (2^n - 1)`` under ``read_mode="normalized_float"``;
-            `None` where texels are not codes.
-        srgb: whether a code can be an sRGB code.
-        blended_as: the name of the dtype that a read returns where a filter blends texels that are not floating;
-            `None` where filters do not blend them.
-        on_hardware: whether texture units have it.
+        fraction_bits: the n in ``k / (2^n - 1)``, the value of a code k under ``read_mode="normalized_float"``; `None`
+            if texels are not codes.
+        srgb: whether codes may be sRGB codes.
+        blended_as: the name of the dtype that a read returns if a filter blends texels that are not floating; `None` if
+            filters do not blend them.
+        on_hardware: whether texture units have the dtype.
     """
 
     name: str
@@ -67,7 +67,7 @@ def storage_format(dtype: DTypeLike) -> StorageFormat:
     """The row of a dtype.
 
     Raises:
-        ValueError: if there is none.
+        ValueError: if the table has no row for it.
     """
     row = known_format(np.dtype(dtype))
     if row is None:
@@ -76,8 +76,8 @@ def storage_format(dtype: DTypeLike) -> StorageFormat:
 
 
 def known_format(dtype: np.dtype[Any]) -> StorageFormat | None:
-    """The row of a dtype, if there is one."""
-    # The name of a dtype is made anew each time, by a microsecond of Python.
+    """The row of a dtype, or `None`."""
+    # NumPy makes the name of a dtype anew at every access, which takes a microsecond.
     return STORAGE_FORMATS.get(name_of(dtype))
 
 
@@ -92,13 +92,16 @@ def is_blended(dtype: DTypeLike) -> bool:
 
 
 def rounded_dtype(dtype: DTypeLike, sums: DTypeLike) -> np.dtype[Any]:
-    """The dtype to which a read rounds its `sums` at once, for a caller who asks for `dtype`: that one, or `sums`."""
+    """The dtype that a read returns whose sums have dtype `sums`, for a caller who asks for `dtype`.
+
+    It is `dtype` if that is floating and numbers of it are summed in `sums`; otherwise `sums`, and the caller converts.
+    """
     at_once = jnp.issubdtype(dtype, jnp.floating) and sum_dtype(dtype) == sums
     return np.dtype(dtype if at_once else sums)
 
 
 def sum_dtype(*dtypes: DTypeLike) -> np.dtype[Any]:
-    """The dtype in which numbers of these dtypes are summed: float64 if any of them is, else float32."""
+    """The dtype in which numbers of these dtypes are summed: float64 if one of them is float64, else float32."""
     return np.dtype(jnp.float64 if np.dtype(jnp.float64) in [np.dtype(dtype) for dtype in dtypes] else jnp.float32)
 
 

@@ -727,8 +727,8 @@ FAULTS = {
     ),
     "more than eight devices send rows of others": Fault(
         ENGINE + "sharded/routes.py",
-        "return rank - (jnp.cumsum(each, dtype=jnp.int32) - each)[row]",
-        "return rank - jnp.cumsum(each, dtype=jnp.int32)[row]",
+        "return rank - (jnp.cumsum(lengths, dtype=jnp.int32) - lengths)[row]",
+        "return rank - jnp.cumsum(lengths, dtype=jnp.int32)[row]",
         "test_cut_reads.py",
         "places",
     ),

@@ -1,4 +1,4 @@
-"""The linearization of a read in its texels and operands, and its transpose, as array operations."""
+"""The derivative of a read with respect to texels and operands, and its transpose, as array operations."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -20,17 +20,17 @@ from .texel_value import decode, zero_outside
 FEW_CHANNELS = 4
 # Arrays by the number of an operand, or of an axis.
 ByNumber = dict[int, jax.Array]
-# ``computed(term, *args, **params)`` is ``term(*args, **params)``.
+# A function ``computed(term, *args, **params)`` that returns ``term(*args, **params)``.
 Computed = Callable[..., Any]
 
 
 def at_once(term: Callable[..., Any], *args: Any, **params: Any) -> Any:
-    """A term as it is."""
+    """A term, without a checkpoint."""
     return term(*args, **params)
 
 
 def rematerialized(term: Callable[..., Any], *args: Any, **params: Any) -> Any:
-    """A term in a checkpoint, so that reverse mode keeps texels, values and operands, not the slopes."""
+    """A term in a checkpoint: reverse mode keeps its arguments, and recomputes everything else."""
     return jax.checkpoint(functools.partial(term, **params))(*args)
 
 
@@ -44,9 +44,9 @@ def pushforward(
     """The tangent of a read: line (a) of `rules.primitives`.
 
     Args:
-        args: a tangent for each of `wrt`; then the texels and all operands.
+        args: a tangent for each entry of `wrt`, then the texels and all operands.
         read: the form of `read` to use.
-        computed: how terms are computed.
+        computed: `at_once` or `rematerialized`.
     """
     tangents, (texels, *operands) = dict(zip(wrt, args)), args[len(wrt) :]
     terms = [read(tangents.pop(TEXELS), *operands, spec=spec)] if TEXELS in tangents else []
@@ -67,10 +67,10 @@ def pullback(
     wrt: Wrt,
     splat: Callable[..., jax.Array] = operators.splat,
 ) -> tuple[jax.Array, ...]:
-    """The cotangents of a read, of the texels and operands in `wrt`.
+    """The cotangents of the texels and operands in `wrt`.
 
     Args:
-        cotangent: of the result of the read, in the dtype in which it was summed; it broadcasts to S + (C,).
+        cotangent: the cotangent of the read's result, in the dtype of its sums; it broadcasts to S + (C,).
         splat: the form of `splat` to use.
 
     Returns:
@@ -87,41 +87,44 @@ def pullback(
 def coordinate_tangents(
     tangents: ByNumber, operands: Sequence[jax.Array], spec: ReadSpec, computed: Computed = at_once
 ) -> ByNumber:
-    """The tangents of the coordinates along which the read changes, by axis, from those of operands, by number."""
+    """The tangents of the coordinates, by axis, from the tangents of operands, by number.
+
+    Axes along which the read does not change are left out.
+    """
     axes = spec.axes_of(tuple(tangents))
     if spec.takes_coords or not tangents:
         return {k: tangents[k + spec.given] for k in axes}
 
     def of_grid(tangents: ByNumber, operands: Sequence[jax.Array]) -> ByNumber:
-        function, some = partial_grid(operands, spec, tuple(tangents), axes)
-        return dict(zip(axes, jax.jvp(function, some, tuple(tangents.values()))[1]))
+        function, variables = partial_grid(operands, spec, tuple(tangents), axes)
+        return dict(zip(axes, jax.jvp(function, variables, tuple(tangents.values()))[1]))
 
     return computed(of_grid, tangents, operands)
 
 
 def operand_cotangents(of_coords: ByNumber, operands: Sequence[jax.Array], spec: ReadSpec, wrt: Wrt) -> ByNumber:
-    """The cotangents of the operands in `wrt`, by number and in their shapes, from those of coordinates, S by axis."""
+    """The cotangents of the operands in `wrt`, by number, from the cotangents of coordinates, by axis, of shape S."""
     wrt = tuple(k for k in wrt if k != TEXELS)
     if not wrt:
         return {}
     shape = jnp.broadcast_shapes(*spec.sample_shapes(operands))
-    function, some = partial_grid(operands, spec, wrt, tuple(of_coords))
+    function, variables = partial_grid(operands, spec, wrt, tuple(of_coords))
 
-    def broadcast(*some: jax.Array) -> list[jax.Array]:
-        coords = (jnp.broadcast_to(c, shape) for c in function(*some))
+    def broadcast(*variables: jax.Array) -> list[jax.Array]:
+        coords = (jnp.broadcast_to(c, shape) for c in function(*variables))
         return [placed_like(c, cotangent) for c, cotangent in zip(coords, of_coords.values())]
 
-    coords, transposed = jax.vjp(broadcast, *some)
+    coords, transposed = jax.vjp(broadcast, *variables)
     return dict(zip(wrt, transposed([c.astype(x.dtype) for c, x in zip(of_coords.values(), coords)])))
 
 
 def partial_grid(
     operands: Sequence[jax.Array], spec: ReadSpec, wrt: Wrt, axes: Sequence[int]
 ) -> tuple[Callable[..., list[jax.Array]], tuple[jax.Array, ...]]:
-    """The coordinates of some axes as a function of the operands in `wrt`, and those operands."""
+    """The coordinates of `axes` as a function of the operands in `wrt`, and these operands."""
 
-    def function(*some: jax.Array) -> list[jax.Array]:
-        given = dict(zip(wrt, some))
+    def function(*variables: jax.Array) -> list[jax.Array]:
+        given = dict(zip(wrt, variables))
         coords = spec.coords([given.get(k, a) for k, a in enumerate(operands)])
         return [coords[k + spec.given] for k in axes]
 
@@ -129,7 +132,7 @@ def partial_grid(
 
 
 def summed_to(x: jax.Array, shape: Sequence[int]) -> jax.Array:
-    """`x` added up along the axes on which `shape`, which broadcasts to that of `x`, is 1."""
+    """`x`, summed to `shape`, which broadcasts to the shape of `x`."""
     repeated = tuple(k for k, n in enumerate(shape) if n != x.shape[k])
     return jnp.sum(x, repeated, keepdims=True) if repeated else x
 
@@ -137,7 +140,7 @@ def summed_to(x: jax.Array, shape: Sequence[int]) -> jax.Array:
 def coordinate_cotangents(
     cotangent: jax.Array, texels: jax.Array, coords: Coords, spec: ReadSpec, wrt: Wrt
 ) -> ByNumber:
-    """The cotangents of the coordinates that change with the operands in `wrt`, S by axis."""
+    """The cotangents of the coordinates that depend on the operands in `wrt`, by axis, of shape S."""
     stored, axes = flattened(texels, spec.axes), spec.axes_of(wrt)
 
     def texel_times_cotangent(address: TexelAddress, path: Path) -> jax.Array:
@@ -151,11 +154,11 @@ def coordinate_cotangents(
 def slopes(
     coords: Coords, axes: tuple[Axis, ...], along: Sequence[int], texel_times_cotangent: TexelValue
 ) -> tuple[jax.Array, ...]:
-    """The derivative of a read along each of some axes, times a cotangent: shape S.
+    """For each axis of `along`, the derivative of a read with respect to the coordinate, times a cotangent: shape S.
 
     Args:
-        texel_times_cotangent: the texel of a tap times the cotangent, summed over the channels, S + (1,). It is called
-            once for each tap, so that the blends are of scalars.
+        texel_times_cotangent: returns the texel of a tap times the cotangent, summed over the channels, S + (1,), so
+            that blends are of scalars. It is called once for each tap.
     """
     known: dict[Path, jax.Array] = {}
 
@@ -168,7 +171,7 @@ def slopes(
 
 
 def sum_over_channels(value: jax.Array) -> jax.Array:
-    """The sum over channels, S + (1,). Few of them are added one by one: a reduction would be a loop of its own."""
+    """The sum over channels, S + (1,). Few channels are added one by one, since XLA would not fuse a reduction."""
     if value.shape[-1] > FEW_CHANNELS:
         return jnp.sum(value, -1, keepdims=True)
     return functools.reduce(jnp.add, jnp.split(value, value.shape[-1], -1))

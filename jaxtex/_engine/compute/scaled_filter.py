@@ -1,9 +1,9 @@
-"""A filter that is as wide as the step between samples, along one axis: a matrix of few entries a row.
+"""A stretched filter along one axis, as a sparse matrix: antialiased reads at evenly spaced samples.
 
-A read of one axis looks at the same few taps however far apart its samples are. Where samples are more than a texel
-apart, the filter here is stretched by that step, and looks at all texels between them. The weights follow from sizes
-alone. They are computed in float64 while a program is traced, and are constants in it. For each row they are as many
-as the fullest row needs, so that both the matrix and its transpose read, and none of them scatters.
+The filter of a plain read has a fixed number of taps, however far apart samples are. If samples are more than a texel
+apart, the filter here is stretched by their step, so that it covers all texels between them. The weights depend on
+sizes alone. They are computed in float64 while a program is traced, and are constants of the program. All rows are
+padded to one length, so that the matrix and its transpose are both gathers.
 """
 
 import functools
@@ -20,45 +20,46 @@ from ..._tables.address_rules import AddressRule, addressed
 from ..._tables.filter_kernels import FilterKernel, evaluated
 from ..._tables.storage_formats import sum_dtype
 
-# Entries of a row that one loop adds up. Longer rows take several turns, so that programs stay small.
+# The entries of a row that are added in one iteration of a scan, so that programs stay small.
 ENTRIES_AT_ONCE = 16
-# Rows have few lengths, of at most so many binary digits that are not zero at the end: one program serves many sizes.
+# The lengths of rows are rounded up to so many significant binary digits, so that one program serves many sizes.
 LENGTH_DIGITS = 3
-# A weight below this share of all is a rounding of zero.
+# A smaller weight, relative to their sum, is a rounding error of zero.
 NEGLIGIBLE = 2.0**-40
 
 
 class Rows(NamedTuple):
-    """A matrix row by row: the columns of the entries of a row, and their weights; (rows, entries)."""
+    """A sparse matrix: the column and the weight of each entry, (rows, entries)."""
 
     column: np.ndarray
     weight: np.ndarray
 
     @property
     def is_identity(self) -> bool:
-        """Whether each row reads the column of its own number."""
+        """Whether the matrix is the identity."""
         alone = self.column.shape[1] == 1 and bool((self.weight == 1).all())
         return alone and np.array_equal(self.column[:, 0], np.arange(len(self.column)))
 
     @property
     def step(self) -> int | None:
-        """The step from row to row, where all rows have the same weights and are as many columns apart; else `None`."""
+        """The constant difference of columns between successive rows with equal weights; `None` if there is none."""
         steps = np.diff(self.column, axis=0)
         alike = steps.size > 0 and bool((steps == steps[0, 0]).all() and (self.weight == self.weight[0]).all())
         return int(steps[0, 0]) if alike and steps[0, 0] > 0 else None
 
 
 class ScaledFilter(NamedTuple):
-    """The reads of an axis at places a step apart, by a filter that is stretched by steps above 1.
+    """Reads along one axis at evenly spaced samples, by a filter that is stretched by steps above 1.
 
     Attributes:
-        kernel: the filter. Of one tap it is the mean over a step: each texel counts with its share in that.
-        address: the rule for taps outside, of one axis.
+        kernel: the filter. A filter of one tap becomes the mean over a step, in which partly covered texels have a part
+            of the weight.
+        address: the address rule, of one axis.
         size: the number of texels.
         samples: the number of samples.
-        step: from sample to sample, in texels; the first is half a step from the edge.
+        step: the distance between samples, in texels; the first sample is half a step from the edge.
         widened: whether a step above 1 stretches the filter.
-        renormalized: whether the weights of the texels sum to one without those of taps outside.
+        renormalized: whether the weights of taps inside are divided by their sum.
     """
 
     kernel: FilterKernel
@@ -70,7 +71,7 @@ class ScaledFilter(NamedTuple):
     renormalized: bool = False
 
     def taps(self) -> tuple[np.ndarray, np.ndarray]:
-        """The taps of each sample, unbounded integers, and their weights; (samples, taps)."""
+        """The taps of each sample, unbounded int64, and their weights, float64; (samples, taps)."""
         center = (np.arange(self.samples)[:, None] + 0.5) * self.step
         if self.kernel.blends:
             scale = max(self.step, 1.0) if self.widened else 1.0
@@ -84,22 +85,22 @@ class ScaledFilter(NamedTuple):
         return tap.astype(np.int64), weight / weight.sum(1, keepdims=True)
 
     def entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The entries of the matrix from texels to samples: the sample, the texel and the weight of each, in order."""
+        """The entries of the matrix from texels to samples, in order: the sample, the texel and the weight of each."""
         tap, weight = self.taps()
         with jax.ensure_compile_time_eval():
             texel, inside = evaluated(functools.partial(addressed, self.address, size=self.size), tap.astype(np.int32))
         kept = np.abs(weight) > NEGLIGIBLE
         kept = kept if inside is None else kept & inside
-        # Several taps outside may read one texel.
+        # Several taps of a sample may read one texel; their weights are added.
         places = (np.arange(self.samples)[:, None] * self.size + texel.astype(np.int64))[kept]
-        found, which = np.unique(places, return_inverse=True)
-        row, column = np.divmod(found, self.size)
-        sums = np.bincount(which, weight[kept], len(found))
+        distinct, which = np.unique(places, return_inverse=True)
+        row, column = np.divmod(distinct, self.size)
+        sums = np.bincount(which, weight[kept], len(distinct))
         return row, column, sums / np.bincount(row, sums)[row] if self.renormalized else sums
 
     @functools.lru_cache  # noqa: B019  all arguments are static
     def rows(self, transposed: bool = False) -> Rows:
-        """The matrix from texels to samples, or its transpose, row by row."""
+        """The matrix from texels to samples, or its transpose."""
         row, column, weight = self.entries()
         count = self.samples
         if transposed:
@@ -107,9 +108,9 @@ class ScaledFilter(NamedTuple):
             row, column, weight, count = column[order], row[order], weight[order], self.size
         lengths = np.bincount(row, minlength=count)
         width = rounded_length(int(lengths.max()))
-        # A row of fewer entries has its last one several times, with a part of the weight each: an entry without
-        # weight would make NaN of an infinite texel. Parts differ, or XLA would compute equal products once, and then
-        # round them otherwise than where it cannot know that they are equal.
+        # A shorter row is padded by splitting its last entry into entries that share its weight. Padding of weight zero
+        # would turn an infinite texel into NaN. The shares differ: XLA would compute equal products once, and round
+        # them differently from products that it does not know to be equal.
         last = np.maximum(lengths - 1, 0)[:, None]
         slot = np.minimum(np.arange(width), last)
         first = (np.cumsum(lengths) - lengths)[:, None]
@@ -121,13 +122,13 @@ class ScaledFilter(NamedTuple):
 
 
 def rounded_length(length: int) -> int:
-    """The next length that rows may have."""
+    """`length`, rounded up to a length that rows may have."""
     rounded = rounded_up(length, LENGTH_DIGITS)
     return rounded if length <= 2 * ENTRIES_AT_ONCE else -(-rounded // ENTRIES_AT_ONCE) * ENTRIES_AT_ONCE
 
 
 def rounded_up(number: int, digits: int) -> int:
-    """The next number of so many binary digits, which zeros may follow."""
+    """`number`, rounded up to `digits` significant binary digits."""
     step = 2 ** max(number.bit_length() - digits, 0)
     return -(-number // step) * step
 
@@ -148,7 +149,10 @@ def multiplied(
 def entries_along(
     values: jax.Array, axis: int, sums: np.dtype, placed: jax.sharding.NamedSharding | None = None
 ) -> Callable[[jax.Array, jax.Array], jax.Array]:
-    """The part of the sums that one entry of each row adds: ``entry(column, weight)``, of arrays over rows."""
+    """A function ``entry(column, weight)``: the terms that one entry of every row adds to the sums.
+
+    `column` and `weight` have one element for each row.
+    """
     shape = [-1 if k == axis else 1 for k in range(values.ndim)]
 
     def entry(column: jax.Array, weight: jax.Array) -> jax.Array:
@@ -162,7 +166,7 @@ def entries_along(
 def sum_of_entries(
     entry: Callable[[jax.Array, jax.Array], jax.Array], columns: jax.Array, weights: jax.Array
 ) -> jax.Array:
-    """The sum of ``entry(column, weight)`` over pairs of an element of `columns` and one of `weights`."""
+    """The sum of ``entry(column, weight)`` over the leading axis of `columns` and `weights`."""
 
     def several(columns: jax.Array, weights: jax.Array) -> jax.Array:
         return functools.reduce(jnp.add, map(entry, columns, weights))

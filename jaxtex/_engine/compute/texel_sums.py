@@ -1,9 +1,9 @@
-"""Sums into texels: rows of numbers, private copies where samples crowd, and sums with the same bits in every run.
+"""Sums into texels: their layout as rows, private copies if samples crowd, and sums with equal bits in every run.
 
-A floating-point addition that does not round can be done in any order. So every term is cut into two parts, multiples
-of a coarse and of a fine unit. Both units are powers of two, and so coarse that no sum of such parts has more bits than
-fit. The parts are summed separately. Half a fine unit is lost per term: with n terms at most n^2 / 2^47 of the largest,
-so that the sum of few terms keeps more bits than a floating-point sum does.
+Additions that do not round can be done in any order. So every term is split into two parts, multiples of a coarse and
+of a fine unit. Both units are powers of two, and so coarse that the sums of either part are exact. The parts are summed
+separately. A term loses at most half a fine unit: with n terms, the sum loses at most n^2 / 2^47 of the largest term.
+So a sum of few terms is more accurate than a floating-point sum.
 
 Source: J. Demmel and H. D. Nguyen, "Fast Reproducible Floating-Point Summation", 2013; here with two bins.
 """
@@ -21,17 +21,18 @@ from ..describe.axis import Axis, Given, Role
 
 
 class Units(NamedTuple):
-    """The coarse and the fine unit of a sum: numbers, powers of two."""
+    """The coarse and the fine unit of a sum: powers of two, as arrays without axes."""
 
     coarse: jax.Array
     fine: jax.Array
 
     @classmethod
     def of(cls, values: jax.Array, weight: float, terms: jax.Array) -> "Units":
-        """For sums of at most `terms` terms, each one of `values` times at most `weight`."""
+        """The units for sums of at most `terms` terms; a term is one of `values` times at most `weight`."""
         info, digits = jnp.finfo(values.dtype), jnp.finfo(values.dtype).nmant + 1
         largest = jnp.max(jnp.where(jnp.isfinite(values), jnp.abs(values), 0), initial=0)
-        # Parts are rounded: an eighth more than the terms, or as much again where the coarse unit is nearly a term.
+        # Parts are rounded terms, so their sum may be larger: by an eighth, or twofold if the coarse unit is nearly as
+        # large as a term.
         terms = jnp.maximum(terms, 4).astype(values.dtype)
         terms = terms * jnp.where(terms < 2.0 ** (digits - 4), 1.125, 2.25).astype(values.dtype)
         (m, e), (n, count) = jnp.frexp(largest * values.dtype.type(weight)), jnp.frexp(terms)
@@ -41,7 +42,7 @@ class Units(NamedTuple):
         return cls(power_of_two(coarse, values.dtype), power_of_two(fine, values.dtype))
 
     def split(self, value: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The two parts of terms. An infinity or NaN is a part of its own."""
+        """The coarse and the fine parts of terms. The coarse part of an infinity or NaN is itself."""
         finite = jnp.isfinite(value)
         known = jnp.where(finite, value, 0)
         coarse = rounded(known, self.coarse)
@@ -53,17 +54,17 @@ def power_of_two(e: jax.Array, dtype: np.dtype) -> jax.Array:
 
 
 def rounded(value: jax.Array, unit: jax.Array) -> jax.Array:
-    """The multiple of `unit` nearest to `value`, which is less than 2^22 units."""
+    """The multiple of `unit` nearest to `value`; `value` must be below 2^22 units."""
     return jnp.floor(value * (1 / unit) + value.dtype.type(0.5)) * unit
 
 
 class TexelSums(NamedTuple):
-    """How sums are laid out: a row of numbers for each texel.
+    """The layout of sums: a row of numbers for each texel.
 
     Attributes:
-        channels: of a value.
-        lanes: the numbers of a row; those beyond `channels` are padding.
-        units: of reproducible sums, whose coarse and fine parts lie side by side; else `None`.
+        channels: the number of channels of a value.
+        lanes: the number of channels with padding.
+        units: the units of reproducible sums; then a row has coarse parts, followed by fine parts. Otherwise `None`.
     """
 
     channels: int
@@ -72,17 +73,17 @@ class TexelSums(NamedTuple):
 
     @property
     def width(self) -> int:
-        """The numbers that are summed for each texel."""
+        """The length of a row."""
         return self.lanes * (1 if self.units is None else 2)
 
     def terms(self, value: jax.Array) -> jax.Array:
-        """The terms of a value, S + (channels,): S + (width,)."""
+        """The terms, S + (width,), that values, S + (channels,), add to the sums."""
         if self.lanes > self.channels:
             value = jnp.pad(value, [(0, 0)] * (value.ndim - 1) + [(0, self.lanes - self.channels)])
         return value if self.units is None else jnp.concatenate(self.units.split(value), -1)
 
     def joined(self, total: jax.Array) -> jax.Array:
-        """The sums of values, of the sums of terms."""
+        """The sums of values, (..., channels), from the sums of terms, (..., width)."""
         if self.units is not None:
             total = total[..., : self.lanes] + total[..., self.lanes :]
         return total[..., : self.channels]
@@ -90,22 +91,22 @@ class TexelSums(NamedTuple):
 
 # The units of a splat
 
-# How many samples fall on each texel under given axes.
+# A function ``count_samples(axes)``: the number of samples that read each texel under `axes`.
 CountSamples = Callable[[tuple[Axis, ...]], jax.Array]
 
 
 def units_of(values: jax.Array, axes: tuple[Axis, ...], count_samples: CountSamples) -> Units:
-    """The units for sums of `values` that do not depend on their order."""
+    """The units with which the sums of a splat of `values` do not depend on their order."""
     counted, multiplicity = counting_axes(axes)
     return Units.of(values, weight_bound(axes), jnp.max(count_samples(counted)) * multiplicity)
 
 
 def counting_axes(axes: tuple[Axis, ...]) -> tuple[tuple[Axis, ...], int]:
-    """Axes under which each sample adds 1 to texels near it, and how often one sample may meet a texel otherwise.
+    """Axes with which samples are counted, and a factor: no texel has more terms than its count times the factor.
 
-    The first tap of a kernel is enough, as each of the others meets no more samples at a texel; a mirrored axis may
-    bring two of a kind there. The levels of a chain, the faces of a cube, and address rules of unknown multiplicity
-    need all of their taps.
+    On most axes, the first tap of a kernel counts for all taps, since no other tap reads a texel more often. A mirrored
+    axis may bring two taps of one sample to a texel. Mip levels, the faces of a cube and address rules of unknown
+    multiplicity count all taps.
     """
     found, multiplicity = [], 1
     for axis in axes:
@@ -119,9 +120,9 @@ def counting_axes(axes: tuple[Axis, ...]) -> tuple[tuple[Axis, ...], int]:
 
 
 def weight_bound(axes: tuple[Axis, ...]) -> float:
-    """An upper bound of the weight of a tap."""
+    """An upper bound of the magnitude of a tap's weight."""
     filtered = [axis for axis in axes if not axis.integer]
-    # No size that is an operand exceeds the texels of the flat array.
+    # A size that is an operand is at most the number of texels of the flat array.
     longest = lambda axis: axis.size.capacity if isinstance(axis.size, Given) else axis.known_size
     scale = lambda axis: longest(axis) if axis.normalized and axis.role is Role.SPACE else 1
     return math.prod(axis.kernel.weights.bound(axis.order) * float(scale(axis)) ** axis.order for axis in filtered)
@@ -131,38 +132,38 @@ def weight_bound(axes: tuple[Axis, ...]) -> float:
 
 """Where additions into texels go: rows of a width that memory likes, and private copies where samples crowd."""
 
-# So many samples for each texel are a crowd.
+# From so many samples per texel on, samples often meet at a texel.
 CROWDED_SAMPLES = 4
-# Bounds of the memory of private copies: bytes, or a share of what a call reads and writes; and of their number.
+# Limits of private copies: their bytes, or their share of the bytes that a call reads and writes; and their number.
 COPIES_BYTES, COPIES_SHARE, MAX_COPIES = 8 * 2**20, 0.05, 512
 
 
 def power_of_two_above(n: int) -> int:
-    """The least power of two that is not below `n`."""
+    """The smallest power of two that is at least `n`."""
     return 1 << (n - 1).bit_length()
 
 
 def power_of_two_below(n: int) -> int:
-    """The largest power of two that is not above `n`."""
+    """The largest power of two that is at most `n`."""
     return 1 << (n.bit_length() - 1)
 
 
 def row_lanes(channels: int) -> int:
-    """The numbers of a row: a power of two is faster; a row is padded if that costs at most a third of the memory."""
+    """`channels`, rounded up to a power of two, which is faster, if that adds at most a third of the memory."""
     lanes = power_of_two_above(channels)
     return lanes if 3 * lanes <= 4 * channels else channels
 
 
 def samples_meet(samples: int, texels: int) -> bool:
-    """Whether so many samples often meet at a texel."""
+    """Whether samples often meet at a texel."""
     return samples >= CROWDED_SAMPLES * texels
 
 
 def num_private_copies(samples: int, texels: int, channels: int) -> int:
-    """How many copies of the texels to add to, where additions are atomic: a power of two.
+    """The number of private copies of the texels for atomic additions, a power of two.
 
-    Copies pay off where several samples meet at a texel. They are bounded in number, and in memory by a share of what
-    the call reads and writes, or by a few megabytes.
+    Copies pay off if several samples meet at a texel. Their number is limited, and their memory to a share of the bytes
+    that the call reads and writes, or to a few megabytes.
     """
     if not samples_meet(samples, texels):
         return 1

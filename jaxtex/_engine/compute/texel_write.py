@@ -1,8 +1,8 @@
-"""Writes of single texels: which sample a texel keeps when several write it.
+"""Writes of single texels, and the choice among several samples that write one texel.
 
-A write is a read whose walk ends in a scatter of one value: the same axes, addresses and flat indices. Where samples
-meet, the last in flattened order is found first, so that the scatter itself never has two values for a texel. Its
-result, and its gradient, are then the same on every backend.
+A write has the axes, addresses and flat indices of a read, and ends in a scatter. If several samples write a texel, the
+last one in flattened order is determined first, so that the scatter has one value for each texel. So results and
+gradients are equal on all backends.
 """
 
 import functools
@@ -22,20 +22,19 @@ from ..walk.texel_order import flattened
 from ..walk.texel_walk import TexelAddress, both, only_address, with_given
 from .texel_value import in_bits, in_wide_texels, moves_as_bits, with_nan_of
 
-# A number for each texel finds the last sample there at a cost that does not depend on the samples. With less than one
-# sample for this many texels, sorting the samples costs less.
+# An array with a number for each texel determines the last samples, at a cost that does not depend on the number of
+# samples. With fewer than one sample per so many texels, sorting the samples costs less.
 TEXELS_PER_SAMPLE = 256
 
 
 def write(
     texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], rule: str, *, unique: bool
 ) -> jax.Array:
-    """`texels` with `values`, S + (C,), at `coords`, by a rule: set, add, min or max.
-
-    Where several samples set a texel, it keeps the last in flattened order.
+    """`texels`, with `values`, S + (C,), written at `coords`.
 
     Args:
-        unique: of a rule that sets, whether no two samples write the same texel.
+        rule: "set", "add", "min" or "max". Of several samples that set a texel, the last in flattened order wins.
+        unique: whether no two samples write one texel; for the rule "set".
     """
     if not values.size:
         return texels
@@ -48,7 +47,7 @@ def write(
 def keeping_bits(
     in_floats: Callable[..., jax.Array], texels: jax.Array, values: jax.Array, coords: Coords
 ) -> jax.Array:
-    """A write ``in_floats(texels, values, coords)``, which only moves texels, with all their bits."""
+    """The write ``in_floats(texels, values, coords)``, which only moves texels, without changing bits of NaN."""
 
     def in_integers(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
         return in_bits(lambda texels, values: in_floats(texels, values, coords), texels, values)
@@ -62,7 +61,7 @@ def keeping_bits(
 
 
 def written(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], *, unique: bool) -> jax.Array:
-    """A write that sets, of values of any type, which it only moves."""
+    """A write by the rule "set", which only moves values, of any dtype."""
     address, stored = landing(values, coords, axes), flattened(texels, axes)
     samples, num_texels = math.prod(values.shape[:-1]), math.prod(stored.shape[:-1])
     lines = grid_lines(coords, axes) if 2 * samples >= num_texels else None
@@ -85,9 +84,11 @@ def written(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Ax
 
 
 class Line(NamedTuple):
-    """The newest sample at each index of a stored axis, counted along one axis of the samples, or -1.
+    """The last sample at each index of an axis of the texture, for samples on a grid.
 
-    Where a coordinate is the same for all samples, `along` is None.
+    Attributes:
+        newest: the index of the last sample along `along`, or -1 if there is none, int32, (extent,).
+        along: the sample axis along which the coordinate varies; `None` if it is constant.
     """
 
     newest: jax.Array
@@ -95,9 +96,10 @@ class Line(NamedTuple):
 
 
 def grid_lines(coords: Coords, axes: tuple[Axis, ...]) -> list[Line] | None:
-    """The lines of samples on a grid, where every coordinate varies along an axis of the samples of its own.
+    """The lines of samples on a grid, or `None` if they are not on a grid.
 
-    Shapes tell, as of x (1, W) and y (H, 1). Then the last sample at a texel is the last along each axis.
+    On a grid, each coordinate varies along a sample axis of its own, as the shapes show: x (1, W) and y (H, 1). Then
+    the last sample at a texel is the last one along each axis.
     """
     coords, axes = with_given(coords, axes)
     if axes[0].role is Role.LEVEL:
@@ -117,7 +119,7 @@ def grid_lines(coords: Coords, axes: tuple[Axis, ...]) -> list[Line] | None:
 
 
 def newest_on_grid(shape: tuple[int, ...], lines: list[Line]) -> jax.Array:
-    """The newest sample of `shape` at each texel of a grid, or -1."""
+    """The number of the last sample at each texel, for samples of `shape` on a grid; -1 if there is none."""
     strides = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
     along = {line.along for line in lines}
     newest = jnp.int32(sum((shape[k] - 1) * strides[k] for k in range(len(shape)) if k not in along))
@@ -129,18 +131,18 @@ def newest_on_grid(shape: tuple[int, ...], lines: list[Line]) -> jax.Array:
 
 
 def push(stored: jax.Array, values: jax.Array, address: TexelAddress, last: jax.Array | None) -> jax.Array:
-    """Every sample writes its texel; of several at one texel only the last does."""
+    """The write as a scatter: each sample with `last` (all if `None`) writes its texel."""
     return scatter(stored, address.flat_index, both(address.inside, last), values, "set", unique=True)
 
 
 def pull(newest: jax.Array, texels: jax.Array, values: jax.Array) -> jax.Array:
-    """Every texel takes the value of its newest sample, unless there is none, which is -1."""
+    """The write as a gather: each texel takes the value of the sample `newest`, or keeps its own if that is -1."""
     source = gather(values.reshape(-1, values.shape[-1]), (jnp.maximum(newest, 0),))
     return jnp.where((newest >= 0)[..., None], source, texels)
 
 
 def last_by_sorting(address: TexelAddress, extents: tuple[int, ...]) -> jax.Array:
-    """Which samples are the last in flattened order at their address."""
+    """The mask of the samples that are the last in flattened order at their address."""
     first, *others = address.flat_index
     first = first if address.inside is None else jnp.where(address.inside, first, extents[0])
     number = numbers(first.shape)
@@ -152,12 +154,12 @@ def last_by_sorting(address: TexelAddress, extents: tuple[int, ...]) -> jax.Arra
 
 
 def keeping_nan(result: Callable[..., jax.Array], texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
-    """A reduction ``result(texels, values, coords)``, with the bits of NaN in texels."""
+    """The reduction ``result(texels, values, coords)``, with the bits of NaN texels kept."""
 
     def kept(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
         return with_nan_of(texels, result(texels, values, coords))
 
-    # The halves of a texture are converted to float32 and back, which changes the bits of NaN.
+    # 16-bit floats are converted to float32 and back, which changes the bits of NaN.
     halves = jnp.issubdtype(texels.dtype, jnp.floating) and sum_dtype(texels.dtype) != texels.dtype
     if not halves:
         return result(texels, values, coords)
@@ -165,7 +167,7 @@ def keeping_nan(result: Callable[..., jax.Array], texels: jax.Array, values: jax
 
 
 def add(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
-    """`texels` plus `values`, S + (C,), at `coords`; halves are summed in float32."""
+    """`texels` plus `values`, S + (C,), at `coords`; 16-bit floats are summed in float32."""
     address, floating = landing(values, coords, axes), jnp.issubdtype(texels.dtype, jnp.floating)
     total = sum_dtype(texels.dtype) if floating else texels.dtype
     stored = flattened(texels, axes).astype(total)
@@ -174,7 +176,7 @@ def add(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, 
 
 
 def extreme(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], rule: str) -> jax.Array:
-    """The least or largest, `rule` is min or max, of a texel and the values that fall on it, channel by channel."""
+    """The minimum or maximum, by `rule`, of each texel and the values written to it, channel by channel."""
     address = landing(values, coords, axes)
     reduced = functools.partial(extreme_value, rule=rule)
     selected = functools.partial(extreme_source, rule=rule)
@@ -191,7 +193,7 @@ def extreme_value(
 def extreme_source(
     stored: jax.Array, values: jax.Array, indices: tuple[jax.Array, ...], inside: jax.Array | None, rule: str
 ) -> jax.Array:
-    """`extreme_value`, picked from its sources: the texel itself if it ties, else the first value that does."""
+    """`extreme_value` as a selection, for its gradient: the texel if it ties, otherwise the first value that does."""
     best = jax.lax.stop_gradient(extreme_value(stored, values, indices, inside, rule))
     shape, channels = values.shape[:-1], values.shape[-1]
     count = math.prod(shape)
@@ -203,7 +205,7 @@ def extreme_source(
 
 
 def landing(values: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> TexelAddress:
-    """The address of each value, with indices that have the shape of the values."""
+    """The address of each value; its indices have the shape of the samples."""
     address, shape = only_address(coords, axes), values.shape[:-1]
     wide = lambda a: jnp.broadcast_to(a, shape)
     return address._replace(
@@ -212,10 +214,10 @@ def landing(values: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> TexelA
 
 
 def numbers(shape: tuple[int, ...]) -> jax.Array:
-    """The samples of a shape, counted in flattened order."""
+    """The numbers of samples of a shape, in flattened order, int32."""
     return jnp.arange(math.prod(shape), dtype=jnp.int32).reshape(shape)
 
 
 def same(a: jax.Array, b: jax.Array) -> jax.Array:
-    """Equal, or both NaN."""
+    """Whether numbers are equal, or both NaN."""
     return (a == b) | ((a != a) & (b != b))

@@ -1,1 +1,1 @@
-"""Kernels for NVIDIA GPUs: walks of the engine, traced for one thread, as CUDA C."""
+"""Kernels for NVIDIA GPUs: the engine's code, traced for one thread and written as CUDA C."""

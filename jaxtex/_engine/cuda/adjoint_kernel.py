@@ -1,4 +1,4 @@
-"""The kernels of the adjoint: the cotangents of texels and operands from one read of taps, texels and cotangent."""
+"""The kernels of the adjoint: one pass over taps, texels and cotangent gives the cotangents of texels and operands."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from .samples.sample_tiles import SampleTiles, samples_shape
 from .scatter.crowds import has_own_tile, num_copies, window_tiles
 from .scatter.window_source import WindowSource
 
-# The types of arrays that `adjoint.cu` names, and that it may do without.
+# The types of the arrays that `adjoint.cu` names, but not every kernel has.
 ABSENT = {
     ArrayRole.TOTALS: "float",
     ArrayRole.VIEWS: "const float",
@@ -41,16 +41,16 @@ def adjoint(
     batch: int,
     storage: Storage = WHOLE,
 ) -> tuple[jax.Array, ...]:
-    """`linearization.pullback` over `batch` leading axes, on which an operand has their size or 1.
+    """`linearization.pullback` over `batch` leading axes, along which an operand has the batch size or 1.
 
-    With a halo, samples are added all of whose texels are stored.
+    With a halo, a sample is added only if all of its texels are stored.
 
     Args:
-        texels: which only the cotangents of operands need.
+        texels: may be `None` if `wrt` names texels alone.
 
     Returns:
-        The cotangents in the order of `wrt`; those of texels have `texel_dtype`, and are three arrays with a halo, as
-        in `WithHalo`.
+        The cotangents in the order of `wrt`. The cotangent of texels has `texel_dtype`; with a halo it is three arrays,
+        as in `WithHalo`.
     """
     channels, of_operands = cotangent.shape[-1], tuple(k for k in wrt if k != TEXELS)
     read_from = texels.shape[:batch] if texels is not None and of_operands else (1,) * batch
@@ -88,11 +88,11 @@ def adjoint(
 
 
 class Remaining(NamedTuple):
-    """The images that texels have not looked for.
+    """The images of samples that the gather kernel has not added.
 
     Attributes:
-        start: the sums at texels to which these images are added.
-        views: of all images, which say whether texels have looked for them.
+        start: the sums at texels that the gather kernel has computed.
+        views: the views of all images, which say whether the gather kernel has added them.
     """
 
     start: jax.Array
@@ -147,18 +147,18 @@ def totals_of(
     return KernelArray(ArrayRole.TOTALS, shape, start=None if own else jnp.zeros(shape.shape, dtype))
 
 
-# Texels that look for their samples
+# The gather kernel: a thread owns texels, and looks for their samples
 
 
 def gathered(plan: AdjointPlan, cotangent: jax.Array, operands: Sequence[jax.Array]) -> jax.Array:
-    """The sums at each texel, which look for their samples; windows add those of the images that are not taken."""
+    """The sums at each texel, by the gather kernel; windows add the images that it does not take."""
     views = views_of(plan, operands, cotangent.shape[-1])
     total = found_by_texels(plan, cotangent, operands, views)
     return total if plan.spec.deterministic else with_remaining(plan, cotangent, operands, total, views)
 
 
 def views_of(plan: AdjointPlan, operands: Sequence[jax.Array], channels: int) -> jax.Array:
-    """How images lie on their textures."""
+    """The view of each image of samples, which says how it lies on its texture."""
     return ViewSource(plan, operands, channels).run("texture_views")[ArrayRole.VIEWS, 0]
 
 
@@ -170,10 +170,11 @@ def found_by_texels(
     rows: Rows | None = None,
     first: jax.Array | None = None,
 ) -> jax.Array:
-    """The sums at texels, which look for their samples.
+    """The sums at texels, by the gather kernel.
 
     Args:
-        rows: those of the texture that do so, the first of which is `first`, (1,); by default all.
+        rows: the rows of the texture to compute; `None` for all.
+        first: the first of these rows, int32, (1,).
     """
     given = [KernelArray(ArrayRole.VALUES, cotangent), KernelArray(ArrayRole.VIEWS, views)]
     given += [] if first is None else [KernelArray(ArrayRole.FIRST_ROW, first)]
@@ -195,7 +196,7 @@ def with_remaining(
 
 
 def looks_for_samples(plan: AdjointPlan, reach: int, operands: Sequence[jax.Array]) -> bool:
-    """Whether all texels of the three arrays find their samples, and none of the arrays goes around the axis."""
+    """Whether the gather kernel can compute own texels and both halos."""
     if operands[0].size > 1 or plan.spec.deterministic:
         return False
     own = stored_part(plan.spec.axes)[0] - 2 * reach
@@ -203,23 +204,23 @@ def looks_for_samples(plan: AdjointPlan, reach: int, operands: Sequence[jax.Arra
 
 
 def whole_spec(spec: ReadSpec) -> ReadSpec:
-    """The spec of a read of the whole texture, whose operands are those after the first."""
+    """The spec of a read of the whole texture; it does not take the first operand, the start of the stored part."""
     return spec.replace(axes=tuple(axis._replace(stored=None) for axis in spec.axes))
 
 
 def gathered_with_halo(
     plan: AdjointPlan, reach: int, values: jax.Array, operands: Sequence[jax.Array], dtype: np.dtype
 ) -> tuple[jax.Array, ...]:
-    """The sums at own texels, at those before, and at those after. These two are ready before the first is begun."""
+    """The sums at own texels, at the halo before them, and at the halo after them. Both halos are computed first."""
     spec, (start, *rest), channels = plan.spec, operands, values.shape[-1]
     stored, period = stored_part(spec.axes)
     own, whole = stored - 2 * reach, AdjointPlan(whole_spec(spec), (), plan.shape, (), ())
     views = views_of(whole, rest, channels)
 
     def of_part(values: jax.Array, first: int, count: int) -> jax.Array:
-        """The sums at `count` texels, the first of which is number `first` of those that are stored."""
+        """The sums at `count` stored texels from number `first` on."""
         place = jnp.mod(start + first, period)
-        # All texels of a sample that falls on one of these are stored, unless it may lie beyond an end.
+        # Far enough from both ends of the stored part, all texels of a sample are stored, and no check is needed.
         inside = min(first, stored - first - count) >= max(axis.kernel.num_taps for axis in spec.axes)
         only_within = None if inside else (-first, stored)
         rows = Rows(count, period, only_within)

@@ -1,4 +1,4 @@
-"""The static state of one axis of a read. A layer is an axis too; a dimension is one more axis in a tuple."""
+"""One axis of a read: its size, filter and address rule. Mip levels, layers and faces are axes too."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -25,23 +25,23 @@ class Role(StrEnum):
 
 
 class Given(NamedTuple):
-    """A size that is an operand, of texels that all lie in one flat array.
+    """The size of an axis if it is an operand of the read. The texels of all axes lie in one flat array.
 
     Attributes:
-        capacity: the number of texels of that array, at least as many as the texture has.
+        capacity: the number of texels of the flat array, at least as many as the texture has.
     """
 
     capacity: int
 
 
 class StoredLevel(NamedTuple):
-    """The texels of an axis that each of several parts stores of one level of a mip chain.
+    """The texels of one mip level that each part of a partitioned axis stores.
 
     Attributes:
-        count: how many.
+        count: the number of texels of a part.
         period: as in `Stored`.
-        step: how far the first one of a part lies behind that of the part before.
-        first: the first one of part 0, which may lie before the axis.
+        step: the distance between the first texels of successive parts.
+        first: the first texel of part 0; it may be negative.
     """
 
     count: int
@@ -51,15 +51,15 @@ class StoredLevel(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """The texels of an axis that are stored, where they are a part of it: a row of neighbors, which may wrap around.
+    """The stored part of an axis: adjacent texels, which may wrap around its end.
 
     Attributes:
-        count: how many are stored.
-        period: after how many texels the first one follows again. No tap reads those beyond the size of the axis. Of a
-            window it is that size, whatever stands here, since that may be an operand.
-        start: the number of the first stored texel, from 0 to ``period - 1``; `None` where it is an operand.
-        is_window: whether they hold all that the samples of interest need; other samples may read any texel.
-        levels: of a mip chain, the texels that are stored of each level; then `start` is the number of the part.
+        count: the number of stored texels.
+        period: the number of texels after which the axis repeats, at least its size; no tap reads a texel between the
+            two. Ignored for a window, whose period is the size of the axis, which may be an operand.
+        start: the number of the first stored texel, from 0 to ``period - 1``; `None` if it is an operand.
+        is_window: whether the part has all texels that the samples of interest need; other samples may read any texel.
+        levels: for a mip chain, the stored texels of each level; then `start` is the number of the part.
     """
 
     count: int | jax.Array
@@ -69,7 +69,7 @@ class Stored(NamedTuple):
     levels: tuple[StoredLevel, ...] = ()
 
     def at(self, level: jax.Array) -> "Stored":
-        """The texels that are stored of a level of the mip chain, as arrays."""
+        """The stored part in the mip level of each sample, int32; its fields become arrays."""
         if not self.levels:
             return self
         assert self.start is not None
@@ -77,16 +77,16 @@ class Stored(NamedTuple):
         return Stored(count, period, jnp.mod(self.start * step + first, period))
 
     def count_in(self, level: int) -> int:
-        """How many texels are stored of a level that is known while tracing."""
+        """The number of stored texels in a mip level that is known while tracing."""
         count = self.levels[level].count if self.levels else self.count
         assert isinstance(count, int)
         return count
 
     def place(self, index: jax.Array, size: int | jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Where a texel is among the stored ones, and whether it is stored; one that is not has place 0.
+        """The place of a texel among the stored ones (0 if it is not stored), and whether it is stored.
 
         Args:
-            size: of the axis.
+            size: the size of the axis.
         """
         assert self.start is not None
         place = index - self.start
@@ -98,17 +98,17 @@ class Axis(NamedTuple):
     """One axis of a read.
 
     Attributes:
-        size: the number of texels; where samples choose their level in a mip chain, the size in level 0.
+        size: the number of texels; if samples choose their mip level, the size in level 0.
         kernel: the filter.
-        address: the rule for taps outside.
+        address: the address rule.
         normalized: whether coordinates run from 0 to 1, or from 0 to `size`.
         integer: whether the axis takes indices in place of coordinates: a layer, a face, or an axis of a fetch.
         order: the derivative order of the weights.
-        role: what the axis runs over. Where a read chooses its level, an axis of levels stands in front of the others;
-            where sizes are operands, its `size` is the most levels that there may be.
-            An axis of role WEIGHT has one texel, whose weight is the coordinate itself: it multiplies the read.
-        level_sizes: the size in each level, where the levels are not those of a mip chain.
-        stored: which of its texels are stored; `None` if all are.
+        role: what the axis runs over. If samples choose their mip level, the first axis has role LEVEL; its `size` is
+            the number of levels, or the largest possible one if sizes are operands.
+            An axis of role WEIGHT has one texel, whose weight is the coordinate: it multiplies the read.
+        level_sizes: the size in each level, if levels do not halve; otherwise empty.
+        stored: the stored part; `None` if all texels are stored.
     """
 
     size: int | jax.Array | Given
@@ -122,7 +122,7 @@ class Axis(NamedTuple):
     stored: Stored | None = None
 
     def at(self, level: jax.Array) -> "Axis":
-        """This axis in a level of the mip chain, with an array for a size."""
+        """The axis in the mip level of each sample, int32; its size becomes an array."""
         axis = self if self.stored is None else self._replace(stored=self.stored.at(level))
         if self.role is not Role.SPACE:
             return axis
@@ -131,40 +131,40 @@ class Axis(NamedTuple):
         return axis._replace(size=of_level(level, self.level_sizes))
 
     def level_size(self, level: int) -> int:
-        """The size in a level that is known while tracing."""
+        """The size in a mip level that is known while tracing."""
         if self.level_sizes:
             return self.level_sizes[level]
         return level_size(self.known_size, level) if self.role is Role.SPACE else self.known_size
 
     @property
     def known_size(self) -> int:
-        """The size of an axis whose samples do not choose their level, where it is known while tracing."""
+        """The size, which must be known while tracing."""
         assert isinstance(self.size, int)
         return self.size
 
     @property
     def extent(self) -> int | jax.Array:
-        """How many texels are stored along it."""
+        """The number of stored texels."""
         return self.given_size if self.stored is None else self.stored.count
 
     @property
     def given_size(self) -> int | jax.Array:
-        """The size, known while tracing or not."""
+        """The size, a number or an array; an operand must have been put in place by `with_given`."""
         assert not isinstance(self.size, Given)
         return self.size
 
     @property
     def needs_size(self) -> bool:
-        """Whether its size is an operand."""
+        """Whether the size is an operand."""
         return isinstance(self.size, Given)
 
     @property
     def needs_start(self) -> bool:
-        """Whether the start of its stored texels is an operand."""
+        """Whether the number of the first stored texel is an operand."""
         return self.stored is not None and self.stored.start is None
 
     def with_given(self, sizes: Iterator[jax.Array], starts: Iterator[jax.Array]) -> "Axis":
-        """This axis with the next size and the next start, if it needs them."""
+        """The axis with its operands in place: it takes the next size and the next start if it needs them."""
         axis = self._replace(size=next(sizes)) if self.needs_size else self
         if axis.stored is None or axis.stored.start is not None:
             return axis
@@ -172,7 +172,7 @@ class Axis(NamedTuple):
 
     @property
     def vanishes(self) -> bool:
-        """Whether the derivative is zero everywhere."""
+        """Whether the weights' derivatives of this order are zero everywhere."""
         return self.kernel.weights.vanish(self.order)
 
     @property
@@ -182,23 +182,23 @@ class Axis(NamedTuple):
 
 
 def of_level(level: jax.Array, numbers: tuple[int, ...]) -> jax.Array:
-    """The number of a level, among one for each level."""
-    # Counted, not looked up: a vector unit has no table.
+    """The entry of `numbers`, which has one for each level, at the level of each sample."""
+    # A sum of steps takes the place of a lookup, which does not vectorize.
     steps = [(k, b - a) for k, (a, b) in enumerate(itertools.pairwise(numbers)) if a != b]
     return sum((jnp.where(level > k, np.int32(n), 0) for k, n in steps), jnp.full_like(level, numbers[0]))
 
 
-# Multiplies a read by its coordinate.
+# The axis that multiplies a read by its coordinate.
 WEIGHT = Axis(1, FilterKernel(0.0, 0, Polynomials(((0.0, 1.0),))), CLAMP, role=Role.WEIGHT)
 
 
 def num_given(axes: Sequence[Axis]) -> int:
-    """The number of operands that say sizes and starts of axes: first all sizes, and then all starts."""
+    """The number of operands that are sizes or starts of axes."""
     return sum(axis.needs_size + axis.needs_start for axis in axes)
 
 
 def stored_part(axes: tuple[Axis, ...]) -> tuple[int, int]:
-    """The `count` and the `period` of the one axis that is stored in part, known while tracing."""
+    """The `count` and the `period` of the only axis that has a stored part."""
     (stored,) = (axis.stored for axis in axes if axis.stored is not None)
     assert isinstance(stored.count, int)
     assert isinstance(stored.period, int)

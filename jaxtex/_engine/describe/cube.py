@@ -1,4 +1,4 @@
-"""The faces of a cube: their orientation, from a direction to a point of a face, and from a face across its edges."""
+"""The faces of a cube: their orientation, the point of a face that a direction meets, and the texels across an edge."""
 
 import functools
 import itertools
@@ -14,7 +14,7 @@ from ..._tables.address_rules import AddressRule, SameInEveryLevel, Size, Stored
 from .footprint import limited
 from .operands import Arrays, Coords
 
-# Of each face, in the order +x, -x, +y, -y, +z, -z: the vectors along s (to the right), along t (down), and outward.
+# For the faces +x, -x, +y, -y, +z, -z: the unit vectors along s (to the right), along t (down), and outward.
 # Source: CUDA C++ Programming Guide, "Cubemap Textures".
 FACE_AXES = (
     ((0, 0, -1), (0, -1, 0), (1, 0, 0)),
@@ -25,7 +25,7 @@ FACE_AXES = (
     ((-1, 0, 0), (0, -1, 0), (0, 0, -1)),
 )
 NUM_FACES = len(FACE_AXES)
-# A direction as long as this has no inverse any more.
+# From here on, the power of two that scales a component to [0.5, 1) is subnormal.
 DIRECTION_LIMIT = 2.0**126
 
 
@@ -36,11 +36,11 @@ def along(unit: Sequence[int], vector: Sequence[jax.Array]) -> jax.Array:
 
 
 def on_face(x: jax.Array, y: jax.Array, z: jax.Array) -> tuple[jax.Array, Callable[..., Arrays]]:
-    """The face of a cube that a direction meets, and the map of vectors to that face's own axes.
+    """The face of a cube that a direction meets, and a function from vectors to their components on the face's axes.
 
-    The map returns (s, t, m): to the right, down, and outward. The major axis is that of the largest component; among
-    equal components z comes before y, and y before x. Integers and floats are allowed. Selects, not maxima, decide:
-    then a derivative belongs to one axis alone.
+    The function returns (s, t, m): to the right, down, and outward. The largest component of the direction decides the
+    face; among equal components z comes before y, and y before x. Integers and floats are allowed. Selects, not maxima,
+    choose the axis, so that a derivative flows to one axis alone.
     """
     is_z = (jnp.abs(z) >= jnp.abs(x)) & (jnp.abs(z) >= jnp.abs(y))
     is_y = ~is_z & (jnp.abs(y) >= jnp.abs(x))
@@ -65,9 +65,9 @@ def on_face(x: jax.Array, y: jax.Array, z: jax.Array) -> tuple[jax.Array, Callab
 
 
 def to_one(number: jax.Array) -> jax.Array:
-    """The power of two that brings a positive number to [0.5, 1); a subnormal one stays below.
+    """The power of two that scales a positive number, less than 2^126, to [0.5, 1).
 
-    The number is less than 2^126, so that a power is not subnormal.
+    For a subnormal number the product stays below 0.5.
     """
     info = jnp.finfo(number.dtype)
     bits = jax.lax.bitcast_convert_type(jax.lax.stop_gradient(number), f"int{info.bits}")
@@ -76,22 +76,22 @@ def to_one(number: jax.Array) -> jax.Array:
 
 
 def to_face(direction: Arrays, *sides: Arrays) -> tuple[Arrays, list[Arrays]]:
-    """The face of a cube that a direction meets, and where, as normalized coordinates u and v.
+    """The face of a cube that a direction meets, and the normalized coordinates u and v of that point.
 
-    A direction that meets no face, such as zero, is the center of +z, with slope zero.
+    A direction that meets no face, such as zero, gives the center of +z, with derivative zero.
 
     Args:
-        sides: of a footprint, steps of the direction.
+        sides: the sides of a footprint, as steps of the direction.
 
     Returns:
-        ``(face, u, v)``, and for each side the step of (u, v).
+        ``(face, u, v)``, and for each side its step of (u, v).
     """
     direction = tuple(jnp.where(c == c, c, 0) for c in jnp.broadcast_arrays(*direction))
     face, on_own_axes = on_face(*direction)
     s, t, m = on_own_axes(*direction)
     meets = (m > 0) & (m < DIRECTION_LIMIT)
     s, t, m = (jnp.where(meets, c, nowhere) for c, nowhere in ((s, 0), (t, 0), (m, 1)))
-    # A power of two changes no quotient; without it the derivative of a short direction's overflows.
+    # A power of two changes no quotient; without it, the quotient's derivative overflows for a short direction.
     scale = to_one(m)
     m = m * scale
     right, down = (c * scale / m for c in (s, t))
@@ -103,13 +103,13 @@ def to_face(direction: Arrays, *sides: Arrays) -> tuple[Arrays, list[Arrays]]:
 
 
 class Seam(NamedTuple):
-    """What lies off one edge of a face of a cube.
+    """The neighborhood across one edge of a face of a cube.
 
     Attributes:
         face: the adjacent face.
-        turned: whether an index along the edge is a column there, not a row.
-        reversed: whether it counts the other way there.
-        far: whether the edge is the last row or column there, not the first.
+        turned: whether an index along the edge is a column of the adjacent face, not a row.
+        reversed: whether the index counts in the opposite direction there.
+        far: whether the edge is the last row or column of the adjacent face, not the first.
     """
 
     face: jax.Array
@@ -118,7 +118,7 @@ class Seam(NamedTuple):
     far: jax.Array
 
     def texel(self, along: jax.Array, size: Size) -> Arrays:
-        """The texel (face, y, x) at index `along` of the edge; off its ends, the one at the end."""
+        """The texel (face, y, x) of the adjacent face at index `along` of the edge, clamped to its ends."""
         along = jnp.clip(along, 0, size - 1)
         along = jnp.where(self.reversed, size - 1 - along, along)
         across = jnp.where(self.far, size - 1, 0)
@@ -126,7 +126,7 @@ class Seam(NamedTuple):
 
 
 def adjacent(face: int, across: int, sign: int) -> tuple[int, int]:
-    """The face that is adjacent to `face` in the direction of one of its axes, and the flags of the `Seam` as bits."""
+    """The adjacent face in direction `sign` of axis `across` of `face`, and the flags of the `Seam` as bits."""
     axes = FACE_AXES[face]
     (other,) = (k for k, (*_, outward) in enumerate(FACE_AXES) if np.dot(outward, axes[across]) == sign)
     right, down, _ = FACE_AXES[other]
@@ -136,12 +136,12 @@ def adjacent(face: int, across: int, sign: int) -> tuple[int, int]:
 
 
 def digits(numbers: Sequence[int]) -> np.int32:
-    """Small numbers as the octal digits of one, which a shift looks up."""
+    """Numbers below 8 as the octal digits of one int32: a lookup table that a shift reads."""
     return np.int32(sum(number << 3 * k for k, number in enumerate(numbers)))
 
 
 def seams(face: jax.Array, across: int, taps: Sequence[jax.Array], size: Size) -> list[Seam]:
-    """What lies off the edge of `face` that each of the taps side by side may lie beyond.
+    """For each of several adjacent taps, the seam at the edge of `face` that the tap may lie beyond.
 
     Args:
         across: the axis of the taps in `FACE_AXES`: 0 for columns, 1 for rows.
@@ -155,7 +155,7 @@ def seams(face: jax.Array, across: int, taps: Sequence[jax.Array], size: Size) -
         other, flags = (jnp.where(far, after, before) >> (3 * face) for before, after in zip(*tables))
         return Seam(other & 7, *((flags & 1 << k) != 0 for k in range(3)))
 
-    # Two taps lie beyond one edge at most.
+    # Of two taps, none lies beyond the first edge if one lies beyond the last.
     return [beyond((tap if len(taps) > 2 else taps[-1]) >= size) for tap in taps]
 
 
@@ -163,13 +163,13 @@ def seams(face: jax.Array, across: int, taps: Sequence[jax.Array], size: Size) -
 def across_seam(
     face: jax.Array, y: jax.Array, x: jax.Array, size: Size, of_rows: Seam, of_columns: Seam
 ) -> tuple[Arrays, jax.Array]:
-    """The texel (face, y, x) of a cube that a tap at most one texel off an edge of `face` lies on.
+    """The texel (face, y, x) of a cube that a tap reads, on `face` or at most one texel beyond an edge.
 
-    A tap on the face is itself. One off a corner, off two edges, is some texel beside it.
+    A tap off a corner, beyond two edges, has no texel; it reads a neighbor.
 
     Args:
-        of_rows: what lies off the edge that `y` may be beyond.
-        of_columns: what lies off the edge that `x` may be beyond.
+        of_rows: the seam at the edge that `y` may lie beyond.
+        of_columns: the seam at the edge that `x` may lie beyond.
 
     Returns:
         The texel, and whether the tap lies off a corner.
@@ -181,18 +181,18 @@ def across_seam(
 
 
 def across_seams(place: tuple[jax.Array, Sequence[jax.Array], Sequence[jax.Array], Size]) -> list[jax.Array]:
-    """What `across_seam` returns of each tap of some rows and columns, one number after the other."""
+    """The results of `across_seam` for all pairs of a row and a column, as one flat list: face, y, x, missing, ..."""
     face, rows, columns, size = place
-    found: list[jax.Array] = []
+    numbers: list[jax.Array] = []
     for y, of_rows in zip(rows, seams(face, 1, rows, size)):
         for x, of_columns in zip(columns, seams(face, 0, columns, size)):
             texel, missing = across_seam(face, y, x, size, of_rows, of_columns)
-            found += [*texel, missing]
-    return found
+            numbers += [*texel, missing]
+    return numbers
 
 
 def seam(taps: TapsOfAxes, sizes: Sequence[Size]) -> list[StoredTap]:
-    """The texels around a point of a face, across its edges."""
+    """The texels that taps on the axes (face, y, x) read, also across the edges of the face."""
     ((face,), rows, columns), (_, size, _) = taps, sizes
     place = (face, rows, columns, size)
     if len(rows) == len(columns) == 1:
@@ -210,14 +210,14 @@ def seam(taps: TapsOfAxes, sizes: Sequence[Size]) -> list[StoredTap]:
     return [StoredTap(tuple(texel), missing=gone) for *texel, gone in fours]
 
 
-# The rule of face, y and x of a seamless cubemap. A direction meets a face between its edges.
+# The rule of the axes (face, y, x) of a seamless cubemap. The point that a direction meets lies within its face.
 SEAM = AddressRule(
     "seam", None, False, apply_together=SameInEveryLevel(seam), num_axes=3, within=True, on_hardware=True
 )
 
 
 class OnCube(NamedTuple):
-    """A grid of a cube: from `front` operands that are coordinates and a direction, to face, v and u."""
+    """The grid of a cube: `front` operands stay coordinates; the last three, a direction, become face, v and u."""
 
     front: int
 

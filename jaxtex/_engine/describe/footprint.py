@@ -15,23 +15,23 @@ from ...sampler import Sampler
 from .axis import Axis, Role
 from .operands import Arrays, Coords, Grid
 
-# A footprint of this length in texels covers every texture.
+# A footprint of this length, in texels, covers every texture.
 SIDE_LIMIT = 2.0**56
 
 
 def limited(side: jax.Array) -> jax.Array:
-    """A side of a footprint, cut to a length whose square is finite; no texture is as long."""
+    """A component of a footprint's side, clipped so that its square is finite; clipped components have no gradient."""
     return jnp.where(jnp.abs(side) < SIDE_LIMIT, side, jax.lax.stop_gradient(jnp.clip(side, -SIDE_LIMIT, SIDE_LIMIT)))
 
 
 def level_axis(num_levels: int, sampler: Sampler) -> Axis:
-    """The axis that stands in front of all others where a read chooses its level."""
+    """The axis of mip levels, which comes first in a read whose samples choose their level."""
     kernel = LEVEL_BLEND if sampler.mipmap_filter_mode is FilterMode.LINEAR else NEAREST_LEVEL
     return Axis(num_levels, kernel, CLAMP, role=Role.LEVEL)
 
 
 class InChain(NamedTuple):
-    """A grid of a mip chain: from a level of detail, and the operands of the grid within a level."""
+    """The grid of a mip chain: its operands are a level of detail, and the operands of the grid within a level."""
 
     sampler: Sampler
     num_levels: int
@@ -42,28 +42,28 @@ class InChain(NamedTuple):
 
 
 def biased(lod: jax.Array, sampler: Sampler) -> jax.Array:
-    """A level of detail with the sampler's bias; NaN acts as 0."""
+    """A level of detail plus the sampler's bias; NaN acts as level 0."""
     return jnp.where(lod == lod, lod, 0) + sampler.mipmap_level_bias
 
 
 def clamped(lod: jax.Array, sampler: Sampler, num_levels: int | jax.Array) -> jax.Array:
-    """A level of detail within the bounds of the chain, and of the sampler, whose lower bound wins."""
+    """A level of detail, clipped to the sampler's bounds, the upper one first, and then to the chain's levels."""
     last = num_levels - 1
     for low, high in (
         (sampler.min_mipmap_level_clamp, sampler.max_mipmap_level_clamp),
         (0, last.astype(lod.dtype) if isinstance(last, jax.Array) else last),
     ):
-        lod = jnp.where(lod < high, lod, jnp.asarray(high, lod.dtype))  # at the bound the slope to the right: 0
+        lod = jnp.where(lod < high, lod, jnp.asarray(high, lod.dtype))  # at the bound the derivative is 0
         lod = jnp.where(lod < low, lod.dtype.type(low), lod)
     return lod
 
 
 class FootprintLevel(NamedTuple):
-    """The level of a footprint, and the reads along it.
+    """The level of detail of a footprint, and the reads along its longest side.
 
     Attributes:
         lod: the level of detail; minus infinity for a footprint that is a point.
-        num_reads: how many reads lie along `side`.
+        num_reads: the number of reads along `side`.
         side: the longest side, in the units of the caller's coordinates.
     """
 
@@ -73,19 +73,19 @@ class FootprintLevel(NamedTuple):
 
 
 def footprint_level(sides: Sequence[Arrays], in_texels: Sequence[Arrays], max_anisotropy: int) -> FootprintLevel:
-    """The level of detail of a footprint.
+    """The level of detail of a footprint, and the reads along its longest side.
 
-    With rho the length of a side, the longest and the next, ``eta = min(rho_longest / rho_next, max_anisotropy)``:
-    ceil(eta) reads of level ``log2(rho_longest / eta)``. Lengths stay squared, so that no root is taken at zero.
+    With the lengths rho of the longest side and the next, ``eta = min(rho_longest / rho_next, max_anisotropy)``, there
+    are ceil(eta) reads at level ``log2(rho_longest / eta)``. Lengths stay squared, so that no root is taken at zero.
 
     Args:
-        sides: two of them, or three for the footprint of a voxel, in the units of the caller's coordinates.
-        in_texels: these sides in texels of the finest level, with squares that are finite.
+        sides: two sides, or three for the footprint of a voxel, in the units of the caller's coordinates.
+        in_texels: these sides in texels of the finest level, with finite squares.
 
     Source: Vulkan specification, "Scale Factor Operation, LOD Operation and Image Level(s) Selection".
     """
     squares = [functools.reduce(jnp.add, map(jnp.square, side)) for side in in_texels]
-    # Among equal sides the last one counts as the longest of two.
+    # Of two equal sides, the second counts as the longest.
     is_longer = squares[0] > squares[1]
     longest, shorter = (jnp.where(is_longer, a, b) for a, b in (squares[:2], squares[1::-1]))
     side = tuple(jnp.where(is_longer, a, b) for a, b in zip(*sides[:2]))
@@ -106,7 +106,11 @@ def footprint_level(sides: Sequence[Arrays], in_texels: Sequence[Arrays], max_an
 
 
 def along_side(coords: Arrays, side: Arrays, num_reads: jax.Array, number: jax.Array) -> tuple[Arrays, jax.Array]:
-    """The coordinates of one of the reads along a side of a footprint, counted from 1, and its weight."""
+    """The coordinates and the weight of a read along a side of a footprint.
+
+    Args:
+        number: the number of the read, from 1; beyond `num_reads` its weight is 0.
+    """
     taken = number <= num_reads
     offset = jnp.where(taken, number / (num_reads + 1) - 0.5, 0)
     return tuple(c + offset * limited(d) for c, d in zip(coords, side)), jnp.where(taken, 1 / num_reads, 0)

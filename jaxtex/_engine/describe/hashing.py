@@ -1,4 +1,4 @@
-"""Grids whose vertices share the rows of a table, which a hash of their place chooses, or strides.
+"""Grids whose vertices share the rows of a table; a hash of the vertex, or strides, choose the row.
 
 Source: T. Müller, A. Evans, C. Schied and A. Keller, "Instant Neural Graphics Primitives with a Multiresolution Hash
 Encoding", 2022.
@@ -14,46 +14,46 @@ from ..._tables.address_rules import CLAMP, AddressRule, Size, StoredTap, TapsOf
 from ..._tables.filter_kernels import LINEAR, POINT
 from .axis import Axis, Role, of_level
 
-# The factor of the place along x, y, z and a fourth axis.
+# The factors of a vertex's indices along x, y, z and a fourth axis.
 FACTORS = (1, 2654435761, 805459861, 3674653429)
 
 
 def hashed_rows(taps: TapsOfAxes, sizes: Sequence[Size], rows: int) -> list[jax.Array]:
-    """The rows of vertices among `rows`: the exclusive or of their places times `FACTORS`, modulo `rows`, in uint32.
+    """The rows of vertices in a table of `rows`: the exclusive or of indices times `FACTORS`, modulo `rows`, in uint32.
 
-    Taps outside are those at the edge.
+    Taps outside are clamped to the edge.
     """
-    found: list[jax.Array] = []
+    hashes: list[jax.Array] = []
     for factor, of_axis, size in zip(FACTORS, taps[::-1], sizes[::-1]):
         scattered = [clamp(tap, size)[0].astype(jnp.uint32) * jnp.uint32(factor) for tap in of_axis]
-        found = [a ^ b for a in scattered for b in found] if found else scattered
+        hashes = [a ^ b for a in scattered for b in hashes] if hashes else scattered
     is_power_of_two = rows & (rows - 1) == 0
     within = lambda number: number & jnp.uint32(rows - 1) if is_power_of_two else number % jnp.uint32(rows)
-    return [within(number).astype(jnp.int32) for number in found]
+    return [within(number).astype(jnp.int32) for number in hashes]
 
 
 def strided_rows(taps: TapsOfAxes, sizes: Sequence[Size], rows: Size) -> list[jax.Array]:
-    """The rows of vertices among `rows`: the sum of their places times strides, less `rows` past the last one.
+    """The rows of vertices in a table of `rows`: the sum of indices times strides, minus `rows` beyond the last row.
 
-    Strides are the powers of one less than the size of an axis, so that the last vertices of an axis share their rows
-    with the first ones of the next line. Taps outside are those at the edge.
+    Strides are the powers of (size - 1), so the last vertex of a line shares its row with the first of the next line.
+    Taps outside are clamped to the edge.
     """
-    found, stride = [jnp.zeros((), jnp.int32)], 1
+    numbers, stride = [jnp.zeros((), jnp.int32)], 1
     for of_axis, size in zip(taps[::-1], sizes[::-1]):
         places = [clamp(tap, size)[0] * stride for tap in of_axis]
-        found = [a + b for a in places for b in found]
+        numbers = [a + b for a in places for b in numbers]
         stride = stride * (size - 1)
-    return [jnp.where(number < rows, number, number - rows) for number in found]
+    return [jnp.where(number < rows, number, number - rows) for number in numbers]
 
 
 @dataclasses.dataclass(frozen=True)
 class RowOfLevel:
-    """The row of a vertex in a pyramid of strided and hashed levels. All hashed levels have the same number of rows.
+    """The joint rule of a pyramid of strided and hashed levels. All hashed levels have one number of rows.
 
     Attributes:
-        rows: of each level.
+        rows: the number of rows of each level.
         hashed: whether each level is hashed.
-        level: the level of each sample, where it is known.
+        level: the level of each sample, int32; `None` before `in_level`.
         own_rows: the number of rows of that level.
     """
 
@@ -66,7 +66,7 @@ class RowOfLevel:
         return [StoredTap((row,)) for row in self.rows_at(taps, sizes)]
 
     def rows_at(self, taps: TapsOfAxes, sizes: Sequence[Size]) -> list[jax.Array]:
-        """The rows of the vertices around each sample."""
+        """The rows of the vertices around each sample, int32, within its level."""
         assert self.level is not None
         assert self.own_rows is not None
         of_hashed = {rows for rows, hashed in zip(self.rows, self.hashed) if hashed}
@@ -88,11 +88,12 @@ class RowOfLevel:
 
 
 def pyramid_axes(sizes: Sequence[int], rows: Sequence[int], hashed: Sequence[bool], ndim: int) -> tuple[Axis, ...]:
-    """The axes of a pyramid of grids, each of equal sizes, whose levels lie one after the other in a table.
+    """The axes of a pyramid of square or cubic grids, whose levels lie one after the other in a table.
 
     Args:
-        sizes, rows, hashed: of each level the number of vertices along an axis, the rows, and whether a hash chooses
-            them, and not strides.
+        sizes: the number of vertices along an axis, for each level.
+        rows: the number of rows, for each level.
+        hashed: whether a hash chooses the row, not strides, for each level.
     """
     levels = Axis(len(sizes), POINT, CLAMP, integer=True, role=Role.LEVEL)
     row = RowOfLevel(tuple(rows), tuple(hashed))

@@ -1,4 +1,4 @@
-"""The levels of a mip chain: their sizes, and the texels of each part where they are cut for several devices."""
+"""The levels of a mip chain: their sizes, and their parts if they are partitioned over several devices."""
 
 import functools
 import math
@@ -8,30 +8,30 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-# Levels of fewer texels than this share of a device's part of the finest one are stored whole on each device.
+# A level with fewer texels than this share of a device's part of the finest level is stored whole on every device.
 REPLICATED_SHARE = 1 / 8
 
 
 def level_size(size: int, level: int) -> int:
-    """The size of an axis in a level of a mip chain: half of that in the level before, rounded down, and at least 1."""
+    """The size of an axis in a mip level: half the size in the level before, rounded down, and at least 1."""
     return max(size >> level, 1)
 
 
 def chosen_level_size(size: int | jax.Array, level: int | jax.Array) -> jax.Array:
-    """`level_size` in a level that each sample chooses, or of a size that is an array."""
+    """`level_size` for a size or a level that is an array."""
     return jnp.maximum(size >> level, 1)
 
 
 class Cut(NamedTuple):
-    """How the levels of a texture are cut into parts along one of their dimensions, for one device each.
+    """How the levels of a texture are partitioned along one dimension, one part for each device.
 
-    Parts of a level begin where those of the level before do, at half the number of texels. So the texels around one
-    place lie in the same part of all levels, but for a few.
+    If the dimension halves from level to level, so do the parts. So nearly all texels around a point are in one part in
+    all levels.
 
     Attributes:
-        dimension: the dimension of the texels of a level.
-        parts: the number of parts. Each stores its texels of the finest levels, and then all texels of the others.
-        num_cut: the number of levels that are cut.
+        dimension: the partitioned dimension of the texels of a level.
+        parts: the number of parts. A part stores its texels of the finest levels, and then all texels of the others.
+        num_cut: the number of levels that are partitioned.
     """
 
     dimension: int
@@ -40,10 +40,10 @@ class Cut(NamedTuple):
 
     @classmethod
     def of(cls, level_shapes: Sequence[tuple[int, ...]], dimension: int, parts: int, shrinks: bool) -> "Cut | None":
-        """The cut of a chain whose finest level is cut, or `None` if the parts of its second one would not be equal.
+        """The partition of a chain, or `None` if the parts of its second level would not have equal sizes.
 
         Args:
-            shrinks: whether the dimension is smaller in the next level.
+            shrinks: whether the dimension halves from level to level.
         """
         own, finest = level_shapes[0][dimension] // parts, math.prod(level_shapes[0][:-1])
         num_cut = 0
@@ -55,14 +55,14 @@ class Cut(NamedTuple):
         return cls(dimension, parts, num_cut) if num_cut > 1 or len(level_shapes) == 1 else None
 
     def part_shape(self, level: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of the texels of a level that a part stores."""
+        """The shape of the texels that one part stores of a level."""
         if level >= self.num_cut:
             return shape
         own = shape[self.dimension] // self.parts
         return (*shape[: self.dimension], own, *shape[self.dimension + 1 :])
 
     def joined(self, level: int, stored: jax.Array) -> jax.Array:
-        """A level, from (parts, *part_shape); all parts store the same texels of a level that is not cut."""
+        """A level, from (parts, *part_shape): the parts joined, or the first one of a level that is not partitioned."""
         if level >= self.num_cut:
             sharding = jax.typeof(stored).sharding
             if any(sharding.spec):
@@ -75,7 +75,7 @@ class Cut(NamedTuple):
 
 
 def joined_levels(texels: jax.Array, level_shapes: Sequence[tuple[int, ...]], cut: Cut) -> tuple[jax.Array, ...]:
-    """The levels of a chain, joined from the texels of all parts."""
+    """The levels of a chain, each of its shape, from the texels of all parts, batch + (count, C)."""
     *batch, count, channels = texels.shape
     if batch:
         of_one = functools.partial(joined_levels, level_shapes=level_shapes, cut=cut)
@@ -90,7 +90,7 @@ def joined_levels(texels: jax.Array, level_shapes: Sequence[tuple[int, ...]], cu
 
 
 def divided_levels(levels: Sequence[jax.Array], cut: Cut) -> jax.Array:
-    """The texels of all parts of the levels of a chain: the inverse of `joined_levels`."""
+    """The texels of all parts of a chain, (count, C): the inverse of `joined_levels`."""
 
     def of_parts(level: int, texels: jax.Array) -> jax.Array:
         shape = cut.part_shape(level, texels.shape)

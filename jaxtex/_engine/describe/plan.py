@@ -1,4 +1,4 @@
-"""From a call to the reads of the engine: axes, and an operand for each."""
+"""Plans: from the arguments of a call to a `Read`, with its axes and an operand for each axis."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -26,11 +26,11 @@ class Layout(NamedTuple):
     """The static half of a texture.
 
     Attributes:
-        kind: of the texture.
-        shape: of the finest level, channels included. Where sizes are operands, they are `None` here.
-        num_levels: how many levels there are; where sizes are operands, how many there may be at most.
-        capacity: of texels whose sizes are operands, how many the flat array holds that they lie in.
-        window: where a part of the texture is stored, the number of texels along each axis.
+        kind: the kind of the texture.
+        shape: the shape of the finest level, channels included. Sizes that are operands are `None` here.
+        num_levels: the number of levels, or the largest possible one if sizes are operands.
+        capacity: the number of texels in the flat array, if sizes are operands; otherwise `None`.
+        window: the number of stored texels along each axis, if only a part of the texture is stored.
     """
 
     kind: TextureKind
@@ -49,17 +49,18 @@ class SizedTexture(NamedTuple):
     """A texture whose sizes are arrays, so that one program reads textures of many sizes.
 
     Attributes:
-        texels: (capacity, C): those of the texture, row after row and level after level, and then others, which are
-            never read.
-        sizes: of the finest level, slowest axis first, int32 of one element each.
+        texels: (capacity, C): the texels of the texture, row after row and level after level, and then padding, which
+            is never read.
+        sizes: the sizes of the finest level, slowest axis first, int32 of one element each.
         border_color: as in `Texture`.
-        num_levels: 1, or of a mip chain down to a single texel the most levels that it may have.
-        window: where a part of a texture of one level is stored, as many texels of each axis; `texels` holds those
-            alone. All that some sample of interest needs must be among them; others may read any texel.
-        starts: the first stored texel of each axis, from 0, int32 of one element each. The part may go on after the
-            last texel of an axis with its first ones.
-        channels_of_words: where `texels` are words of uint32, (capacity, 1), that hold texels of uint8 in their lowest
-            bytes, the first channel lowest: how many channels. A CPU alone reads such texels, without derivatives.
+        num_levels: 1, or for a mip chain down to a single texel the largest possible number of levels.
+        window: the number of stored texels along each axis, if only a part of a texture of one level is stored; then
+            `texels` holds that part alone. It must have all texels that the samples of interest need; other samples
+            may read any texel.
+        starts: the first stored texel of each axis, from 0, int32 of one element each. The part may wrap around the end
+            of an axis.
+        channels_of_words: the number of channels, if `texels` are uint32, (capacity, 1), that hold uint8 texels in
+            their lowest bytes, the first channel lowest. Such texels are read on CPUs alone, without derivatives.
     """
 
     texels: jax.Array
@@ -84,36 +85,37 @@ class SizedTexture(NamedTuple):
 
     @property
     def cut(self) -> None:
-        """As in `Texture`: levels are not cut over devices."""
+        """As in `Texture`; the levels are not partitioned over devices."""
         return None
 
 
 def layout_of(texture: Texture | SizedTexture) -> Layout:
     if isinstance(texture, SizedTexture):
-        # So that whoever counts on sizes fails.
+        # With `None` for a size, code that needs to know it fails.
         shape = cast(tuple[int, ...], (*[None] * len(texture.sizes), texture.num_channels))
         return Layout(texture.kind, shape, texture.num_levels, len(texture.texels), texture.window)
     return Layout(texture.kind, texture.shape, texture.num_levels)
 
 
 def sizes_of(texture: Texture | SizedTexture) -> tuple[jax.Array, ...]:
-    """The sizes of a texture that are arrays, and the starts of a part that is stored; none if sizes are known."""
+    """The operands for the sizes of a texture and for the starts of its stored part; none if sizes are known."""
     return (*texture.sizes, *texture.starts) if isinstance(texture, SizedTexture) else ()
 
 
 class ResolvedLevel(NamedTuple):
-    """A call before it is split into reads: where, in which level, and how far along a footprint.
+    """A call whose mip level and reads along a footprint are known, before it becomes a `Read`.
 
     Attributes:
         coords: the caller's coordinates.
         layer: the caller's layer.
-        level: the level that is read; `None` for a texture of one level, and where `lod` says it.
+        level: the mip level to read; `None` for a texture of one level, or if `lod` is given instead.
         side: the side of the footprint along which several reads lie; `None` for one read at `coords`.
         num_reads: the number of reads along `side`, in float arithmetic.
-        log_ratio: in hardware arithmetic, in place of that number, the logarithm of the ratio of the sides, in 1/256.
-        face_coords: the face, u and v of a cube's direction, if they are known before the read.
-        lod: the level of detail, before the sampler's bias and bounds, which the read computes where it uses them.
-        sizes: those of the texture that are operands, slowest axis first.
+        log_ratio: the binary logarithm of the ratio of the footprint's sides, in 1/256, in hardware arithmetic; it
+            takes the place of `num_reads`.
+        face_coords: the face, u and v that a direction into a cube meets, if they are computed before the read.
+        lod: the level of detail without the sampler's bias and bounds; the read itself applies them.
+        sizes: the sizes and starts that are operands, slowest axis first.
     """
 
     coords: Arrays
@@ -139,7 +141,7 @@ def plan_of_grid(
     affine_axes: int = 0,
     sizes: Sequence[jax.Array] = (),
 ) -> Read:
-    """The read of a texture of one level at coordinates that `function` makes of operands, where they are used."""
+    """The read of a texture of one level at the coordinates ``function(*operands)``, which the read itself computes."""
     arrays, stacks = split(operands)
     spec = spec_of(space_axes(layout, sampler), sampler, dtype, StoredOrder(function, affine_axes))
     return Read(spec, arrays).replace(stacks=stacks).with_given(sizes)
@@ -148,17 +150,22 @@ def plan_of_grid(
 def plan_of_texels(
     layout: Layout, arguments: ReadArguments, level: int, space: AddressRule, layers: AddressRule, dtype: np.dtype
 ) -> Read:
-    """The read of single texels of one level by their indices, with address rules for them and for layers and faces."""
+    """The read of single texels of one level by their indices.
+
+    Args:
+        space: the address rule of the indices x, y, z.
+        layers: the address rule of layers and faces.
+    """
     whole = functools.partial(Axis, kernel=POINT, integer=True)
     rank = [1] * arguments.coords[0].ndim
-    found = [
+    candidates = [
         (whole(layout.num_levels, address=CLAMP, role=Role.LEVEL), jnp.full(rank, level, jnp.int32)),
         (whole(layout.shape[0], address=layers, role=Role.LAYER), arguments.layer),
         (whole(NUM_FACES, address=layers, role=Role.FACE), arguments.face),
         *((whole(n, address=space), index) for n, index in zip(layout.sizes, arguments.coords[::-1])),
     ]
-    found = [(axis, index) for axis, index in found if index is not None][0 if layout.num_levels > 1 else 1 :]
-    axes, operands = zip(*found)
+    present = [(axis, index) for axis, index in candidates if index is not None]
+    axes, operands = zip(*present[0 if layout.num_levels > 1 else 1 :])
     return Read(ReadSpec(axes, Decoding.ELEMENT, np.dtype(dtype)), operands)
 
 
@@ -187,20 +194,20 @@ def plan_of_level(layout: Layout, resolved: ResolvedLevel, sampler: Sampler, dty
 
 
 def spec_of(axes: tuple[Axis, ...], sampler: Sampler, dtype: np.dtype, grid: Grid) -> ReadSpec:
-    """The static half of a read along axes, as a sampler asks for it."""
+    """The static half of a read along axes, with a sampler's options."""
     return ReadSpec(
         axes, sampler.decoding, np.dtype(dtype), sampler.deterministic, grid, combination=combination(sampler)
     )
 
 
 def combination(sampler: Sampler) -> Combination:
-    """How the taps of a read become its value. A filter of one or two taps lies between them without a limit."""
+    """How the taps of a read become its value. One or two taps need no limit: their mean lies between them."""
     limits = sampler.limit is not None and sampler.kernel.num_taps > 2
     return Combination.LIMITED if limits else Combination.BLEND
 
 
 def space_axes(layout: Layout, sampler: Sampler) -> tuple[Axis, ...]:
-    """The filtered axes: z, y, x. Those of a cube's face are addressed across its seams, if the sampler says so."""
+    """The filtered axes: z, y, x. A seamless cubemap has the address rule `SEAM`."""
     kernel = sampler.kernel
     normalized = sampler.normalized_coords or layout.kind.is_cube
     if layout.kind.is_cube and sampler.seamless_cubemap:
@@ -221,17 +228,17 @@ def space_axes(layout: Layout, sampler: Sampler) -> tuple[Axis, ...]:
 
 
 def without_nan(side: Arrays) -> Arrays:
-    """A side of a footprint with 0 for NaN."""
+    """A side of a footprint, with 0 in place of NaN."""
     return tuple(jnp.where(d == d, d, 0) for d in side)
 
 
 def sides_of(arguments: ReadArguments) -> tuple[Arrays, ...]:
-    """The sides of the footprint that a caller gives; none if there is no footprint."""
+    """The sides of the caller's footprint; none if there is no footprint."""
     return tuple(without_nan(side) for side in (arguments.ddx, arguments.ddy, arguments.ddz) if side is not None)
 
 
 def in_texels(layout: Layout, side: Arrays, sampler: Sampler) -> Arrays:
-    """A side of a footprint in texels of the finest level, per axis; of a cube, a step of u and v."""
+    """A side of a footprint in texels of the finest level, x first; for a cube, `side` is a step of (u, v)."""
     if not (sampler.normalized_coords or layout.kind.is_cube):
         return tuple(map(limited, side))
     return tuple(limited(d * n) for d, n in zip(side, layout.sizes[::-1]))

@@ -1,1 +1,1 @@
-"""Which form of a primitive a program gets, and the forms for CPUs and for partitioned programs."""
+"""The choice of a primitive's form, and the forms for CPUs and for partitioned programs."""

@@ -1,9 +1,9 @@
-"""Which form of a primitive a program gets: the one place that decides.
+"""The choice of the form that a primitive gets in a program. No other module decides it.
 
 Every primitive has a general form of array operations, which runs everywhere. A `Lowering` is an alternative for one
 platform. GPU kernels run in programs of one device, inside `jax.shard_map`, and on each device's part of a program that
-XLA partitions, within the limits below. Exported programs get general forms or fallbacks, and kernels only where the
-caller has chosen so by `jaxtex.kernels_in_exports`.
+XLA partitions, within the limits below. Exported programs have general forms or fallbacks, and kernels only under
+`jaxtex.kernels_in_exports`.
 """
 
 import functools
@@ -44,11 +44,13 @@ class Lowering(NamedTuple):
     Attributes:
         platform: ``"cpu"`` or ``"cuda"``.
         run: the form, over all batch axes: ``run(*operands, batch=..., **params)``.
-        supports: ``supports(*avals, batch=..., **params)``, the condition under which it is used.
-        fallback: the form over all batch axes where it is not used and arrays are whole; `None` is the general one.
-        layout: what the arrays of the primitive hold, if `run` may also compute a device's part in a program that XLA
-            partitions; else `None`.
-        storages: where the arrays may lie, if they are not whole. Then `run` and `supports` get the storage, too.
+        supports: the condition for `run`: ``supports(*avals, batch=..., **params)``.
+        fallback: the form over all batch axes if `run` is not supported and arrays are whole; `None` for the general
+            form.
+        layout: the contents of the primitive's arrays, if `run` may also compute a device's part of a program that XLA
+            partitions; otherwise `None`.
+        storages: the storages besides `WHOLE` that `run` supports. For these, `run` and `supports` get the parameter
+            `storage`.
     """
 
     platform: str
@@ -59,7 +61,7 @@ class Lowering(NamedTuple):
     storages: tuple[type[Storage], ...] = ()
 
     def rule(self, general: Callable[..., Any]) -> Callable[..., Any]:
-        """The lowering rule: to `run` where it is supported, on one device or on each one's part, else to `general`."""
+        """The lowering rule: to `run`, on one device or on each device's part, if supported; otherwise to `general`."""
         otherwise = self.fallback or general
         as_run, as_general, as_fallback = map(lowered, (self.run, general, otherwise))
 
@@ -69,9 +71,9 @@ class Lowering(NamedTuple):
             if is_whole or isinstance(storage, self.storages):
                 with FOR_THIS_EXPORT(FOR_EXPORTS.value if is_exported(ctx) else None):
                     if self.may_run(ctx) and self.supports(*ctx.avals_in, **static):
-                        found = unless_refused(lower_on_one_device, as_run, ctx, *args, **static)
-                        if found is not None:
-                            return found
+                        results = unless_refused(lower_on_one_device, as_run, ctx, *args, **static)
+                        if results is not None:
+                            return results
             if not is_whole:
                 return as_general(ctx, *args, **static)
             if devices := self.devices_to_run_on(ctx, **params):
@@ -83,12 +85,12 @@ class Lowering(NamedTuple):
         return rule
 
     def warn_of_slow_sums(self, ctx: Any, wrt: Wrt = (), **_: Any) -> None:
-        """Warns where the fallback adds sample after sample to texels in memory."""
+        """Warns if the fallback adds to texels in memory, and the installed jaxlib does that slowly."""
         if self.layout is not None and self.layout.makes_texture(wrt):
             warn_of_slow_atomics(ctx)
 
     def may_run(self, ctx: Any) -> bool:
-        """Whether a program may hold `run`. An exported one holds kernels, by choice, where its shapes are known."""
+        """Whether a program may hold `run`; an exported one may if the caller has asked for it and shapes are known."""
         if is_exported(ctx):
             sizes = [n for aval in ctx.avals_in for n in aval.shape]
             if self.platform != "cuda" or FOR_THIS_EXPORT.value is None or any(map(is_symbolic_dim, sizes)):
@@ -96,24 +98,24 @@ class Lowering(NamedTuple):
         return runs_on_one_device(ctx)
 
     def devices_to_run_on(self, ctx: Any, **params: Any) -> Devices:
-        """The devices of a program that XLA partitions, if `run` may be supported on the part of each; else none."""
+        """The devices of a program that XLA partitions, if `run` may be supported on their parts; otherwise none."""
         devices = devices_of_partition(ctx)
         if self.layout is None or not devices:
             return ()
-        # Reproducible sums have units, which are those of all samples, and XLA's form adds up multiples of them.
+        # Reproducible sums need one unit for the samples of all devices. The general form computes it.
         if params["spec"].deterministic and self.layout.makes_texture(params.get("wrt", ())):
             return ()
         parts = smallest_parts(self.layout, ctx.avals_in, params["spec"], params["batch"], len(devices))
         return devices if any(self.supports(*avals, **params) for avals in (ctx.avals_in, parts)) else ()
 
     def in_parts(self, general: Callable[..., Any], ctx: Any, devices: Devices, **params: Any) -> Callable[..., Any]:
-        """`run` on the part of each device, or `general` where it is not supported there."""
+        """The call over parts: each device computes `run`, or `general` if `run` is not supported on its part."""
 
         def on_part(*operands: Any, spec: ReadSpec) -> Any:
             static = params | {"spec": spec}
-            found = unless_refused(self.run, *operands, **static) if self.supports(*operands, **static) else None
-            if found is not None:
-                return found
+            results = unless_refused(self.run, *operands, **static) if self.supports(*operands, **static) else None
+            if results is not None:
+                return results
             self.warn_of_slow_sums(ctx, **params)
             return general(*operands, **static)
 
@@ -122,9 +124,9 @@ class Lowering(NamedTuple):
 
 
 def unless_refused(function: Callable[..., Any], *args: Any, **params: Any) -> Any:
-    """What `function` returns; `None` if a kernel cannot be made.
+    """The result of `function`, or `None` if a kernel cannot be made.
 
-    A warning says why if the library or the machine is the cause. A function of the caller's may hold anything.
+    A warning gives the reason, unless a primitive in a function of the caller's is the reason: that is no fault.
     """
     try:
         return function(*args, **params)
@@ -137,18 +139,18 @@ def unless_refused(function: Callable[..., Any], *args: Any, **params: Any) -> A
         warnings.warn(f"{NO_RULE} {reason}. {REPORT}.", stacklevel=1)
         return None
     except (gpu_kernels().CompilerUnavailable, gpu_kernels().CompilationFailed) as error:
-        # From one line, so that Python shows each reason once a process.
+        # One line raises all of these warnings, so that Python shows each reason once a process.
         warnings.warn(f"{NO_KERNELS} {error}.", stacklevel=1)
         return None
 
 
 def gpu_kernels() -> Any:
-    """The module of the kernels, which loads thirty others."""
+    """The module `gpu_kernels`, loaded on first use because it loads thirty others."""
     return importlib.import_module(".gpu_kernels", __package__)
 
 
 def on_first_use(module: str, name: str) -> Callable[..., Any]:
-    """The function of that name in a module of this package, which is loaded when the function is first called."""
+    """The function `name` of a module of this package, which is loaded when the function is first called."""
 
     def function(*args: Any, **params: Any) -> Any:
         return getattr(importlib.import_module(f".{module}", __package__), name)(*args, **params)
@@ -158,16 +160,16 @@ def on_first_use(module: str, name: str) -> Callable[..., Any]:
 
 
 def kernel(name: str, module: str = "gpu_kernels") -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The function of that name in a module of forms, and ``supports_<name>``, which says where it is used.
+    """The functions `name` and ``supports_<name>`` of a module of this package, loaded when they are first called.
 
-    The modules behind them are loaded when a program that may hold them is lowered. A CPU needs none of the GPU's.
+    So programs for CPUs do not load the modules of GPU kernels.
     """
-    run, supports = (on_first_use(module, found) for found in (name, f"supports_{name}"))
+    run, supports = (on_first_use(module, function) for function in (name, f"supports_{name}"))
     return run, supports
 
 
 def by_views(function: Callable[..., Any], layout: Layout) -> Callable[..., Any]:
-    """A function of arrays, from one of arguments as `describe.storage.views` returns them."""
+    """`function`, whose arguments are views as `describe.storage.views` returns them, as a function of arrays."""
 
     def run(*args: Any, spec: ReadSpec, storage: Storage = WHOLE, **params: Any) -> Any:
         given = views(args, layout.operands(spec, params.get("wrt", ())), storage)
@@ -180,7 +182,7 @@ def by_views(function: Callable[..., Any], layout: Layout) -> Callable[..., Any]
 
 
 def as_splat(adjoint: Callable[..., Any]) -> Callable[..., Any]:
-    """A splat, or whether it is supported, from the adjoint with respect to texels, which are not read."""
+    """A splat from an adjoint with respect to texels; likewise its `supports` from the adjoint's."""
 
     def splat(values: Any, *operands: Any, spec: ReadSpec, **params: Any) -> Any:
         static = params | {"spec": spec.adjoint(values.dtype), "wrt": (TEXELS,), "texel_dtype": spec.dtype}
@@ -190,7 +192,7 @@ def as_splat(adjoint: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def as_pullback(adjoint: Callable[..., Any]) -> Callable[..., Any]:
-    """A pullback, or whether it is supported, from the adjoint."""
+    """A pullback from an adjoint; likewise its `supports` from the adjoint's."""
 
     def pullback(cotangent: Any, texels: Any, *operands: Any, **params: Any) -> Any:
         return adjoint(cotangent, texels, *operands, texel_dtype=texels.dtype, **params)

@@ -1,7 +1,7 @@
-"""The forms for a CPU: reads of texels of four bytes as words, and the adjoint, block of samples by block.
+"""The forms for CPUs: reads of four-byte texels as words, and the adjoint in blocks of samples.
 
-XLA writes the index and the weighted value of every tap of every sample to memory before it scatters them. The first
-touch of memory is what costs most there. In blocks, the same few pages are used again and again.
+XLA writes the index and the weighted value of every tap of every sample to memory before it scatters them. Most of that
+time goes to first touches of new pages. The blocks of the adjoint reuse a few pages.
 """
 
 import functools
@@ -25,16 +25,16 @@ from ..describe.storage import Shaped
 from ..walk.texel_order import flat_sizes, texels_shape
 from ..walk.texel_walk import Taps, taps
 
-# Reads of words: of more taps, arithmetic takes the most time. Words of more texels are new pages of memory in every
-# call.
+# Limits of reads as words: with more taps, arithmetic takes most of the time; with more texels, the words are new pages
+# of memory in every call.
 MOST_TAPS, MOST_TEXELS = 8, 2**22
-# The numbers of one tap in a block of the adjoint, and the fewest samples of one.
+# The numbers (samples times channels) of a block of the adjoint, and its fewest samples.
 BLOCK = 2**16
 FEWEST_SAMPLES = 2**10
 
 
 def read(*args: jax.Array, spec: ReadSpec, batch: int) -> jax.Array:
-    """`operators.read` over `batch` leading axes, of texels that are loaded as words."""
+    """`operators.read` over `batch` leading axes; texels are loaded as words."""
     run = over_batch(functools.partial(operators.read, spec=spec, loads=loads_words), batch)
     return (with_materialized(run, (0,)) if spec.materialized else run)(*args)
 
@@ -45,7 +45,7 @@ def loads_words(stored: jax.Array) -> LoadTexel:
 
 
 def supports_read(texels: Shaped, *args: Shaped, spec: ReadSpec, batch: int) -> bool:
-    """Whether texels have four bytes, and are no more than the samples, whose few taps must make up for the words."""
+    """Whether texels are four bytes, taps are few, and samples are so many that packing texels into words pays off."""
     if texels.dtype != jnp.uint8 or texels.shape[-1] != WORD.itemsize or not 1 < spec.num_taps <= MOST_TAPS:
         return False
     _, operands = spec.color_and_operands(args)
@@ -63,13 +63,13 @@ def adjoint(
     texel_dtype: np.dtype,
     batch: int,
 ) -> tuple[jax.Array, ...]:
-    """`linearization.pullback` over `batch` leading axes, one after the other.
+    """`linearization.pullback` over `batch` leading axes, one example after the other.
 
     Args:
-        texels: which only the cotangents of operands need.
+        texels: may be `None` if `wrt` names texels alone.
 
     Returns:
-        The cotangents in the order of `wrt`; those of texels have `texel_dtype`.
+        The cotangents in the order of `wrt`; the cotangent of texels has `texel_dtype`.
     """
     run = functools.partial(cotangents_of_one, spec=spec, wrt=wrt, texel_dtype=texel_dtype)
     if texels is None:
@@ -86,7 +86,7 @@ def cotangents_of_one(
     wrt: Wrt,
     texel_dtype: np.dtype,
 ) -> tuple[jax.Array, ...]:
-    """The cotangents from the samples of one texture."""
+    """The cotangents of one texture and its operands, as `adjoint` returns them."""
     coords, channels = spec.coords(operands), cotangent.shape[-1]
     shape = np.broadcast_shapes(cotangent.shape[:-1], *(c.shape for c in coords))
     samples, own = math.prod(shape), (*[1] * (len(shape) + 1 - cotangent.ndim), *cotangent.shape[:-1])
@@ -99,7 +99,7 @@ def cotangents_of_one(
 
     def step(k: jax.Array, state: tuple[jax.Array, ByNumber]):
         total, of_axes = state
-        # The last block ends with the last sample; samples that it shares with the block before are added once.
+        # The last block ends at the last sample, so it may overlap the block before; those samples are added once.
         start = jnp.minimum(k * block, samples - block)
         coords = [jax.lax.dynamic_slice_in_dim(a, start, block) for a in flat]
         if own == shape:
@@ -108,9 +108,9 @@ def cotangents_of_one(
             value = gather(values, (row_of_value(start + jnp.arange(block, dtype=jnp.int32), shape, own),))
         if of_axes:
             assert texels is not None
-            found = coordinate_cotangents(value, texels, coords, spec, wrt)
+            of_block = coordinate_cotangents(value, texels, coords, spec, wrt)
             put = lambda a, v: jax.lax.dynamic_update_slice_in_dim(a, v.astype(a.dtype), start, 0)
-            of_axes = {k: put(a, found[k]) for k, a in of_axes.items()}
+            of_axes = {k: put(a, of_block[k]) for k, a in of_axes.items()}
         if TEXELS in wrt:
             if samples % block:
                 repeated = start + jnp.arange(block, dtype=jnp.int32) < k * block
@@ -121,19 +121,19 @@ def cotangents_of_one(
     total = jnp.zeros((*flat_sizes(spec.axes), sums.width) if TEXELS in wrt else (), cotangent.dtype)
     of_axes = {k: jnp.zeros(samples, cotangent.dtype) for k in spec.axes_of(wrt)}
     total, of_axes = jax.lax.fori_loop(0, -(-samples // block), step, (total, of_axes))
-    found = operand_cotangents({k: a.reshape(shape) for k, a in of_axes.items()}, operands, spec, wrt)
+    cotangents = operand_cotangents({k: a.reshape(shape) for k, a in of_axes.items()}, operands, spec, wrt)
     if TEXELS in wrt:
-        found[TEXELS] = as_texels(total, spec.axes, sums, texel_dtype)
-    return tuple(found[k] for k in wrt)
+        cotangents[TEXELS] = as_texels(total, spec.axes, sums, texel_dtype)
+    return tuple(cotangents[k] for k in wrt)
 
 
 def taps_once(coord: jax.Array, axis: Axis) -> Taps:
-    """`taps`, computed once: the index and the part of a value are loops of their own, for each tap of the read."""
+    """`taps`, materialized: otherwise XLA recomputes them in the loops over indices and over values of every tap."""
     return jax.tree.map(lambda x: materialized(x) if jnp.size(x) > 1 else x, taps(coord, axis))
 
 
 def row_of_value(sample: jax.Array, shape: tuple[int, ...], own: tuple[int, ...]) -> jax.Array:
-    """The row of the value of a sample among values of shape `own`, which broadcasts to that of the samples."""
+    """The flat index of a sample's value among values of shape `own`, which broadcasts to the samples' `shape`."""
     row, stride = jnp.zeros_like(sample), 1
     for n, m in zip(shape[::-1], own[::-1]):
         if m > 1:
@@ -145,7 +145,7 @@ def row_of_value(sample: jax.Array, shape: tuple[int, ...], own: tuple[int, ...]
 def supports_adjoint(
     cotangent: Shaped, texels: Shaped | None, *operands: Shaped, spec: ReadSpec, batch: int, **_: Any
 ) -> bool:
-    """Whether the samples of one texture are more than a block, and are counted in int32."""
+    """Whether the samples of one texture are more than a block, and int32 numbers suffice for samples and texels."""
     shapes = (shape[batch:] for shape in spec.sample_shapes(operands))
     samples, lanes = math.prod(np.broadcast_shapes(cotangent.shape[batch:-1], *shapes)), row_lanes(cotangent.shape[-1])
     small = math.prod(texels_shape(spec.axes, lanes)) < 2**31

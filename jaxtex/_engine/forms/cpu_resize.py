@@ -1,8 +1,8 @@
-"""Filters as wide as the steps between samples on a CPU: band of rows by band of rows, which stays in a cache.
+"""Resizing on CPUs, by filters that are stretched to the step between samples: the result is computed in bands of rows.
 
-Filters along two axes have an array between them. Where that is large, its memory is new in every call, and to touch
-that takes longer than to filter. Bands of the result have small ones, which lie in the same memory. An image of half
-the size needs none.
+Filters along two axes have an intermediate array. The pages of a large one are new in every call, and touching them
+takes longer than filtering. In bands of the result, the intermediate arrays are small and reuse their memory. Halving
+an image needs no intermediate array.
 """
 
 import functools
@@ -18,28 +18,29 @@ from ..._jax.float_bits import rounded_to
 from ..._tables.storage_formats import sum_dtype
 from ..compute.scaled_filter import ENTRIES_AT_ONCE, Rows, ScaledFilter, entries_along, sum_of_entries
 
-# Bytes of the largest array between the filters of a band.
+# The bytes of the largest intermediate array of a band.
 BAND = 2**22
-# Bytes of one of which bands are made: from here on, glibc gives memory back after each call.
+# The bytes of an intermediate array from which on the result is divided into bands: glibc returns the memory of larger
+# ones to the system after each call.
 LEAST = 2**25
-# Where a band is not filtered first along its own axis, it may read so many times as many rows as on average.
+# If bands overlap in the rows that they read, a band reads at most so many times the average number of rows.
 MOST_OVERLAP = 2
-# The most axes of half the size that are filtered at once, and the most bits of integers.
+# The largest number of axes that are halved at once, and of bits of integers that are halved.
 MOST_HALVED, SMALL_BITS = 2, 16
 
 Filters = tuple[tuple[int, ScaledFilter], ...]
 
 
 class Bands(NamedTuple):
-    """How an array is resized.
+    """The division of a resized array into bands.
 
     Attributes:
-        shape: of the array: the axes before the first one that is filtered are one, then follow that and the others.
-        chain: the axes that are filtered, in order, and the rows of each.
-        images: how many elements of the first axis are computed at once.
-        rows: how many of the second axis of the result.
-        lows: of each band, the first row that it reads.
-        extent: how many rows it reads.
+        shape: the shape of the array, with the axes before the first filtered one merged into axis 0.
+        chain: the filtered axes in order, each with its `Rows`.
+        images: the number of elements of axis 0 in a band.
+        rows: the number of elements of the result's axis 1 in a band.
+        lows: the first row that each band reads, int32.
+        extent: the number of rows that a band reads.
     """
 
     shape: tuple[int, ...]
@@ -59,11 +60,13 @@ class Bands(NamedTuple):
 
     @classmethod
     def of(cls, shape: tuple[int, ...], filters: Filters, transposed: bool, itemsize: int) -> "Bands | None":
-        """The bands of an array; `None` if there is little between its filters, or a band would read most of it."""
+        """The bands of an array; `None` if its intermediate arrays are small, or bands would overlap too much."""
         first = min(axis for axis, _ in filters)
-        chain = tuple((axis - first + 1, each.rows(transposed)) for axis, each in filters[:: -1 if transposed else 1])
+        chain = tuple(
+            (axis - first + 1, stretched.rows(transposed)) for axis, stretched in filters[:: -1 if transposed else 1]
+        )
         shape = (math.prod(shape[:first]), *shape[first:])
-        while shape[-1] == 1 and len(shape) - 1 not in dict(chain):  # of which XLA would copy the array in every turn
+        while shape[-1] == 1 and len(shape) - 1 not in dict(chain):  # with such an axis XLA copies the array each turn
             shape = shape[:-1]
         sizes, most = list(shape), 0
         for axis, rows in chain[:-1]:
@@ -86,15 +89,15 @@ class Bands(NamedTuple):
 
 
 def resized(values: jax.Array, *, filters: Filters, transposed: bool, dtype: np.dtype) -> jax.Array:
-    """`rules.scaled_filter.in_order`, with the same bits."""
+    """`rules.scaled_filter.in_order`, with equal bits."""
     if halves(values.dtype, filters, transposed, dtype):
         return half(values, filters, dtype)
     sums = sum_dtype(values.dtype, dtype)
     bands = Bands.of(values.shape, filters, transposed, sums.itemsize)
     assert bands is not None
     shape = list(values.shape)
-    for axis, each in filters:
-        shape[axis] = len(each.rows(transposed).column)
+    for axis, stretched in filters:
+        shape[axis] = len(stretched.rows(transposed).column)
     return in_bands(values, bands, sums, dtype).reshape(shape)
 
 
@@ -108,7 +111,7 @@ def supports_resized(values: Any, *, filters: Filters, transposed: bool, dtype: 
 
 
 def in_bands(values: jax.Array, bands: Bands, sums: np.dtype, dtype: np.dtype) -> jax.Array:
-    """The filters of bands, band by band."""
+    """The resized array of shape `bands.target`, computed band by band."""
     target, stored = bands.target, materialized(values.reshape(bands.shape))
     turns = -(-bands.shape[0] // bands.images), -(-target[1] // bands.rows)
 
@@ -129,14 +132,14 @@ def in_bands(values: jax.Array, bands: Bands, sums: np.dtype, dtype: np.dtype) -
             else:
                 band = filtered(band, axis, rows, sums)
         band = band.astype(dtype) if jnp.issubdtype(dtype, jnp.floating) else rounded_to(band, dtype)
-        # What writes into an array is not divided among threads, so it only copies.
+        # XLA does not divide an update of an array among threads. So the band is materialized, and the update copies.
         return jax.lax.dynamic_update_slice(out, materialized(band), (image, row, *[0] * (len(target) - 2)))
 
     return jax.lax.fori_loop(0, math.prod(turns), step, jnp.zeros(target, dtype))
 
 
 def filtered(values: jax.Array, axis: int, rows: Rows, sums: np.dtype) -> jax.Array:
-    """The sums of all rows, from slices where rows are a step apart."""
+    """`values` filtered along an axis; a sum of strided slices if rows have equal weights and a constant step."""
     if (step := rows.step) is not None and rows.column.shape[1] <= 2 * ENTRIES_AT_ONCE:
         parts = (part.astype(sums) for part in slices(values, axis, rows.column, step))
         return functools.reduce(jnp.add, map(jnp.multiply, parts, rows.weight[0].astype(sums)))
@@ -145,7 +148,7 @@ def filtered(values: jax.Array, axis: int, rows: Rows, sums: np.dtype) -> jax.Ar
 
 
 def slices(values: jax.Array, axis: int, column: np.ndarray, step: int) -> list[jax.Array]:
-    """The texels of each entry of rows that are a step apart."""
+    """For each entry of the rows, its texels as a strided slice. Rows must have a constant `step`."""
     ends = zip(column[0].tolist(), column[-1].tolist())
     return [jax.lax.slice_in_dim(values, low, high + 1, step, axis) for low, high in ends]
 
@@ -154,28 +157,31 @@ def slices(values: jax.Array, axis: int, column: np.ndarray, step: int) -> list[
 
 
 def halves(stored: np.dtype, filters: Filters, transposed: bool, dtype: np.dtype) -> bool:
-    """Whether one or two axes have half the size, and each number is the mean of 2 or 4, of floats or small integers.
+    """Whether the filters halve one or two axes by means of two texels, of floats or of small integers.
 
-    Then no array lies between the filters: these sums are exact, or rounded as with one.
+    Then `half` needs no intermediate array, and its sums are exact, or rounded as with one.
     """
     floating = jnp.issubdtype(stored, jnp.floating) and jnp.issubdtype(dtype, jnp.floating)
     small = jnp.issubdtype(stored, jnp.integer) and jnp.iinfo(stored).bits <= SMALL_BITS and dtype == stored
     if transposed or len(filters) > MOST_HALVED or not (floating or small):
         return False
-    return all(each.rows().step == 2 and np.array_equal(each.rows().weight[0], [0.5, 0.5]) for _, each in filters)
+    return all(
+        stretched.rows().step == 2 and np.array_equal(stretched.rows().weight[0], [0.5, 0.5])
+        for _, stretched in filters
+    )
 
 
 def half(values: jax.Array, filters: Filters, dtype: np.dtype) -> jax.Array:
-    """An array of half the size along axes."""
+    """`values` with the axes of `filters` halved."""
     if jnp.issubdtype(values.dtype, jnp.floating):
         share = materialized(jnp.asarray(0.5, dtype))  # XLA would add before it multiplies, which may overflow
-        for axis, each in filters:
-            first, second = slices(values, axis, each.rows().column, 2)
+        for axis, stretched in filters:
+            first, second = slices(values, axis, stretched.rows().column, 2)
             values = first.astype(dtype) * share + second.astype(dtype) * share
         return values
     stored, values = values.dtype, values.astype(jnp.int32)
-    for axis, each in filters:
-        values = functools.reduce(jnp.add, slices(values, axis, each.rows().column, 2))
-    # Rounded half to even.
+    for axis, stretched in filters:
+        values = functools.reduce(jnp.add, slices(values, axis, stretched.rows().column, 2))
+    # The mean, rounded half to even.
     count = len(filters)
     return ((values + ((values >> count) & 1) + (2 ** (count - 1) - 1)) >> count).astype(stored)

@@ -1,8 +1,8 @@
-"""Which device holds which part of an array, as axes of a mesh.
+"""Meshes for shardings that XLA's partitioner has chosen.
 
-XLA's partitioner knows the part of each device, and no names: it may have divided or left out a mesh axis of the
-caller's, and a program may use several meshes. So the devices are arranged along axes of prime sizes, the finest mesh
-there is, and the parts of a dimension are counted along some of those.
+The partitioner knows which part each device holds, but no names of mesh axes: it may have split or dropped an axis of
+the caller's mesh, and a program may use several meshes. So the devices are arranged in the finest possible mesh, with
+axes of prime sizes, and a dimension is sharded along one or several of these.
 """
 
 import math
@@ -17,7 +17,7 @@ Devices = tuple[Any, ...]
 
 
 class DeviceAxes(NamedTuple):
-    """Devices in the order of a program, along axes of `sizes`, the last one the fastest."""
+    """A mesh: the devices in the order of a program, along axes of `sizes`; the last axis varies fastest."""
 
     devices: Devices
     sizes: tuple[int, ...]
@@ -31,14 +31,18 @@ class DeviceAxes(NamedTuple):
         return Mesh(np.array(self.devices, object).reshape(self.sizes), self.names)
 
     def sharding(self, dimensions: Sequence[tuple[str, ...]]) -> NamedSharding:
-        """Of an array of which each dimension is cut along some axes, the slowest first."""
+        """The sharding of an array, from the names of the axes that shard each dimension, the slowest first."""
         return NamedSharding(self.mesh, PartitionSpec(*(names or None for names in dimensions)))
 
     def num_parts(self, names: tuple[str, ...]) -> int:
         return math.prod(self.sizes[self.names.index(name)] for name in names)
 
     def counting(self, part: np.ndarray) -> tuple[str, ...] | None:
-        """The axes along which `part`, a number for each device, counts, the slowest first; `None` if it does not."""
+        """The axes, slowest first, that number the devices as `part` does; `None` if there are none.
+
+        Args:
+            part: for each device, the number of the part that it holds.
+        """
         strides = [int(part[math.prod(self.sizes[k + 1 :])]) for k in range(len(self.sizes))]
         cut = sorted((k for k, stride in enumerate(strides) if stride), key=lambda k: -strides[k])
         steps = [math.prod(self.sizes[m] for m in cut[n + 1 :]) for n in range(len(cut))]
@@ -49,7 +53,7 @@ class DeviceAxes(NamedTuple):
 
 
 def device_axes(parts: Sequence[np.ndarray], devices: Devices) -> DeviceAxes:
-    """The axes along which most of `parts` count."""
+    """The mesh whose axes express most of `parts`, by `DeviceAxes.counting`."""
     candidates = (DeviceAxes(devices, sizes) for sizes in orders(prime_factors(len(devices))))
     return max(candidates, key=lambda axes: sum(axes.counting(part) is not None for part in parts))
 
@@ -58,23 +62,23 @@ def parts_of(sharding: Sharding | None, rank: int, count: int) -> list[np.ndarra
     """For each dimension of an array, the number of the part that each of `count` devices holds."""
     if sharding is None or rank == 0:
         return [np.zeros(count, int)] * rank
-    # Any number of parts divides the number of devices, so a dimension of that size is cut evenly.
+    # The number of parts divides the number of devices, so a dimension of that size has equal parts.
     slices = sharding.devices_indices_map((count,) * rank).values()
     ranges = [[s.indices(count)[:2] for s in index] for index in slices]
     return [np.array([index[k][0] // (index[k][1] - index[k][0]) for index in ranges]) for k in range(rank)]
 
 
 def prime_factors(n: int) -> list[int]:
-    found, p = [], 2
+    factors, p = [], 2
     while n > 1:
         while n % p == 0:
-            found, n = [*found, p], n // p
+            factors, n = [*factors, p], n // p
         p += 1
-    return found
+    return factors
 
 
 def orders(numbers: list[int]) -> Iterator[tuple[int, ...]]:
-    """Every order of `numbers`, equal ones alike."""
+    """The distinct permutations of `numbers`."""
     if not numbers:
         yield ()
     for first in sorted(set(numbers)):

@@ -1,4 +1,4 @@
-"""The kernels of a GPU, and the calls that each of them supports: what `choice` takes into programs for CUDA."""
+"""The GPU kernels that `choice` uses, and the conditions under which each is supported."""
 
 import math
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..describe.storage import WHOLE, Halo, Part, Shaped, Slice, Storage, each_part, slices_of
 from ..walk.texel_order import flat_sizes
 
-# The kernels, and why one cannot be made.
+# The kernels, and the errors that say why a kernel cannot be made.
 __all__ = [
     "CompilationFailed",
     "CompilerUnavailable",
@@ -36,27 +36,27 @@ __all__ = [
 LEAST_COMPUTE_CAPABILITY = (8, 0)
 # Samples and texels are numbered in int32, with room for the padding of the last tile; elements are not.
 COUNT_LIMIT = 2**31 - 2**16
-# A thread takes a channel or more, and a block has at most 1,024 threads.
+# A thread computes at least one channel, and a block has at most 1,024 threads.
 MAX_CHANNELS = 1024
-# Memory is written in sectors of so many bytes. One that several reads fill is written by each of them.
+# GPUs write memory in sectors of so many bytes. If several kernels fill a sector, each of them writes it.
 SECTOR_BYTES = 32
 
 
 def can_compile_kernels() -> bool:
-    """Whether kernels are written for the GPUs of the program that is being lowered."""
+    """Whether the kernels run on the GPUs of the program that is being lowered."""
     capability = target_capability()
     return capability is not None and capability >= LEAST_COMPUTE_CAPABILITY
 
 
-# What the kernels support
+# Conditions of the kernels
 
 
 def kernel_fits(arrays: Sequence[Shaped], *counts: int) -> bool:
-    """Whether a kernel can be compiled, counts are within int32, and numbers within 32 bits.
+    """Whether kernels can be compiled, no array is empty or has elements above 32 bits, and counts fit in int32.
 
     Args:
-        arrays: what the kernel reads, none of them empty.
-        counts: of samples and of texels, which have numbers.
+        arrays: the arrays that the kernel reads.
+        counts: the counts of samples and texels.
     """
     if not can_compile_kernels() or any(a.dtype.itemsize > 4 or 0 in a.shape for a in arrays):
         return False
@@ -64,18 +64,21 @@ def kernel_fits(arrays: Sequence[Shaped], *counts: int) -> bool:
 
 
 def kernel_decodes(texels: Shaped, spec: ReadSpec) -> bool:
-    """Whether a kernel can load and decode texels; a thread knows which channels are colors if it has all of them."""
+    """Whether a kernel can load and decode texels. sRGB needs all channels in one thread, which skips alpha."""
     most = WIDTHS[0] if spec.decoding is Decoding.SRGB else MAX_CHANNELS
     return texels.shape[-1] <= most and is_known(texels.dtype)
 
 
 def is_known(dtype: np.dtype) -> bool:
-    """Whether numbers of a dtype have a type in a kernel."""
+    """Whether a dtype has a type in CUDA C."""
     return dtype.name in C_TYPES
 
 
 def supports_read(texels: Shaped, *args: Shaped, spec: ReadSpec, batch: int, storage: Storage = WHOLE) -> bool:
-    """With a halo, a thread must know from its coordinates which texels it needs, and store what a read computes."""
+    """Whether the read kernel supports a call.
+
+    With a halo, the coordinates alone must tell a thread which texels it needs, and it must store computed values.
+    """
     _, operands = spec.color_and_operands(args)
     dtypes = spec.dtype, *(a.dtype for a in operands)
     if spec.several and spec.summed_axes:
@@ -91,11 +94,9 @@ def supports_read(texels: Shaped, *args: Shaped, spec: ReadSpec, batch: int, sto
 
 
 def supports_concatenated_read(*avals: Shaped, parts: Sequence[Part], row_axes: int) -> bool:
-    """Whether each part is a read that runs as a kernel and computes its values, all have one dtype, and none cuts
-    sectors.
-    """
-    each = [(part, texels, operands) for part, _, texels, operands in each_part(parts, avals)]
-    shapes = [result_shape(t, operands, part.spec, t.shape[: part.batch]) for part, t, operands in each]
+    """Whether every part is a read that the kernel supports and computes, of one dtype, and fills whole sectors."""
+    reads = [(part, texels, operands) for part, _, texels, operands in each_part(parts, avals)]
+    shapes = [result_shape(t, operands, part.spec, t.shape[: part.batch]) for part, t, operands in reads]
     least = min(place.count for place in slices_of(shapes, row_axes))
     if len({part.spec.dtype for part in parts}) > 1 or least * parts[0].spec.dtype.itemsize < SECTOR_BYTES:
         return False
@@ -103,7 +104,7 @@ def supports_concatenated_read(*avals: Shaped, parts: Sequence[Part], row_axes: 
         part.wrt is None
         and supports_read(texels, *operands, spec=part.spec, batch=part.batch)
         and not part.spec.returns_texels(texels.dtype)
-        for part, texels, operands in each
+        for part, texels, operands in reads
     )
 
 
@@ -117,7 +118,7 @@ def supports_adjoint(
     storage: Storage = WHOLE,
     **_: Any,
 ) -> bool:
-    """Whether values, samples and texels are such as kernels take; `texels` is `None` where they are not read."""
+    """Whether the adjoint kernels support a call; `texels` is `None` if they are not read."""
     if not loads_values(cotangent, storage):
         return False
     if isinstance(storage, Halo) and (storage.reach == 0 or spec.several or spec.summed_axes or spec.deterministic):
@@ -127,7 +128,7 @@ def supports_adjoint(
     ):
         return False
     if not sizes_are_known(spec.axes):
-        return False  # the windows of a kernel are cut along rows of known sizes
+        return False  # the windows of the scatter kernel need known sizes
     sizes = flat_sizes(spec.axes)
     if cotangent.dtype != jnp.float32 or cotangent.shape[-1] > MAX_CHANNELS or len(sizes) > 1:
         return False
@@ -137,7 +138,7 @@ def supports_adjoint(
 
 
 def loads_values(values: Shaped, storage: Storage) -> bool:
-    """Whether kernels load values that are a slice of an array as they load a whole one."""
+    """Whether kernels can load `values`: vector loads of a slice must be aligned as in a whole array."""
     if not isinstance(storage, Slice):
         return True
     lanes = Lanes.of(values.shape[-1])

@@ -1,7 +1,7 @@
-"""The adjoint on GPUs in programs that a kernel cannot be part of: neighbors in pairs, into private copies.
+"""The adjoint on GPUs in programs without kernels: scatters of pairs of adjacent texels into private copies.
 
-A scatter of XLA adds a window of several rows at little more cost than one row. The two taps of a linear filter along x
-are neighbors in memory, so they are one window, except at a seam.
+XLA scatters a window of two rows at hardly more cost than one row. The two taps of a linear filter along x are adjacent
+in memory, so they form one window, except at a seam.
 """
 
 import functools
@@ -24,7 +24,7 @@ from ..walk.texel_walk import Step, Tap, TexelAddress, walks, weighted
 
 
 def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
-    """`operators.splat` in the form that is fastest on a GPU."""
+    """`operators.splat` in the form of array operations that is fastest on GPUs."""
     axes, coords = spec.axes, spec.coords(operands)
     if len(flat_sizes(axes)) > 1 or explicit_sharding(values) is not None:
         return operators.splat(values, *operands, spec=spec)
@@ -50,31 +50,35 @@ def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
 def pullback(
     cotangent: jax.Array, texels: jax.Array, *operands: jax.Array, spec: ReadSpec, wrt: Wrt
 ) -> tuple[jax.Array, ...]:
-    """`linearization.pullback` in the form that is fastest on a GPU."""
+    """`linearization.pullback` in the form of array operations that is fastest on GPUs."""
     return linearization.pullback(cotangent, texels, *operands, spec=spec, wrt=wrt, splat=splat)
 
 
 def own_copy(shape: tuple[int, ...], copies: int) -> jax.Array:
-    """The copy that each sample adds to; neighbors add to different ones. The number of copies is a power of two."""
+    """The private copy that each sample adds to, int32 of `shape`; adjacent samples use different copies.
+
+    Args:
+        copies: the number of copies, a power of two.
+    """
     numbers = (jax.lax.broadcasted_iota(jnp.int32, shape, k) * math.prod(shape[k + 1 :]) for k in range(len(shape)))
     return functools.reduce(jnp.add, numbers, jnp.int32(0)) & (copies - 1)
 
 
 def taps_are_neighbors(axes: tuple[Axis, ...]) -> bool:
-    """Whether the last axis has two taps, whose texels lie side by side in memory."""
+    """Whether the last axis has two taps whose texels are adjacent in memory."""
     last = axes[-1]
     adjacent = not num_given(axes) and axes[0].role is not Role.LEVEL and last.address.neighbors_stay_adjacent
     return adjacent and not last.integer and last.kernel.num_taps == 2 and last.known_size > 1
 
 
 def padded(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
-    """The axes of the sums: where a texture repeats, a row ends in a second place for its first texel."""
+    """The axes of the sums: under a cyclic address rule, rows have one more element, a copy of their first texel."""
     *front, last = axes
     return (*front, last._replace(size=last.known_size + 1)) if last.address.cyclic else axes
 
 
 def folded(total: jax.Array, stored: tuple[Axis, ...], axes: tuple[Axis, ...]) -> jax.Array:
-    """Sums in padded rows as sums in rows."""
+    """Sums in padded rows, folded to sums of texels: the last element of a row is added to the first."""
     if stored == axes:
         return total
     size = axes[-1].known_size
@@ -83,7 +87,7 @@ def folded(total: jax.Array, stored: tuple[Axis, ...], axes: tuple[Axis, ...]) -
 
 
 def pairs(value: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> Iterator[tuple[TexelAddress, jax.Array]]:
-    """The part of `value` that falls on each pair of taps, S + (2, C), and the address of the first tap."""
+    """For each pair of adjacent taps, the address of the lower texel and the shares of `value`, S + (2, C)."""
     last = padded(axes)[-1]
     for weight, start, (*steps, step) in walks(coords, axes):
         for address, part in contributions_of_steps(start, steps, weighted(weight, value)):
@@ -92,10 +96,10 @@ def pairs(value: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> Iterator[
 
 
 def side_by_side(step: Step, value: jax.Array, axis: Axis) -> tuple[jax.Array, jax.Array]:
-    """The lower of the two neighboring texels that a step's taps fall on, and the part of each, S + (2, C).
+    """The lower of the two adjacent texels that a step's taps read, and the share of each texel, S + (2, C).
 
-    Taps follow each other up, or down where the texture is mirrored, or fall on one texel; where it repeats, the texel
-    after the last one stands for the first.
+    The texel of the second tap follows that of the first, precedes it (in a mirrored period), or is equal to it. Under
+    a cyclic rule, the element after the last texel stands for the first.
     """
     parts = (weighted(weight, value) for weight in step.weights())
     masked = (

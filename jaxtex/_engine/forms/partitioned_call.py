@@ -1,7 +1,7 @@
 """A primitive in a program that XLA partitions: each device runs a form for one device on its part of the samples.
 
-Batch axes and samples may be cut in any way, evenly or not. Sizes of a texture and channels are whole on each device.
-Sums into texels are added up, once, over the devices among which the samples of a texture are divided.
+Batch axes and sample axes may be partitioned in any way, evenly or not. Texel axes and channels are not partitioned. If
+the samples of a texture are partitioned, one all-reduce adds the sums into texels.
 """
 
 import functools
@@ -27,10 +27,13 @@ NO_MESH = AbstractMesh((), ())
 
 
 class Array(NamedTuple):
-    """An operand or a result. Dimensions that are cut alike have the same name.
+    """An operand or a result of the call.
 
     Attributes:
-        stack: how it holds several numbers of each sample, if it does.
+        content: what the array holds.
+        shape, dtype: its shape and dtype.
+        names: a name for each dimension; dimensions of one name are partitioned alike.
+        stack: the axis along which it holds several numbers of each sample, or `None`.
     """
 
     content: Content
@@ -41,7 +44,7 @@ class Array(NamedTuple):
 
     @classmethod
     def of(cls, content: Content, aval: Shaped, batch: int, number: int, stack: Stack | None) -> "Array":
-        """The array of that number."""
+        """The array of an abstract value; `number` distinguishes it from the other arrays of the call."""
         shape = tuple(aval.shape)
         if stack is None:
             return cls(content, shape, aval.dtype, names_of_dimensions(content, shape, batch, number))
@@ -49,7 +52,7 @@ class Array(NamedTuple):
         return cls(content, shape, aval.dtype, (*names[:along], f"stack{number}", *names[along:]), stack)
 
     def dimension_of(self, d: int) -> int:
-        """The dimension of this array that is number `d` of the batch axes and the samples."""
+        """The dimension of this array that is dimension `d` of batch and samples, which do not count the stack."""
         return d + (self.stack is not None and d >= len(self.shape) + self.stack.axis)
 
     @property
@@ -58,7 +61,7 @@ class Array(NamedTuple):
 
 
 def names_of_dimensions(content: Content, shape: tuple[int, ...], batch: int, number: int) -> tuple[str, ...]:
-    """A name for each dimension of the array of that number; a size of 1, which broadcasts, has a name of its own."""
+    """A name for each dimension of array `number`; a size of 1, which broadcasts, has a name that no other has."""
     channels = 0 if content is Content.SAMPLES else 1
     inner = len(shape) - batch - channels
     kind = "texel" if content is Content.TEXTURE else "sample"
@@ -67,7 +70,7 @@ def names_of_dimensions(content: Content, shape: tuple[int, ...], batch: int, nu
 
 
 def is_cut(name: str) -> bool:
-    """Whether dimensions of that name may be cut."""
+    """Whether dimensions of this name may be partitioned."""
     return name.startswith(("batch", "sample"))
 
 
@@ -75,7 +78,9 @@ class PartitionedCall(NamedTuple):
     """The arrays of one call.
 
     Attributes:
-        summed: the positions of the operands of which a cotangent is a result: a sum where they broadcast.
+        operands, results: the arrays, in order.
+        summed: the positions of the operands whose cotangents are results; a cotangent is a sum if its operand
+            broadcasts.
     """
 
     operands: tuple[Array, ...]
@@ -93,7 +98,7 @@ class PartitionedCall(NamedTuple):
         batch: int,
         wrt: Wrt = (),
     ) -> "PartitionedCall":
-        """From abstract values."""
+        """The call with abstract values `operands` and `results`."""
         given = layout.operands(spec, wrt)
         first = len(given)
         contents = [*given, *[Content.SAMPLES] * (len(operands) - first), *(layout.results(wrt) if results else ())]
@@ -103,7 +108,7 @@ class PartitionedCall(NamedTuple):
             Array.of(content, a, batch, number, stack_of(content, k))
             for number, (content, a, k) in enumerate(zip(contents, (*operands, *results), numbers, strict=True))
         ]
-        # Samples that have one value together stay together.
+        # Sample axes along which the values broadcast are not partitioned.
         values = next((a for a in arrays if a.content is Content.VALUES), None)
         shared = [] if values is None else [f"sample{k}" for k, n in enumerate(values.shape[batch:-1]) if n == 1]
         together = lambda name: name.replace("sample", "term") if name in shared else name
@@ -113,7 +118,7 @@ class PartitionedCall(NamedTuple):
 
     @property
     def values(self) -> Array:
-        """The operand that holds values of samples, of a call whose results may be sums over samples."""
+        """The operand that holds values of samples; only calls whose results are sums over samples have one."""
         return next(a for a in self.operands if a.content is Content.VALUES)
 
     @property
@@ -123,7 +128,7 @@ class PartitionedCall(NamedTuple):
 
     @property
     def sharding_rule(self) -> SdyShardingRule:
-        """What Shardy, which decides how arrays are cut, must know."""
+        """The rule from which Shardy chooses the shardings of the arrays."""
         mappings = [tuple(ArrayMapping(*a.names) for a in arrays) for arrays in (self.operands, self.results)]
         kept = {name for a in self.results for name in a.names}
         return SdyShardingRule(
@@ -133,10 +138,10 @@ class PartitionedCall(NamedTuple):
         )
 
     def cut(self, operands: Sequence[Any], results: Sequence[Any], devices: Devices) -> "Cut":
-        """How to cut the arrays, from how XLA would. Where two disagree, the larger one decides.
+        """The partition of the arrays that follows XLA's shardings; if two arrays disagree, the larger one decides.
 
         Args:
-            operands, results: with an attribute `sharding`.
+            operands, results: objects with an attribute `sharding`.
         """
         shardings = [a.sharding for a in (*operands, *results)]
         arrays = list(zip((*self.operands, *self.results), shardings))
@@ -148,17 +153,22 @@ class PartitionedCall(NamedTuple):
             if is_cut(name) and part.any()
         ]
         axes = device_axes([part for _, part in wanted], devices)
-        found: dict[str, tuple[str, ...]] = {}
+        along: dict[str, tuple[str, ...]] = {}
         for name, part in wanted:
             names = axes.counting(part)
-            taken = {axis for some in found.values() for axis in some}
-            if names is not None and name not in found and taken.isdisjoint(names):
-                found[name] = names
-        return Cut(axes, found)
+            used = {axis for axes_of_name in along.values() for axis in axes_of_name}
+            if names is not None and name not in along and used.isdisjoint(names):
+                along[name] = names
+        return Cut(axes, along)
 
 
 class Cut(NamedTuple):
-    """How the arrays of a call are cut: for a name of dimensions, the axes of devices, the slowest first."""
+    """The partition of the arrays of a call.
+
+    Attributes:
+        axes: the mesh.
+        along: for a name of dimensions, the mesh axes that partition them, the slowest first.
+    """
 
     axes: DeviceAxes
     along: dict[str, tuple[str, ...]]
@@ -167,15 +177,15 @@ class Cut(NamedTuple):
         return self.axes.sharding([self.along.get(name, ()) for name in array.names])
 
     def summed(self, result: Array) -> list[str]:
-        """The names of the dimensions whose parts each hold some of the terms of `result`."""
+        """The partitioned dimensions over which `result` is a sum: it does not have them."""
         return [name for name in self.along if name not in result.names]
 
     def without_padding(self, call: PartitionedCall, operands: Sequence[jax.Array]) -> list[jax.Array]:
-        """Operands with values of zero in the padding of uneven parts, which XLA fills with anything.
+        """The operands of a device, with values set to zero in the padding of uneven parts, which is undefined.
 
-        That is enough for sums into texels, as a weight is finite at any coordinate. But the derivative of a coordinate
-        by an operand may be infinite or NaN there. So an operand whose cotangent is a sum is broadcast to each sample
-        of an uneven part; `without_padding_summed` adds up the cotangents of these.
+        Zero values suffice for sums into texels, because weights are finite at all coordinates. But the derivative of a
+        coordinate with respect to an operand may be infinite or NaN in the padding. So an operand whose cotangent is a
+        sum is broadcast to the samples of an uneven part; `without_padding_summed` adds up their cotangents.
         """
         changed = [
             self.zero_in_padding(array, x, array) if array.content is Content.VALUES else x
@@ -190,19 +200,19 @@ class Cut(NamedTuple):
         return changed
 
     def uneven(self, call: PartitionedCall) -> list[int]:
-        """The dimensions of the samples whose parts differ in size."""
+        """The dimensions of batch and samples whose parts differ in size."""
         names = enumerate(zip(call.values.names[:-1], call.values.shape))
         return [d for d, (name, n) in names if n % self.axes.num_parts(self.along.get(name, ()))]
 
     def without_padding_summed(self, call: PartitionedCall, result: Array, x: jax.Array) -> jax.Array:
-        """The part `x` of a result, added up where its operand was broadcast to each sample of an uneven part."""
+        """A device's part `x` of a result, summed over the axes along which `without_padding` broadcast its operand."""
         if result.content is not Content.SAMPLES:
             return x
         repeated = tuple(d for d in map(result.dimension_of, self.uneven(call)) if result.shape[d] == 1)
         return jnp.sum(self.zero_in_padding(call.values, x, result), repeated, keepdims=True) if repeated else x
 
     def zero_in_padding(self, values: Array, x: jax.Array, array: Array) -> jax.Array:
-        """The part `x` of an array, zero where it lies beyond the end of `values`."""
+        """A device's part `x` of an array, with zeros beyond the end of `values`."""
         for d, (name, size) in enumerate(zip(values.names, values.shape)):
             along, own = self.along.get(name, ()), array.dimension_of(d)
             if size % self.axes.num_parts(along):
@@ -222,13 +232,13 @@ def partitioned(
     batch: int,
     wrt: Wrt = (),
 ) -> Callable[..., tuple[jax.Array, ...]]:
-    """A function of the operands that may be part of a program that XLA partitions; it returns a tuple.
+    """A function of the operands, for programs that XLA partitions; it returns a tuple.
 
     Args:
-        on_part: computes the results from the operands that one device holds: ``on_part(*operands, spec=...)``.
-        general: computes them from whole operands, for their shapes.
+        on_part: computes the results of one device from its parts of the operands: ``on_part(*operands, spec=...)``.
+        general: computes the results from whole operands; it is only traced, for their shapes.
         results: the abstract values of the results.
-        devices: as many as the program runs on.
+        devices: the devices of the program.
     """
 
     def whole(*operands: jax.Array) -> tuple[jax.Array, ...]:
@@ -238,10 +248,10 @@ def partitioned(
     def of_operands(operands: Sequence[Shaped]) -> PartitionedCall:
         return PartitionedCall.of(layout, operands, results, spec=spec, batch=batch, wrt=wrt)
 
-    def partition(mesh: Any, operands: Sequence[Any], found: Sequence[Any]):
+    def partition(mesh: Any, operands: Sequence[Any], shaped: Sequence[Any]):
         del mesh
         call = of_operands(operands)
-        cut = call.cut(operands, found, devices)
+        cut = call.cut(operands, shaped, devices)
         local = functools.partial(sum_of_parts, call, cut, on_part, spec)
         arguments, outputs = (tuple(map(cut.sharding, arrays)) for arrays in (call.operands, call.results))
         return cut.axes.mesh, local, outputs, arguments
@@ -249,9 +259,9 @@ def partitioned(
     def run(*operands: jax.Array) -> tuple[jax.Array, ...]:
         function = custom_partitioning(whole)
         rule = of_operands(operands).sharding_rule
-        # Undecoded, as a name of the caller's mesh need not be enough to say how an array is cut.
+        # Names of the caller's mesh axes may not suffice to express a sharding, so JAX must not decode it to them.
         function.def_partition(partition, decode_shardings=False, sharding_rule=rule)
-        # XLA knows the call by an address alone, which JAX's cache of compiled programs must not take for its meaning.
+        # XLA's program names the call by an address. This hash lets JAX's cache of compiled programs tell calls apart.
         meaning = hashlib.sha256(repr((layout, spec, batch, wrt)).encode()).hexdigest()
         with set_xla_metadata(texture_call=meaning):
             return function(*operands)
@@ -262,7 +272,7 @@ def partitioned(
 def sum_of_parts(
     call: PartitionedCall, cut: Cut, on_part: Callable[..., Any], spec: ReadSpec, *operands: jax.Array
 ) -> tuple[jax.Array, ...]:
-    """The results of one device, each added up over the devices that hold terms of it, in the dtype of the values."""
+    """The results on one device, each summed over the devices that hold terms of it, in the dtype of the values."""
     with jax.sharding.use_abstract_mesh(NO_MESH):
         axes = [tuple(axis for name in cut.summed(result) for axis in cut.along[name]) for result in call.results]
         if any(axes):
@@ -270,18 +280,18 @@ def sum_of_parts(
             spec = spec.with_dtype(dtype)
             wide = lambda array, x: x.astype(dtype) if array.content is Content.TEXTURE else x
             operands = tuple(map(wide, call.operands, cut.without_padding(call, operands)))
-        found = []
+        sums = []
         for result, over, x in zip(call.results, axes, as_tuple(on_part(*operands, spec=spec)), strict=True):
             if over:
                 x = jax.lax.psum(cut.without_padding_summed(call, result, x), over)
-            found.append(x.astype(result.dtype))
-        return tuple(found)
+            sums.append(x.astype(result.dtype))
+        return tuple(sums)
 
 
 def smallest_parts(
     layout: Layout, operands: Sequence[Shaped], spec: ReadSpec, batch: int, count: int
 ) -> list[jax.ShapeDtypeStruct]:
-    """The least that one of `count` devices may hold of each operand."""
+    """The smallest part of each operand that one of `count` devices may hold, as abstract values."""
     call = PartitionedCall.of(layout, operands, spec=spec, batch=batch)
     return [
         jax.ShapeDtypeStruct([-(-n // count) if is_cut(name) else n for name, n in zip(a.names, a.shape)], a.dtype)

@@ -1,1 +1,1 @@
-"""The primitives and their rules of differentiation, transposition and batching: the only place that defines them."""
+"""The primitives of reads, and their rules of differentiation, transposition and batching."""

@@ -1,7 +1,7 @@
-"""Reads whose results lie side by side in one array, as the features of several levels do.
+"""Several reads whose results are concatenated, such as the features of several levels.
 
-XLA would write each result by itself and copy all of them, and in reverse mode copy each one's slice of the cotangent.
-On a GPU kernels write results where they lie, and the adjoint of each read loads its slice of the cotangent from there.
+XLA would write each result to an array of its own and copy it, and in reverse mode copy a slice of the cotangent for
+each read. GPU kernels write results into slices of one array, and adjoints load slices of the cotangent.
 """
 
 import math
@@ -30,12 +30,12 @@ class BatchedRead(NamedTuple):
     batch: int = 0
 
     def values(self) -> jax.Array:
-        """The result of this read alone."""
+        """The result of this read, in an array of its own."""
         return bind_read(read_p, self.texels, *self.operands, spec=self.spec, batch=self.batch)
 
 
 def concatenated(reads: Sequence[BatchedRead], row_axes: int) -> jax.Array:
-    """The results of reads side by side: (rows, elements). The first `row_axes` axes of each result number its rows."""
+    """The results of reads, concatenated: (rows, elements). The first `row_axes` axes of every result become rows."""
     args = [a for read in reads for a in (read.texels, *read.operands)]
     parts = tuple(Part(read.spec, read.batch, len(read.operands)) for read in reads)
     if any(0 in a.shape for a in args):
@@ -44,12 +44,12 @@ def concatenated(reads: Sequence[BatchedRead], row_axes: int) -> jax.Array:
 
 
 def meaning(*args: jax.Array, parts: tuple[Part, ...], row_axes: int) -> jax.Array:
-    """The reads, or their tangents, side by side."""
-    return side_by_side((result(*some) for some in each_part(parts, args)), row_axes)
+    """The results of reads, or the tangents of these, concatenated."""
+    return side_by_side((result(*arguments) for arguments in each_part(parts, args)), row_axes)
 
 
 def result(part: Part, tangents: Sequence[jax.Array], texels: jax.Array, operands: Sequence[jax.Array]) -> jax.Array:
-    """The result of one read, or its tangent."""
+    """The result of one read, or, if `part.wrt` is given, its tangent."""
     params = {"spec": part.spec, "batch": part.batch}
     if part.wrt is None:
         return bind_read(read_p, texels, *operands, **params)
@@ -61,7 +61,7 @@ def result(part: Part, tangents: Sequence[jax.Array], texels: jax.Array, operand
 
 
 def side_by_side(results: Iterable[jax.Array], row_axes: int) -> jax.Array:
-    """Results as rows, side by side."""
+    """Results, concatenated along the elements of a row: (rows, elements)."""
     cut = lambda a: a.reshape(math.prod(a.shape[:row_axes]), math.prod(a.shape[row_axes:]))
     return jnp.concatenate([cut(a) for a in results], axis=1)
 
@@ -69,16 +69,16 @@ def side_by_side(results: Iterable[jax.Array], row_axes: int) -> jax.Array:
 def jvp(
     primals: Sequence[jax.Array], tangents: Sequence[Tangent], *, parts: tuple[Part, ...], row_axes: int
 ) -> WithTangent:
-    """The tangents lie side by side too, where each read is linear in its texels."""
+    """The tangents are concatenated by the primitive too, if every read is plain."""
     params = {"parts": parts, "row_axes": row_axes}
     if not all(p.wrt is None and p.spec.is_plain and p.spec.expected is None for p in parts):
         return jvp_of_meaning(concatenated_read_p, meaning)(primals, tangents, **params)
     out, args, moved = bind(concatenated_read_p, *primals, **params), list[Any](), list[Part]()
     for (part, _, *given), (_, _, *d_given) in zip(each_part(parts, primals), each_part(parts, tangents)):
         (texels, operands), (d_texels, d_operands) = given, d_given
-        some = active(part.spec, [d_texels, *d_operands])
-        moved.append(part._replace(wrt=tuple(some)))
-        args.extend((*some.values(), texels, *operands))
+        nonzero = active(part.spec, [d_texels, *d_operands])
+        moved.append(part._replace(wrt=tuple(nonzero)))
+        args.extend((*nonzero.values(), texels, *operands))
     if not any(part.wrt for part in moved):
         return out, jnp.zeros_like(out)
     return out, bind(concatenated_read_p, *args, parts=tuple(moved), row_axes=row_axes)
@@ -88,18 +88,18 @@ def transpose(cotangent: jax.Array, *args: Argument, parts: tuple[Part, ...], ro
     """The transpose of tangents: for each read, the splat or the pullback of its slice of the cotangent."""
     if any(part.wrt is None for part in parts):
         return of_reads(cotangent, *args, parts=parts, row_axes=row_axes)
-    each, out = list(each_part(parts, args)), list[jax.Array | None]()
+    reads, out = list(each_part(parts, args)), list[jax.Array | None]()
     shape = lambda part, texels, operands: type_of_read(texels, *operands, spec=part.spec, batch=part.batch).shape
-    slices = slices_of([shape(part, *given) for part, _, *given in each], row_axes)
-    for storage, (part, tangents, texels, operands) in zip(slices, each):
-        some, params = (*tangents, texels, *operands), {"spec": part.spec, "batch": part.batch, "wrt": part.wrt}
+    slices = slices_of([shape(part, *given) for part, _, *given in reads], row_axes)
+    for storage, (part, tangents, texels, operands) in zip(slices, reads):
+        own, params = (*tangents, texels, *operands), {"spec": part.spec, "batch": part.batch, "wrt": part.wrt}
         moves = any(map(ad.is_undefined_primal, tangents))
-        out.extend(pushforward_transpose(cotangent, *some, **params, storage=storage) if moves else [None] * len(some))
+        out.extend(pushforward_transpose(cotangent, *own, **params, storage=storage) if moves else [None] * len(own))
     return tuple(out)
 
 
 def textures_of(*, parts: tuple[Part, ...], row_axes: int) -> list[int]:
-    """The positions of the texels of several reads."""
+    """The positions of the texels among the arguments."""
     del row_axes
     return [sum(1 + part.num_operands for part in parts[:k]) for k in range(len(parts))]
 

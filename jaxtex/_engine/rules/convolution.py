@@ -1,4 +1,4 @@
-"""The convolution with a symmetric filter along one axis, whose transpose is as fast as itself."""
+"""The convolution with a symmetric filter along one axis, as a primitive whose transpose is as fast as itself."""
 
 import functools
 from typing import Any
@@ -12,18 +12,18 @@ from ..forms.choice import LOWERINGS
 
 
 def convolve(values: jax.Array, weights: tuple[float, ...], axis: int) -> jax.Array:
-    """`values` convolved along an axis, where the filter lies within them: n + 2 r become n.
+    """The valid part of the convolution of `values` with a filter: an axis of n + 2 r elements becomes one of n.
 
     Args:
-        weights: from the middle one to one side, r + 1 of them.
+        weights: the r + 1 weights of a symmetric filter, from the middle one outward.
     """
     return convolve_p.bind(values, weights=weights, axis=axis, full=False)
 
 
 def convolved(values: jax.Array, *, weights: tuple[float, ...], axis: int, full: bool) -> jax.Array:
-    """The convolution with a symmetric filter where it lies within the values, or, if `full`, where it meets them.
+    """The valid convolution with a symmetric filter, or the full one.
 
-    The two are each other's transpose. JAX's own transpose of a sum of slices would be a sum of padded arrays.
+    They are each other's transpose. JAX's transpose of a sum of slices would be a sum of padded arrays, which is slow.
     """
     reach, dtype = len(weights) - 1, values.dtype
     if full:
@@ -39,7 +39,7 @@ def convolved(values: jax.Array, *, weights: tuple[float, ...], axis: int, full:
 
 
 def convolved_once(values: jax.Array, **params: Any) -> jax.Array:
-    """`convolved`, of values that are materialized before they are added up."""
+    """`convolved`, with `values` materialized, so that XLA does not recompute them for every term."""
     return with_materialized(functools.partial(convolved, **params), (0,))(values)
 
 

@@ -1,7 +1,7 @@
 """The primitives of a read, and the meaning of each in terms of the others.
 
-The meaning gives the rules of reads that are more than one weighted sum, of derivatives of higher order, and of arrays
-that are not whole: a primitive means the same wherever its arrays lie.
+Reads that are more than one weighted sum, higher derivatives, and arrays that are slices or have a halo get their rules
+from this meaning, which does not depend on the storage of the arrays.
 """
 
 import functools
@@ -40,12 +40,12 @@ pullback_p = Primitive("texture_pullback")
 
 
 def splat_whole(values: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int) -> jax.Array:
-    """The texels of a splat, a whole array."""
+    """The texels of a splat, as one whole array."""
     (texels,) = bind(splat_p, values, *operands, spec=spec, batch=batch)
     return texels
 
 
-# Wherever the arrays lie
+# For any storage
 
 
 def are_available(spec: ReadSpec, operands: Sequence[jax.Array], axis_taps: AxisTaps = taps) -> jax.Array:
@@ -75,7 +75,7 @@ def where_available(
 
 
 def of_whole_arrays(p: Primitive, layout: Layout) -> Callable[..., Any]:
-    """The meaning of `p` wherever its arrays lie: `p` of whole arrays."""
+    """The meaning of `p` for any storage: `p` of whole arrays, whose results are stored as `storage` says."""
 
     def meaning(*args: Any, spec: ReadSpec, storage: Storage, **params: Any) -> Any:
         wrt = params.get("wrt", ())
@@ -94,18 +94,18 @@ def of_whole_arrays(p: Primitive, layout: Layout) -> Callable[..., Any]:
             where_available(a, operands, spec) if masks and content is Content.VALUES else whole_array(a)
             for content, a in zip(contents, given)
         ]
-        found = primitives.as_tuple(bind(p, *whole, *operands, spec=spec, **params))
-        out = [a for content, some in zip(layout.results(wrt), found, strict=True) for a in stored(content, some)]
+        results = primitives.as_tuple(bind(p, *whole, *operands, spec=spec, **params))
+        out = [a for content, result in zip(layout.results(wrt), results, strict=True) for a in stored(content, result)]
         return out if p.multiple_results else out[0]
 
     return meaning
 
 
-# A read in terms of plain ones, which are one weighted sum and not rounded
+# A read in terms of plain reads, which are one weighted sum and not rounded
 
 
 def read_of_whole(texels: jax.Array, *args: jax.Array, spec: ReadSpec, batch: int) -> jax.Array:
-    """Reads with zero outside, and the color times the weight that lies outside."""
+    """Plain reads, which are zero outside, plus the border color times the weight of the taps outside."""
     color, operands = spec.color_and_operands(args)
 
     def plain_read(*operands: jax.Array, spec: ReadSpec) -> jax.Array:
@@ -130,11 +130,11 @@ def by_plain_reads(plain_read: Callable[..., jax.Array], operands: Sequence[jax.
 
 
 def limited(plain_read: Callable[..., jax.Array], *operands: jax.Array, spec: ReadSpec) -> jax.Array:
-    """The meaning of a limited read: in each level that it blends, the sum of all taps, clipped to the nearest ones.
+    """The meaning of a limited read: in each level, the sum of all taps, clipped to the range of the nearest taps.
 
-    A tap is a read by a filter of one tap. So the tap that limits a channel gets that channel's derivatives, and its
-    coordinates none. These are 1 + 2^n reads, and as many splats in reverse mode. One kernel would have to choose a
-    weight for each channel at each tap, but the kernels of the adjoint rely on weights that all channels share.
+    A nearest tap is a read by a filter of one tap. So a tap that limits a channel gets the channel's derivative in
+    texels, and the derivative in coordinates is zero. These are 1 + 2^n reads, and as many splats in reverse mode. One
+    kernel is not possible: it would need a weight for each channel, but adjoint kernels share weights among channels.
     """
     levels = []
     for axes in each_level(spec.axes):
@@ -170,7 +170,7 @@ def pullback_of_whole(
 def operand_cotangents(
     of_coords: ByNumber, operands: Sequence[jax.Array], spec: ReadSpec, wrt: Wrt, batch: int
 ) -> ByNumber:
-    """`linearization.operand_cotangents` over `batch` leading axes; reverse mode keeps its operands alone."""
+    """`linearization.operand_cotangents` over `batch` leading axes; reverse mode keeps its arguments alone."""
 
     def once(*args: jax.Array) -> ByNumber:
         return linearization.operand_cotangents(dict(zip(of_coords, args)), args[len(of_coords) :], spec, wrt)

@@ -1,4 +1,4 @@
-"""The filters along the axes of an array that are as wide as the steps between samples; one linear function of it."""
+"""Stretched filters along the axes of an array, as one primitive, which is linear."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,35 +15,35 @@ from ..._tables.storage_formats import sum_dtype
 from ..compute.scaled_filter import ScaledFilter, multiplied
 from ..forms.choice import LOWERINGS
 
-# Filters by the axes along which they read, in their order.
+# Pairs of an axis and the filter along it, in the order in which they are applied.
 Filters = tuple[tuple[int, ScaledFilter], ...]
 
 
 def scaled(values: jax.Array, filters: Sequence[tuple[int, ScaledFilter]], dtype: Any) -> jax.Array:
-    """`values`, numbers of any dtype, read along axes by filters, one after the other: `size` elements are `samples`.
+    """`values`, of any dtype, filtered along axes: an axis of `size` elements becomes one of `samples`.
 
     Args:
-        dtype: of the result. Sums are taken in float32 or float64, and rounded to a dtype of integers.
+        dtype: the dtype of the result. Sums are taken in float32 or float64, and rounded if `dtype` is integer.
     """
-    needed = tuple((axis, each) for axis, each in filters if not each.rows().is_identity)
+    needed = tuple((axis, stretched) for axis, stretched in filters if not stretched.rows().is_identity)
     if not needed:
         return values.astype(dtype)
-    if is_sharded(values):  # an axis is made whole when its turn comes, of fewer numbers
+    if is_sharded(values):  # an axis is gathered just before its filter, when earlier filters have shrunk the array
         sums = sum_dtype(values.dtype)
-        for axis, each in needed[:-1]:
-            values = scale_p.bind(uncut(values, axis), filters=((axis, each),), transposed=False, dtype=sums)
+        for axis, stretched in needed[:-1]:
+            values = scale_p.bind(uncut(values, axis), filters=((axis, stretched),), transposed=False, dtype=sums)
         values, needed = uncut(values, needed[-1][0]), needed[-1:]
     return scale_p.bind(values, filters=needed, transposed=False, dtype=np.dtype(dtype))
 
 
 def in_order(values: jax.Array, *, filters: Filters, transposed: bool, dtype: np.dtype) -> jax.Array:
-    """The filters along one axis after the other, or the transpose of that, with a sum for each filter."""
+    """The filters, applied one after the other, or the transpose of that. Each filter has sums of its own."""
     sums, is_one = sum_dtype(values.dtype, dtype), len(filters) == 1
-    for axis, each in filters[::-1] if transposed else filters:
+    for axis, stretched in filters[::-1] if transposed else filters:
         if is_one:
-            values = multiplied(values, each, axis, transposed=transposed, dtype=sums)
+            values = multiplied(values, stretched, axis, transposed=transposed, dtype=sums)
         else:
-            values = scale_p.bind(values, filters=((axis, each),), transposed=transposed, dtype=sums)
+            values = scale_p.bind(values, filters=((axis, stretched),), transposed=transposed, dtype=sums)
     return values.astype(dtype) if jnp.issubdtype(dtype, jnp.floating) else rounded_to(values, dtype)
 
 
@@ -52,7 +52,7 @@ def transpose(cotangent: Any, values: Any, *, transposed: bool, dtype: np.dtype,
 
 
 def batch(args: Sequence[jax.Array], dims: Sequence[int], *, filters: Filters, **params: Any) -> tuple[jax.Array, int]:
-    along = tuple((axis + 1, each) for axis, each in filters)
+    along = tuple((axis + 1, stretched) for axis, stretched in filters)
     return scale_p.bind(at_front(args[0], dims[0]), filters=along, **params), 0
 
 

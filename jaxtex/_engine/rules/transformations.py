@@ -1,4 +1,4 @@
-"""How the primitives of a read are differentiated, transposed and batched: see `rules.primitives`."""
+"""The rules of differentiation, transposition and batching for the primitives of a read; see `rules.primitives`."""
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
@@ -32,20 +32,20 @@ from .meanings import (
     splat_whole,
 )
 
-# What JAX passes to rules: a tangent that may be known to be zero, and an argument that may be transposed.
+# The arguments of JAX's rules: a tangent that may be a symbolic zero, and an argument that may be transposed.
 Tangent = jax.Array | ad.Zero
 Argument = jax.Array | ad.UndefinedPrimal
 # A result, and its tangent.
 WithTangent = tuple[jax.Array, jax.Array]
-# Of each argument; `None` where it is not transposed.
+# A cotangent for each argument; `None` for arguments that are not transposed.
 Cotangents = tuple[jax.Array | None, ...]
 
 
 def active(spec: ReadSpec, tangents: Sequence[Any]) -> dict[int, Any]:
-    """The tangents of texels and operands that change a read, by number."""
-    found = {k: t for k, t in enumerate(tangents, TEXELS) if any(map(is_nonzero, arrays_of(t)))}
+    """The nonzero tangents of texels and of operands that change a read, by number."""
+    nonzero = {k: t for k, t in enumerate(tangents, TEXELS) if any(map(is_nonzero, arrays_of(t)))}
     filled = lambda t: WithHalo(*map(ad.instantiate_zeros, t)) if isinstance(t, WithHalo) else t
-    return {k: filled(t) for k, t in found.items() if k == TEXELS or spec.axes_of((k,))}
+    return {k: filled(t) for k, t in nonzero.items() if k == TEXELS or spec.axes_of((k,))}
 
 
 def read_jvp(
@@ -58,14 +58,14 @@ def read_jvp(
     if spec.expected is not None:
         return drawn_jvp(functools.partial(bind, read_p), expected_read, primals, tangents, spec=spec, batch=batch)
     given, moved = (views(args, READ.operands(spec, ()), storage) for args in (primals, tangents))
-    out, some = bind(read_p, *given, **params), active(spec, moved)
-    if not some:
+    out, nonzero = bind(read_p, *given, **params), active(spec, moved)
+    if not nonzero:
         return out, jnp.zeros_like(out)
-    # The tangent of a sample that needs texels which are not stored is zero.
+    # The tangent of a sample is zero if it needs texels that are not stored.
     linear = params | {"storage": storage._replace(marks_missing=False) if isinstance(storage, Halo) else storage}
-    if tuple(some) == (TEXELS,):
-        return out, bind(read_p, some[TEXELS], *given[1:], **linear)
-    return out, bind(pushforward_p, *some.values(), *given, wrt=tuple(some), **linear)
+    if tuple(nonzero) == (TEXELS,):
+        return out, bind(read_p, nonzero[TEXELS], *given[1:], **linear)
+    return out, bind(pushforward_p, *nonzero.values(), *given, wrt=tuple(nonzero), **linear)
 
 
 def splat_jvp(
@@ -73,13 +73,13 @@ def splat_jvp(
 ) -> tuple[list[jax.Array], list[jax.Array]]:
     """Line (b)."""
     if spec.expected is not None:
-        found = drawn_jvp(splat_whole, expected_splat, primals, tangents, spec=spec, batch=batch)
-        return [found[0]], [found[1]]
-    (values, *operands), some = primals, active(spec, tangents)
+        out, tangent = drawn_jvp(splat_whole, expected_splat, primals, tangents, spec=spec, batch=batch)
+        return [out], [tangent]
+    (values, *operands), nonzero = primals, active(spec, tangents)
     out, terms = splat_whole(*primals, spec=spec, batch=batch), []
-    if TEXELS in some:
-        terms.append(splat_whole(some.pop(TEXELS), *operands, spec=spec, batch=batch))
-    for k, tangent in coordinate_tangents(some, operands, spec, rematerialized).items():
+    if TEXELS in nonzero:
+        terms.append(splat_whole(nonzero.pop(TEXELS), *operands, spec=spec, batch=batch))
+    for k, tangent in coordinate_tangents(nonzero, operands, spec, rematerialized).items():
         params = {"spec": spec.differentiated(k), "batch": batch}
         terms.append(rematerialized(tangent_times_splat, values, tangent, *operands, **params))
     return [out], [functools.reduce(jnp.add, terms) if terms else jnp.zeros_like(out)]
@@ -101,8 +101,10 @@ def drawn_jvp(
     tangents: Sequence[Tangent],
     **params: Any,
 ) -> WithTangent:
-    """The derivative of a read of drawn taps, or of its adjoint: its own in the argument in which it is linear, and
-    that of its expectation in the operands. The first operand, the number that draws, has none.
+    """The result and the tangent of a read of drawn taps, or of its adjoint.
+
+    In the first argument, in which it is linear, the tangent is its own; in the operands it is that of the expectation.
+    The first operand, the number that draws, has no tangent.
     """
     (first, number, *operands), out = primals, drawn(*primals, **params)
     terms = [jnp.zeros_like(out)]
@@ -126,7 +128,7 @@ def expected_read(
 def expected_splat(
     values: jax.Array, out: jax.ShapeDtypeStruct, *operands: jax.Array, spec: ReadSpec, batch: int
 ) -> jax.Array:
-    """The expectation of a splat to drawn taps: the transpose of a read that may be a mean of several."""
+    """The expectation of a splat to drawn taps: the transpose of the expected read, which may be a mean of reads."""
     assert spec.expected is not None
     params = {"spec": spec.expected.adjoint(values.dtype), "batch": batch}
     read = lambda texels: bind(read_p, texels, *operands, **params)
@@ -138,7 +140,7 @@ def expected_splat(
 
 
 def linear_in_texels(*, spec: ReadSpec, **_: Any) -> tuple[int, ...]:
-    """The positions of the texels of a read, and of the color outside, if it is linear in them."""
+    """The positions of texels and border color among the arguments of a read, which must be linear in them."""
     if spec.combination is not Combination.BLEND:
         raise ValueError(
             "jax.linear_transpose: a read by a Sampler with limit='taps' is not linear in the texels; use jax.vjp, "
@@ -148,13 +150,13 @@ def linear_in_texels(*, spec: ReadSpec, **_: Any) -> tuple[int, ...]:
 
 
 def read_transpose(cotangent: jax.Array, *args: Argument, spec: ReadSpec, batch: int, storage: Storage) -> Cotangents:
-    # A splat into texels with a halo is the transpose of a read in the dtype of its values, in which it adds up.
+    # With a halo, the transpose is a splat that sums in the dtype of its values, whatever the dtype of the read.
     if storage == WHOLE and not spec.is_plain:
         by_meaning = transpose_of_meaning(read_meaning, linear_in_texels)
         return by_meaning(cotangent, *args, spec=spec, batch=batch, storage=storage)
     texels, *operands = views(args, READ.operands(spec, ()), storage)
-    found = bind(splat_p, cotangent, *operands, spec=spec.adjoint(dtype_of(texels)), batch=batch, storage=storage)
-    return *as_cotangents(iter(found), texels), *(None for _ in operands)
+    sums = bind(splat_p, cotangent, *operands, spec=spec.adjoint(dtype_of(texels)), batch=batch, storage=storage)
+    return *as_cotangents(iter(sums), texels), *(None for _ in operands)
 
 
 def splat_transpose(
@@ -174,11 +176,11 @@ def pushforward_transpose(
     params = {"batch": batch, "storage": storage}
     if tuple(linear) == (TEXELS,):
         adjoint = spec.adjoint(dtype_of(linear[TEXELS]))
-        found = iter(bind(splat_p, cotangent, *operands, spec=adjoint, **params))
+        results = iter(bind(splat_p, cotangent, *operands, spec=adjoint, **params))
     else:
-        found = iter(bind(pullback_p, cotangent, texels, *operands, spec=spec, wrt=tuple(linear), **params))
-    sums = [as_cotangents(found, t) if k in linear else [None] * len(arrays_of(t)) for k, t in zip(wrt, tangents)]
-    sums = [a for some in sums for a in some]
+        results = iter(bind(pullback_p, cotangent, texels, *operands, spec=spec, wrt=tuple(linear), **params))
+    by_view = [as_cotangents(results, t) if k in linear else [None] * len(arrays_of(t)) for k, t in zip(wrt, tangents)]
+    sums = [a for arrays in by_view for a in arrays]
     return *sums, *[None] * (len(args) - len(sums))
 
 
@@ -199,24 +201,25 @@ def pullback_transpose(
     if tuple(tangents) == (TEXELS,):
         adjoint = bind(read_p, tangents[TEXELS], *operands, spec=spec, batch=batch)
     else:
-        some, wrt = tuple(tangents.values()), tuple(tangents)
-        adjoint = bind(pushforward_p, *some, texels, *operands, spec=spec, wrt=wrt, batch=batch)
+        adjoint = bind(
+            pushforward_p, *tangents.values(), texels, *operands, spec=spec, wrt=tuple(tangents), batch=batch
+        )
     return as_cotangent(adjoint, cotangent.aval), *nothing
 
 
 def dtype_of(view: Any) -> Any:
-    """The dtype of an argument in which a primitive is transposed."""
+    """The dtype of the arrays of a view in which a primitive is transposed."""
     return next(a.aval.dtype for a in arrays_of(view) if ad.is_undefined_primal(a))
 
 
-def as_cotangents(found: Iterator[jax.Array], view: Any) -> list[jax.Array | None]:
-    """The cotangents of the arrays of a view, from the next ones of `found`; `None` of an array that is known."""
-    pairs = [(next(found), a) for a in arrays_of(view)]
+def as_cotangents(results: Iterator[jax.Array], view: Any) -> list[jax.Array | None]:
+    """The cotangents of the arrays of a view, from the next `results`; `None` for an array that is not transposed."""
+    pairs = [(next(results), a) for a in arrays_of(view)]
     return [as_cotangent(x, a.aval) if ad.is_undefined_primal(a) else None for x, a in pairs]
 
 
 def as_cotangent(x: jax.Array, aval: ShapedArray) -> jax.Array:
-    """The cotangent of an array of that shape and dtype, which was broadcast to the shape of `x`."""
+    """The cotangent of an array with the shape and dtype of `aval`, from that of its broadcast to the shape of `x`."""
     return summed_to(x, aval.shape).astype(aval.dtype)
 
 
@@ -229,14 +232,15 @@ def batching_rule(
     joins: Callable[[Wrt, Dims], bool] = lambda *_: True,
     meaning: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
-    """How `p` is batched.
+    """The batching rule of `p`.
 
-    Where all textures are shared, a new axis of the operands joins the shape of the samples, if it may. Otherwise it
-    is one more batch axis.
+    If no texture is batched, the new axis of the operands becomes a sample axis, if `joins` allows that. Otherwise it
+    becomes a batch axis.
 
     Args:
-        joins: whether no result is summed over an axis that joins the samples.
-        meaning: what it means, which is batched where arrays are not whole; `None` if they always are.
+        joins: ``joins(wrt, dims)`` says whether no result would be summed over the new sample axis.
+        meaning: the meaning of `p`, which is batched in its place for arrays that are not whole; `None` if arrays are
+            always whole.
     """
 
     def rule(args: Sequence[jax.Array], dims: Dims, *, spec: ReadSpec, batch: int, **params: Any) -> Any:
@@ -257,11 +261,11 @@ def batching_rule(
 
 
 def pushforward_joins(wrt: Wrt, dims: Dims) -> bool:
-    """Whether operands have the new axis where their tangents do."""
+    """Whether every operand in `wrt` has the new axis if and only if its tangent has it."""
     operands = dims[len(wrt) + 1 :]
     return all((operands[k] is None) == (tangent is None) for k, tangent in zip(wrt, dims) if k != TEXELS)
 
 
 def pullback_joins(wrt: Wrt, dims: Dims) -> bool:
-    """Whether no result is of texels, and all results are of operands that have the new axis."""
+    """Whether all results are cotangents of operands that have the new axis."""
     return TEXELS not in wrt and all(dims[2 + k] is not None for k in wrt)

@@ -1,1 +1,1 @@
-"""Textures that are sharded over devices: which device stores which texels, what devices exchange and compute."""
+"""Reads and writes of textures that are sharded over devices: partition, exchange, and the work of each device."""

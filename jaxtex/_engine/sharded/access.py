@@ -1,8 +1,8 @@
-"""The accesses to a sharded texture: where its texels and the samples lie, and the method that lets them meet.
+"""Accesses to sharded textures: how texels and samples are sharded, and the method that brings them together.
 
-Under explicit mesh axes the type of an array says how it is sharded. Where one axis of a texture is, samples travel to
-texels if that moves less than the whole texture; if not, each device receives all of it. A caller may choose the
-method, see `jaxtex.sharded`.
+Under explicit mesh axes the type of an array says how it is sharded. If one axis of a texture is sharded, samples
+travel to texels, provided that this moves less data than the whole texture; otherwise each device receives the whole
+texture. A caller may choose the method, see `jaxtex.sharded`.
 """
 
 # pyright: strict, reportUnknownMemberType=false
@@ -37,7 +37,7 @@ class Halo:
     """Each device receives the texels next to its own from its neighbors.
 
     Attributes:
-        reach: the number of texels on each side. Samples may reach so far beyond the texels of their device.
+        reach: the number of texels on each side. Samples may read so many texels beyond those of their device.
     """
 
     reach: int
@@ -48,8 +48,8 @@ class Routing:
     """Samples travel to the device that stores their texels, and values travel back.
 
     Attributes:
-        slack: how many samples a device sends to each of the other devices in one round, at most, as a multiple of an
-            equal share. Further rounds send the rest.
+        slack: the largest number of samples that a device sends to another one in a round, as a multiple of an equal
+            share. Further rounds send the remaining samples.
     """
 
     slack: float = 1.1
@@ -71,9 +71,9 @@ class Samples(NamedTuple):
 
     Attributes:
         shape: the shape of all samples.
-        names: the mesh axes along which each of their axes is sharded.
-        given: those mesh axes for the operands as they were given.
-        padding: the axis along which samples are added, so that parts are equal, and their number.
+        names: the mesh axes along which each sample axis is sharded.
+        given: the mesh axes along which the caller's operands are sharded, for each sample axis.
+        padding: the axis along which samples are added, so that parts have equal sizes, and the number of these.
     """
 
     shape: tuple[int, ...]
@@ -83,9 +83,9 @@ class Samples(NamedTuple):
 
     @classmethod
     def of(cls, read: Read, partition: Partition, values: jax.Array | None) -> "Samples | None":
-        """Samples that are sharded as their operands and values are, and over the devices of the texture.
+        """The sharding of samples that follows their operands and values, and uses all devices of the texture.
 
-        If need be, one more of their axes is sharded, but none along which samples are summed.
+        If need be, one more sample axis is sharded, but never an axis that is summed. `None` if there is no such axis.
         """
         shape, spec = np.broadcast_shapes(*read.spec.sample_shapes(read.operands)), read.spec
         names: list[tuple[str, ...]] = [()] * len(shape)
@@ -101,7 +101,7 @@ class Samples(NamedTuple):
         free = [d for d, along in enumerate(names) if not along and d not in summed]
         if used & set(partition.names) or not free:
             return None
-        # Where samples have an axis for each axis of the texture, the one along the partitioned axis.
+        # If samples have one axis for each axis of the texture, shard the one along the partitioned axis.
         in_space = len(shape) == sum(axis.role is Role.SPACE for axis in spec.axes)
         dimension, parts = partition.cut.dimension if in_space else -1, partition.parts
         chosen = max(free, key=lambda d: (d == dimension, shape[d] % parts == 0, shape[d]))
@@ -109,12 +109,12 @@ class Samples(NamedTuple):
         return cls(shape, tuple(names), given, (chosen, -shape[chosen] % parts))
 
     def count(self, mesh: Mesh | AbstractMesh) -> int:
-        """The number of samples of a device."""
+        """The number of samples on a device."""
         parts = math.prod(mesh.shape[name] for along in self.names for name in along)
         return -(-math.prod(self.shape) // parts)
 
     def spec_of(self, shape: Sequence[int]) -> P:
-        """The sharding of an array of that shape, which broadcasts to the samples."""
+        """The sharding of an array of `shape`, which broadcasts to the samples."""
         return P(*(names if n > 1 and names else None for n, names in zip(shape, self.names)))
 
     def spec_of_stacked(self, a: jax.Array, stack: Stack | None) -> P:
@@ -126,17 +126,17 @@ class Samples(NamedTuple):
         return P(*entries)
 
     def wanted(self) -> jax.Array:
-        """Whether each sample was given, not added, as an array that broadcasts to the samples."""
+        """The mask of samples that are not padding; it broadcasts to the samples."""
         axis, count = self.padding
         sizes = [n + count if d == axis else 1 for d, n in enumerate(self.shape)]
         return jnp.arange(sizes[axis], dtype=jnp.int32).reshape(sizes) < self.shape[axis]
 
     def values_spec(self) -> P:
-        """The sharding of values of the samples, whose channels are not sharded."""
+        """The sharding of the samples' values, S + (C,); channels are not sharded."""
         return P(*(names or None for names in self.names), None)
 
     def padded(self, a: jax.Array) -> jax.Array:
-        """An operand with the samples that are added."""
+        """An operand, padded with copies of its last sample."""
         axis, count = self.padding
         if count == 0 or a.shape[axis] == 1:
             return a
@@ -148,8 +148,8 @@ class ShardedAccess(NamedTuple):
 
     Attributes:
         texels: the shape, dtype and sharding of the texture.
-        read: the read, where each operand holds one number of each sample.
-        stacked: the read as it was given.
+        read: the read, with stacked operands split, so that each operand holds one number of each sample.
+        stacked: the read as the caller gave it.
         partition: how the texture is partitioned.
         samples: how the samples are sharded.
         axis_taps: finds the taps of one axis, as in `TexelRead`.
@@ -171,13 +171,13 @@ class ShardedAccess(NamedTuple):
         cut: Cut | None = None,
         axis_taps: AxisTaps | None = None,
     ) -> "ShardedAccess | None":
-        """The access to a texture that is partitioned along one axis, by samples that can be sharded over its devices.
+        """The access, or `None` unless one axis of the texture is partitioned and samples can be sharded likewise.
 
         Args:
-            values: of a write or a splat.
-            cut: how the levels of a chain are cut.
+            values: the values of a write or a splat; otherwise `None`.
+            cut: how the levels of a mip chain are partitioned.
         """
-        # One number of each sample in an operand: its axes are the axes of the samples.
+        # Without stacks, the axes of an operand are the axes of the samples.
         numbers = Read(read.spec.replace(stacks=()), tuple(read.spec.numbers(read.operands)))
         partition = Partition.of(numbers.spec.axes, texels, cut)
         samples = None if partition is None else Samples.of(numbers, partition, values)
@@ -198,11 +198,11 @@ class ShardedAccess(NamedTuple):
     # Operands as each device gets them
 
     def sharded_numbers(self) -> tuple[list[jax.Array], list[P]]:
-        """The numbers of the samples, those that are added among them, and the sharding of each."""
+        """The operands of `read`, padded and sharded as the samples are, and their shardings."""
         return self.resharded(Read(self.read.spec, tuple(map(self.samples.padded, self.read.operands))))
 
     def resharded(self, read: Read) -> tuple[list[jax.Array], list[P]]:
-        """Operands that are sharded as the samples are, and the sharding of each."""
+        """The operands of a read, sharded as the samples are, and their shardings."""
         specs = [self.samples.spec_of_stacked(a, read.spec.stack_of(k)) for k, a in enumerate(read.operands)]
         return [jax.reshard(a, NamedSharding(self.mesh, s)) for a, s in zip(read.operands, specs)], specs
 
@@ -215,30 +215,30 @@ class ShardedAccess(NamedTuple):
 
     @property
     def sample_bytes(self) -> int:
-        """The bytes of the coordinates and the values of the reads of a sample."""
+        """The bytes of the coordinates and the values of one sample, for all of its reads."""
         spec = self.read.spec
         return spec.num_reads * (4 * len(spec.axes) + spec.dtype.itemsize * self.texels.shape[-1])
 
     @property
     def can_be_routed(self) -> bool:
-        """Whether the devices are known that store the taps of a sample, and their sums add up to its value."""
+        """Whether routing is possible: the owners of a sample's taps are known, and their partial sums can be added."""
         splits_over_taps = self.axis_taps is None and self.read.spec.combination is Combination.BLEND
         return self.partition.can_route and (splits_over_taps or not self.partition.has_several_owners)
 
     @property
     def num_samples(self) -> int:
-        """The number of samples of a device."""
+        """The number of samples on a device."""
         return self.samples.count(self.mesh)
 
     def capacity(self, slack: float) -> int:
-        """The number of samples that a device sends to another one at once, at most."""
+        """The largest number of samples that a device sends to another one in a round."""
         return min(self.num_samples, max(1, math.ceil(slack * self.num_samples / self.partition.parts)))
 
     def method(self) -> Method:
-        """The method that the caller has chosen, if that can serve; or else the one that moves less."""
+        """The caller's method, if that is possible; otherwise the method that moves less data."""
         parts, chosen = self.partition.parts, METHOD.value
         if self.read.spec.expected is not None:
-            return Whole()  # its derivative is the derivative of another read
+            return Whole()  # derivatives of drawn taps need another read, see `rules.transformations`
         if isinstance(chosen, Halo):
             return Whole() if self.partition.reaches_all(chosen.reach) else chosen
         if chosen is None and self.num_samples * self.sample_bytes < self.texel_bytes * (parts - 1) // parts:
@@ -246,7 +246,7 @@ class ShardedAccess(NamedTuple):
         return chosen if isinstance(chosen, Routing) and self.can_be_routed else Whole()
 
     def report(self, method: Method) -> None:
-        """Adds what moves to each device, and what it holds, to the report of a caller."""
+        """Adds a line to the caller's report: the data that each device receives and holds."""
         partition, row = self.partition, self.texel_bytes / self.partition.size
         if isinstance(method, Whole):
             report_whole(self.texels)
@@ -272,7 +272,7 @@ def struct_of(texels: jax.Array) -> jax.ShapeDtypeStruct:
 
 
 def report(texels: jax.ShapeDtypeStruct, line: str) -> None:
-    """Adds a line about an access to a texture to the report that a caller has asked for."""
+    """Adds a line about an access to the caller's report, if there is one."""
     if REPORT.value is None:
         return
     sharding = cast(NamedSharding, texels.sharding)
@@ -284,7 +284,7 @@ def report(texels: jax.ShapeDtypeStruct, line: str) -> None:
 
 
 def report_whole(texels: jax.ShapeDtypeStruct) -> None:
-    """Adds to the report of a caller what moves where each device receives a whole texture."""
+    """Adds a line to the caller's report for an access in which each device receives the whole texture."""
     sharding, held = cast(NamedSharding, texels.sharding), math.prod(texels.shape) * texels.dtype.itemsize / MEBIBYTE
     own = held / math.prod(parts_of(sharding, names) for names in names_of(sharding))
     report(texels, f"{Whole()}; receives {held - own:.3g} MiB, holds {held:.3g} MiB of texels")

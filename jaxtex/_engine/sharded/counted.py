@@ -1,7 +1,7 @@
-"""Numbers that stand beside values in a program: the samples of a read that reach too far.
+"""Counts that a program carries beside its values: the samples of a read that need texels beyond their halo.
 
-A number cannot leave the functions that JAX traces by itself. So it stands in the program, as the second argument of an
-identity, and whoever wants to know evaluates the program anew, adding up these numbers.
+A traced function cannot return a count that its caller does not expect. So the count is the second argument of an
+identity primitive, and `total_of` evaluates the program again and adds up these counts.
 """
 
 # pyright: strict, reportUnknownMemberType=false, reportUnknownLambdaType=false
@@ -22,12 +22,12 @@ from ..._jax.versions import sizes_of_scan
 
 
 def with_count(values: jax.Array, count: jax.Array) -> jax.Array:
-    """Values with a number beside them."""
+    """`values`, with a count beside them in the program."""
     return cast(jax.Array, beside_p.bind(values, count))
 
 
 def batched(args: Sequence[jax.Array], dims: Sequence[int | None]) -> tuple[jax.Array, int | None]:
-    """The rule of batching adds up the numbers of all examples."""
+    """The batching rule: the counts of all examples are added up."""
     (values, count), (dim, counts) = args, dims
     return with_count(values, count if counts is None else jnp.sum(count, counts, dtype=count.dtype)), dim
 
@@ -44,11 +44,11 @@ ad.primitive_jvps[beside_p] = jvp
 batching.primitive_batchers[beside_p] = batched
 
 
-# Their sum
+# The sum of all counts
 
 
 def total_of(function: Callable[..., Any], *args: Any) -> jax.Array:
-    """The sum of all numbers in the program of a function."""
+    """The sum of all counts in the program of ``function(*args)``, int32."""
 
     def total(*args: Any) -> jax.Array:
         return walked(jax.make_jaxpr(function)(*args), jax.tree.leaves(args))[-1]
@@ -57,20 +57,20 @@ def total_of(function: Callable[..., Any], *args: Any) -> jax.Array:
 
 
 def walked(program: ClosedJaxpr, args: Sequence[jax.Array]) -> list[jax.Array]:
-    """The results of a program, and behind them the sum of its numbers."""
+    """The results of a program, followed by the sum of its counts."""
     jaxpr = program.jaxpr
     known: dict[Any, Any] = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*program.consts, *args)))
     value_of = lambda a: a.val if isinstance(a, Literal) else known[a]
     total = jnp.int32(0)
     for eqn in jaxpr.eqns:
-        *found, count = walked_equation(jaxpr, eqn, [value_of(a) for a in eqn.invars])
-        known.update(zip(eqn.outvars, found))
+        *results, count = walked_equation(jaxpr, eqn, [value_of(a) for a in eqn.invars])
+        known.update(zip(eqn.outvars, results))
         total = total + count
     return [*map(value_of, jaxpr.outvars), total]
 
 
 def walked_equation(jaxpr: Jaxpr, eqn: JaxprEqn, values: list[jax.Array]) -> list[Any]:
-    """The results of an equation of a program, and behind them the sum of the numbers in it."""
+    """The results of an equation, followed by the sum of the counts in it."""
     name, params = eqn.primitive.name, eqn.params
     if eqn.primitive is beside_p:
         return [values[0], everywhere(values[1])]
@@ -103,13 +103,13 @@ def walked_equation(jaxpr: Jaxpr, eqn: JaxprEqn, values: list[jax.Array]) -> lis
 
 
 def walked_scan(params: dict[str, Any], values: list[jax.Array]) -> list[jax.Array]:
-    """The results of a scan, and behind them the sum of the numbers in all of its turns."""
+    """The results of a scan, followed by the sum of the counts in all of its iterations."""
     first, carried = sizes_of_scan(params)
     last = first + carried
 
     def turn(carry: Any, x: Any) -> Any:
-        *found, count = walked(params["jaxpr"], [*values[:first], *carry, *x])
-        return found[: last - first], (found[last - first :], count)
+        *results, count = walked(params["jaxpr"], [*values[:first], *carry, *x])
+        return results[: last - first], (results[last - first :], count)
 
     how = {"length": params["length"], "reverse": params["reverse"]}
     carry, (ys, counts) = jax.lax.scan(turn, values[first:last], values[last:], **how)
@@ -117,5 +117,5 @@ def walked_scan(params: dict[str, Any], values: list[jax.Array]) -> list[jax.Arr
 
 
 def holds_count(jaxpr: Jaxpr) -> bool:
-    """Whether a number stands in a program."""
+    """Whether a program holds a count."""
     return any(eqn.primitive is beside_p or any(map(holds_count, jaxprs_in_params(eqn.params))) for eqn in jaxpr.eqns)

@@ -1,4 +1,4 @@
-"""The exchange of texels between neighbors: those next to the texels that a device stores, its halo.
+"""The exchange of halos: texels next to those of a device, which its neighbors send.
 
 The functions here run on each device, inside `jax.shard_map`.
 """
@@ -23,10 +23,10 @@ class Edges(NamedTuple):
         names: the axes of the mesh over which the texels are partitioned, the slowest first.
         parts: the number of parts.
         own: the number of texels of a part along the partitioned axis.
-        dimension: the dimension of that axis.
+        dimension: the dimension of the partitioned axis.
         reach: the number of texels that are received on each side.
-        around: whether the first part and the last one are neighbors too; if not, no sample reads the texels that
-            these two exchange.
+        around: whether the first part and the last one are neighbors; if not, no sample reads texels that one of them
+            receives from the other.
     """
 
     names: tuple[str, ...]
@@ -43,12 +43,12 @@ class Edges(NamedTuple):
 
     @property
     def once(self) -> bool:
-        """Whether one exchange is enough: two devices have one neighbor each."""
+        """Whether one exchange suffices: there are two devices, each the only neighbor of the other."""
         return self.parts == 2 and not self.around and self.reach <= self.own
 
     @property
     def steps(self) -> list[tuple[int, int, int]]:
-        """For each neighbor: its distance in parts, how many texels nearer neighbors send, and how many it sends."""
+        """For each neighbor on one side: its distance in parts, the texels that nearer neighbors send, and its own."""
         steps = list[tuple[int, int, int]]()
         for distance in range(1, -(-self.reach // self.own) + 1):
             start = (distance - 1) * self.own
@@ -56,7 +56,7 @@ class Edges(NamedTuple):
         return steps
 
     def moved(self, a: jax.Array, distance: int) -> jax.Array:
-        """The array of the device that lies so many parts before this one."""
+        """The array of the device `distance` parts before this one."""
         pairs = list[tuple[int, int]]()
         for k in range(self.parts):
             if self.around or 0 <= k + distance < self.parts:
@@ -69,7 +69,7 @@ class Edges(NamedTuple):
 
 
 def with_edges(texels: jax.Array, edges: Edges) -> list[jax.Array]:
-    """A device's texels, the `reach` texels that neighbors store before them, and those after."""
+    """A device's texels, the `reach` texels before them, and the `reach` texels after them."""
     if edges.reach == 0:
         nothing = edges.slice(texels, 0, 0)
         return [texels, nothing, nothing]
@@ -108,7 +108,7 @@ def with_edges_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, edges: Ed
 
 
 def with_edges_transpose(cotangents: Sequence[Any], texels: Any, *, edges: Edges) -> tuple[jax.Array]:
-    """Cotangents that neighbors return are added to those at both ends of a part."""
+    """The transpose: neighbors get the cotangents of a halo back, and add them to the cotangents of their texels."""
     own, before, after = (cast(jax.Array, ad.instantiate_zeros(c)) for c in cotangents)
     size, reach, dimension = edges.own, edges.reach, edges.dimension
     if edges.once:
@@ -124,7 +124,7 @@ def with_edges_transpose(cotangents: Sequence[Any], texels: Any, *, edges: Edges
 
 
 def added_at(texels: jax.Array, more: jax.Array, first: jax.Array | int, dimension: int) -> jax.Array:
-    """`texels` with `more` added to those from `first` on."""
+    """`texels`, with `more` added to a slice that starts at `first`."""
     count = more.shape[dimension]
     before = jax.lax.dynamic_slice_in_dim(texels, first, count, dimension)
     return jax.lax.dynamic_update_slice_in_dim(texels, before + more, first, dimension)

@@ -1,4 +1,4 @@
-"""How the texels of a read are partitioned over devices, and the window of them that a device has with its halo."""
+"""The partition of a texture over devices, and the window of a device: its part with a halo."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -19,22 +19,22 @@ from ..walk.texel_order import groups
 from ..walk.texel_walk import middle_texel, step_of, taps
 from .exchange import Edges, with_halo
 
-# The most taps whose texels may lie in several parts, where axes are addressed together.
+# The largest number of taps of a jointly addressed read whose samples travel to several devices.
 MOST_JOINT_TAPS = 4
 
 
 class Partition(NamedTuple):
-    """How the texels of a read are partitioned over devices along one of its axes.
+    """The partition of a texture over devices along one axis.
 
-    A device stores neighboring texels of that axis. A texture of one level is a chain of one level, with two
-    differences. Its texels keep their axes, while a device stores the levels of a chain one after the other. And its
-    last part may be shorter; then it is filled up with texels that no sample reads.
+    A device stores adjacent texels of that axis. A texture of one level is treated as a chain of one level, with two
+    differences: its texels keep their axes, while a device stores the levels of a chain one after the other; and its
+    last part may be shorter, and is then padded with texels that no sample reads.
 
     Attributes:
         axes: the axes of the read.
-        number: the number of the partitioned one among these.
-        names: the axes of the mesh over which it is partitioned, the slowest first.
-        cut: how the levels are cut.
+        number: the index of the partitioned axis in `axes`.
+        names: the mesh axes over which it is partitioned, the slowest first.
+        cut: how the levels are partitioned.
         shapes: the shapes of all levels, without channels.
     """
 
@@ -46,10 +46,10 @@ class Partition(NamedTuple):
 
     @classmethod
     def of(cls, axes: tuple[Axis, ...], texels: jax.ShapeDtypeStruct, cut: Cut | None) -> "Partition | None":
-        """The partition of sharded texels along one axis; `None` if they are sharded in another way.
+        """The partition of sharded texels; `None` unless they are sharded along exactly one axis of the texture.
 
         Args:
-            cut: how the levels of a chain are cut.
+            cut: how the levels of a mip chain are partitioned.
         """
         sharding, shape = cast(NamedSharding, texels.sharding), texels.shape
         names = names_of(sharding)
@@ -88,87 +88,87 @@ class Partition(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The size of the axis in the finest level."""
+        """The size of the partitioned axis in the finest level."""
         return self.shapes[0][self.cut.dimension]
 
     @property
     def own(self) -> int:
-        """The number of texels of the axis that a device stores of the finest level."""
+        """The number of texels of the partitioned axis that a device stores of the finest level."""
         return -(-self.size // self.parts)
 
     @property
     def dimension(self) -> int:
-        """The dimension of the array of texels along which the parts lie."""
+        """The sharded dimension of the array of texels."""
         return 0 if self.is_chain else self.cut.dimension
 
     @property
     def is_split_first(self) -> bool:
-        """Whether texels keep their axes, and the first axis is partitioned."""
+        """Whether the texture has one level, and its first axis is partitioned."""
         return not self.is_chain and self.cut.dimension == 0
 
     def spec(self, ndim: int) -> PartitionSpec:
-        """The sharding of an array of texels of so many dimensions."""
+        """The sharding of an array of texels of `ndim` dimensions."""
         return PartitionSpec(*(self.names if d == self.dimension else None for d in range(ndim)))
 
     @property
     def part(self) -> jax.Array:
-        """The number of this device's part."""
+        """The index of this device's part."""
         return jax.lax.axis_index(self.names)
 
-    # The window of a device: its texels with a halo
+    # The window of a device: its part with a halo
 
     def reaches_all(self, reach: int) -> bool:
-        """Whether a part with so many texels on each side is the whole axis."""
+        """Whether a part with a halo of `reach` texels on each side covers the whole axis."""
         return self.own + 2 * reach >= self.own * self.parts
 
     @property
     def around(self) -> bool:
-        """Whether the first part and the last one are neighbors too."""
+        """Whether the first part and the last one are neighbors."""
         return self.is_chain or self.axis.address.cyclic
 
     def reach_in(self, level: int, reach: int) -> int:
-        """The halo of a level, where the finest level has the halo `reach`."""
+        """The halo of a level, in texels, if `reach` is the halo of the finest level."""
         if level == 0:
             return reach
-        # The taps of a sample lie so far from its place in the finest level.
+        # The largest distance of a tap from the sample's position, in texels of the level.
         margin = 0 if self.axis.integer else self.axis.kernel.num_taps // 2 + 1
         return -(-reach >> level) + margin
 
     def stored_level(self, level: int, reach: int) -> StoredLevel:
-        """The texels of a level in a window."""
+        """The texels of a level that a window holds."""
         size, reach = self.shapes[level][self.cut.dimension], self.reach_in(level, reach)
         if level >= self.cut.num_cut:
             return StoredLevel(size, size, 0, 0)
         own = -(-size // self.parts)
-        # Parts that are no neighbors have room between them for texels that no sample reads.
+        # Between the last part and the first, if they are not neighbors, lie halo texels that no sample reads.
         room = 0 if self.around else reach
         return StoredLevel(own + 2 * reach, own * self.parts + room, own, -reach)
 
     def axes_in_window(self, reach: int) -> tuple[Axis, ...]:
-        """The axes of a read in a window, which need its start."""
+        """The axes of a read in a window; they take the start of the window as an operand."""
         levels = tuple(self.stored_level(level, reach) for level in range(len(self.shapes)))
         stored = Stored(levels[0].count, levels[0].period, levels=levels if self.is_chain else ())
         return tuple(axis._replace(stored=stored) if k == self.number else axis for k, axis in enumerate(self.axes))
 
     def start(self, reach: int) -> jax.Array:
-        """The operand that says where a window starts: its first texel, or of a chain, the number of the part."""
+        """The operand for the start of a window, int32: its first texel, or the index of the part of a mip chain."""
         start = self.part
         if not self.is_chain:
             start = jnp.mod(start * self.own - reach, self.stored_level(0, reach).period)
         return start.astype(jnp.int32)
 
     def in_window(self, read: Read, reach: int) -> Read:
-        """A read in the window of a device."""
+        """`read`, in the window of this device."""
         return read.replace(axes=self.axes_in_window(reach)).with_given([self.start(reach)])
 
     def edges(self, level: int, reach: int) -> Edges:
-        """The texels of a level that neighbors send."""
+        """The halo of a level, which neighbors send."""
         dimension = self.cut.dimension
         own = -(-self.shapes[level][dimension] // self.parts)
         return Edges(self.names, self.parts, own, dimension, self.reach_in(level, reach), self.around)
 
     def window(self, texels: jax.Array, reach: int) -> jax.Array:
-        """A device's texels with a halo in each level that is cut."""
+        """A device's texels, with a halo in each level that is partitioned."""
         if not self.is_chain:
             return with_halo(texels, self.edges(0, reach))
         first, levels = 0, list[jax.Array]()
@@ -186,7 +186,7 @@ class Partition(NamedTuple):
 
     @property
     def step(self) -> tuple[tuple[Axis, ...], int]:
-        """The axes that are addressed together with the partitioned one, and the number of the first of them."""
+        """The axes that are addressed jointly with the partitioned one, itself included, and the index of the first."""
         first = 0
         for group in groups(self.axes):
             if self.number < first + len(group):
@@ -196,11 +196,11 @@ class Partition(NamedTuple):
 
     @property
     def can_route(self) -> bool:
-        """Whether the devices are known that store the taps of a sample."""
+        """Whether the coordinates of a sample tell which devices store its taps."""
         axis, (group, _) = self.axis, self.step
         if self.is_chain:
-            # A place in the finest level must tell the places in the other levels. It does not for single texels of a
-            # level, nor under a reflection about the centers of texels.
+            # The position in the finest level must determine the positions in the other levels. It does not for reads
+            # of single texels, nor under a reflection about texel centers.
             moves = axis.address.repeats or axis.address.saturates
             return axis.address.apply is not None and (axis.role is not Role.SPACE if axis.integer else moves)
         joint = math.prod(1 if axis.integer else axis.kernel.num_taps for axis in group)
@@ -208,12 +208,12 @@ class Partition(NamedTuple):
 
     @property
     def has_several_owners(self) -> bool:
-        """Whether the taps of one sample may lie on several devices; it travels to each of them."""
+        """Whether a sample travels to several devices, each of which stores a part of its taps."""
         return len(self.step[0]) > 1
 
     @property
     def reach_of_filter(self) -> int:
-        """The distance of the texels of a sample from the part of the device that it travels to, at most."""
+        """The largest distance, in texels, of a sample's taps from the part of the device that it travels to."""
         axis = self.axis
         if axis.integer or axis.address.apply is None:
             return 0
@@ -221,9 +221,9 @@ class Partition(NamedTuple):
         return axis.kernel.num_taps // 2 + filled_up
 
     def owners(self, coords: Coords) -> list[jax.Array]:
-        """The parts that samples travel to: the part of the middle tap, which has the other taps in its halo.
+        """The parts that samples travel to: the part of the middle tap, whose halo has the other taps.
 
-        If axes are addressed together, these are the parts of all taps. A part that repeats is replaced by `parts`.
+        For joint axes, these are the parts of all taps, one array for each tap; a repeated part is replaced by `parts`.
         """
         group, first = self.step
         if len(group) == 1:

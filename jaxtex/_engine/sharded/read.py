@@ -1,9 +1,9 @@
-"""Reads of textures that are sharded, and splats onto them: which method serves them, and what each device computes.
+"""Reads of sharded textures, and splats into them, by one of three methods.
 
-There are three methods. By halo, each device receives the texels beside its own, as far as its samples reach. By
-routing, samples travel to the device that stores their texels, and values travel back. Or each device receives the
-whole texture. A device reads its window of the texture by the same filters, address rules and kinds as the whole, to
-the bit: `Stored` says which texels it holds. Exchanges are collectives of JAX, whose transposes send gradients back.
+`Halo`: each device receives texels next to its own from its neighbors. `Routing`: samples travel to the device that
+stores their texels, and values travel back. `Whole`: each device receives the whole texture. A device reads its window
+of the texture by the code that reads whole textures, with equal bits: `Stored` says which texels the window holds.
+Exchanges are collectives of JAX, whose transposes send gradients back.
 """
 
 # pyright: strict, reportUnknownMemberType=false
@@ -38,17 +38,18 @@ from .exchange import with_edges
 from .partition import Partition
 from .routes import Routes
 
-# A read of the window of a device.
+# A function that runs a read on the window of a device.
 WindowRead = Callable[[Read], jax.Array]
 
 
 def read_sharded(
     how: TexelRead, texels: jax.Array, color: jax.Array | None, read: Read, chain: Cut | None
 ) -> jax.Array:
-    """A read that the devices compute in parts if texels carry an explicit sharding.
+    """A read; if texels carry an explicit sharding, each device computes a part of it.
 
     Args:
-        chain: how the levels of a mip chain are cut.
+        how: the read of a texture on one device.
+        chain: how the levels of a mip chain are partitioned.
     """
     if not is_sharded(texels):
         return how(whole(texels, read.spec.axes, chain), color, read)
@@ -86,10 +87,10 @@ def splat_sharded(how: TexelRead, values: jax.Array, read: Read, sharding: Named
 def read_in_parts(
     how: TexelRead, texels: jax.Array, color: jax.Array | None, access: ShardedAccess, method: Halo | Routing
 ) -> jax.Array:
-    """A read by halo or by routing: each device computes the values of its samples."""
+    """A read by halo or by routing, in which each device computes a part of the values."""
     partition, samples, mesh = access.partition, access.samples, access.mesh
     colors = [] if color is None else [color]
-    # Samples that travel, or to which some are added, are taken one number at a time.
+    # Samples that travel, and padding, need stacked operands to be split.
     stays = isinstance(method, Halo) and samples.padding[1] == 0
     operands, specs = access.resharded(access.stacked) if stays else access.sharded_numbers()
     spec = (access.stacked if stays else access.read).spec
@@ -107,7 +108,7 @@ def read_in_parts(
 
 
 def read_whole(how: TexelRead, texels: jax.Array, color: jax.Array | None, access: ShardedAccess) -> jax.Array:
-    """A read of the whole texture by each device, at the samples that it would have otherwise."""
+    """A read in which each device has the whole texture, and the samples that the other methods would give it."""
     if access.samples.padding[1]:
         return how(texels, color, access.read)
     values = how(texels, color, Read(access.read.spec, tuple(access.sharded_numbers()[0])))
@@ -115,7 +116,7 @@ def read_whole(how: TexelRead, texels: jax.Array, color: jax.Array | None, acces
 
 
 def whole(texels: jax.Array, axes: tuple[Axis, ...], cut: Cut | None) -> jax.Array:
-    """All texels on each device."""
+    """The whole texture on every device."""
     if cut is None:
         return everywhere(texels)
     levels, *inner = (axis for axis in axes if axis.role is not Role.WEIGHT)
@@ -125,7 +126,7 @@ def whole(texels: jax.Array, axes: tuple[Axis, ...], cut: Cut | None) -> jax.Arr
 
 
 def as_given_samples(values: jax.Array, access: ShardedAccess) -> jax.Array:
-    """Values without added samples, sharded as the samples were given. A warp keeps the sharding of its image."""
+    """Values without padding, sharded as the caller's samples. A warp keeps the sharding of its image."""
     samples, (axis, count) = access.samples, access.samples.padding
     if samples.given == samples.names or (isinstance(access.read.spec.grid, StoredOrder) and not count):
         return values
@@ -134,16 +135,16 @@ def as_given_samples(values: jax.Array, access: ShardedAccess) -> jax.Array:
     return jax.lax.slice_in_dim(values, 0, samples.shape[axis], axis=axis) if count else values
 
 
-# What each device computes, inside `jax.shard_map`
+# The work of each device, inside `jax.shard_map`
 
 
 class Part(NamedTuple):
     """The texels of a device, and the function that reads them.
 
     Attributes:
-        how: the function that reads.
+        how: the read of a texture on one device.
         texels: the texels that the device stores.
-        color: the color outside; `None` is zero.
+        color: the border color; `None` for zero.
         partition: how the texture is partitioned.
     """
 
@@ -153,11 +154,11 @@ class Part(NamedTuple):
     partition: Partition
 
     def keeps_halo(self, reach: int) -> bool:
-        """Whether the texels that neighbors send stay in arrays of their own."""
+        """Whether the halo stays in arrays of its own, not concatenated with the part."""
         return self.how.takes_halo and self.color is None and self.partition.is_split_first and reach > 0
 
     def with_halo(self, reach: int) -> WindowRead:
-        """The read of the window of this device, whose halo neighbors send once."""
+        """A function that reads the window of this device; the halo is exchanged once."""
         texels, partition = self.texels, self.partition
         if self.keeps_halo(reach):
             window = WithHalo(*with_edges(texels, partition.edges(0, reach)))
@@ -167,9 +168,9 @@ class Part(NamedTuple):
 
 
 class ReadResult(NamedTuple):
-    """The values of a device's samples, and which of them are right.
+    """The values of a device's samples, S + (C,), and the mask of the samples whose texels the window has.
 
-    Samples that reach further than the halo are NaN, or zero if they are integers.
+    Values of the other samples are NaN, or zero if they are integers.
     """
 
     values: jax.Array
@@ -177,7 +178,7 @@ class ReadResult(NamedTuple):
 
 
 def by_halo(part: Part, read: Read, reach: int) -> ReadResult:
-    """A read of samples whose taps lie at most `reach` texels from the part of their device."""
+    """The read of samples whose taps lie at most `reach` texels from the part of their device."""
     values, axis_taps = part.with_halo(reach)(read), part.how.axis_taps or taps
     spec, operands = part.partition.in_window(read, reach)
     if not part.keeps_halo(reach):
@@ -188,10 +189,10 @@ def by_halo(part: Part, read: Read, reach: int) -> ReadResult:
 
 
 def by_routing(part: Part, read: Read, capacity: int) -> jax.Array:
-    """A read of samples that travel to the device that stores their texels.
+    """The read of samples that travel to the device that stores their texels.
 
-    In a round each device sends at most `capacity` samples to each of the other devices. The reads of a mean travel one
-    after the other.
+    In a round, each device sends at most `capacity` samples to each other device. If a sample is the mean of several
+    reads, these travel one after the other.
     """
     window, (spec, operands) = part.with_halo(part.partition.reach_of_filter), read
     one = spec.of_coords().unsummed()
@@ -218,13 +219,13 @@ def one_by_routing(
     capacity: int,
     needed: jax.Array | None = None,
 ) -> jax.Array:
-    """The values of one read of each sample, or zero where none is needed.
+    """The values of one read of each sample, S + (C,), zero where `needed` is false.
 
-    A sample whose taps lie in several parts travels to each of these, and the sums of the taps in each are added.
+    A sample whose taps lie in several parts travels to all of these, and the partial sums are added.
 
     Args:
-        window: the read of samples that have traveled to a device.
-        needed: whether each sample is read.
+        window: reads the window of this device at samples that have traveled to it.
+        needed: the mask of the samples to read, which broadcasts to S; `None` for all.
     """
     partition, channels = part.partition, part.texels.shape[-1]
     coords = jnp.broadcast_arrays(*coords)
@@ -249,14 +250,14 @@ def one_by_routing(
     return values.reshape(*shape, -1)
 
 
-# Samples that reach too far
+# Samples that need texels beyond their halo
 
 
 def reporting(result: jax.Array, access: ShardedAccess, method: Halo | Routing) -> jax.Array:
-    """The result of a read or splat. Samples that reach further than the halo are counted, if a caller wants to know.
+    """The result of a read or splat, with a check of its samples.
 
-    They are an error under checkify. The check stands behind the read: JAX 0.10.2 cannot check a `jax.shard_map` where
-    there is an error already.
+    Samples that need texels beyond their halo are an error under checkify, and are counted if the caller wants to
+    know. The check follows the read, because JAX 0.10.2 cannot check a `jax.shard_map` after an earlier check.
     """
     if not isinstance(method, Halo):
         return result
@@ -284,7 +285,7 @@ def count_beyond(access: ShardedAccess, method: Halo) -> jax.Array:
 
 @custom_vmap
 def of_all_examples(count: jax.Array) -> jax.Array:
-    """A count, summed over all examples under `jax.vmap`: JAX batches no check under explicit mesh axes."""
+    """A count, summed over all examples under `jax.vmap`, since JAX cannot batch checks under explicit mesh axes."""
     return count
 
 

@@ -1,8 +1,8 @@
-"""Writes of single texels of textures that are sharded.
+"""Writes of single texels of sharded textures.
 
-Texels stay where they are. Samples that all devices have are written by each device to its own texels. Samples that are
+Texels do not move. If all devices have all samples, each device writes only to its own texels. Samples that are
 sharded over the devices of the texture travel to the device of their texel, in rounds. Each brings its number among all
-samples, so that a texel keeps the value that it keeps in the whole texture.
+samples, so that the sample that wins is the one that wins on one device.
 """
 
 # pyright: strict, reportUnknownMemberType=false
@@ -36,12 +36,12 @@ LAST_NUMBER = np.int32(np.iinfo(np.int32).max)
 
 
 class TexelWrite(NamedTuple):
-    """A write of single texels without its arrays.
+    """The static half of a write of single texels.
 
     Attributes:
         axes: the axes of the texture, all integer.
-        rule: the name of the rule by which a texel and a value become one: set, add, min or max.
-        unique: of the rule that sets, whether no two samples write the same texel.
+        rule: the rule by which a value changes a texel: set, add, min or max.
+        unique: whether no two samples write one texel; for the rule "set".
     """
 
     axes: tuple[Axis, ...]
@@ -49,11 +49,11 @@ class TexelWrite(NamedTuple):
     unique: bool = False
 
     def alone(self, texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
-        """Writes on one device that has all samples."""
+        """The write on one device, with all samples."""
         return texel_write.write(texels, values, coords, axes, self.rule, unique=self.unique)
 
     def __call__(self, texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
-        """Writes on all devices that store texels."""
+        """The write of a sharded texture."""
         placed = struct_of(texels)
         partition = Partition.of(self.axes, placed, None)
         if partition is None:
@@ -70,7 +70,7 @@ class TexelWrite(NamedTuple):
         return self.exchanged(texels, values, coords, access, access.capacity(method.slack))
 
     def of_all_samples(self, texels: jax.Array, values: jax.Array, coords: Coords, partition: Partition) -> jax.Array:
-        """Writes on devices that all have all samples."""
+        """The write of a sharded texture by devices that all have all samples."""
 
         def on_device(texels: jax.Array, values: jax.Array, *coords: jax.Array) -> jax.Array:
             start = partition.start(0).reshape([1] * coords[0].ndim)
@@ -83,7 +83,7 @@ class TexelWrite(NamedTuple):
     def exchanged(
         self, texels: jax.Array, values: jax.Array, coords: Coords, access: ShardedAccess, capacity: int
     ) -> jax.Array:
-        """Writes on devices that send samples to the devices of their texels."""
+        """The write of a sharded texture by devices that send samples to the devices of their texels."""
         mesh, shape, partition = access.mesh, values.shape[:-1], access.partition
         writes = ExchangedWrites(partition, capacity)
 
@@ -94,7 +94,7 @@ class TexelWrite(NamedTuple):
                 return writes.write(texels, values, flat, unique=self.unique)
             return writes.reduce(texels, values, flat, self.rule)
 
-        # Along the other axes of the mesh all devices have all samples of the part.
+        # Samples are not sharded along the mesh axes that do not partition the texture.
         names = [tuple(name for name in along if name in partition.names) or None for along in access.samples.names]
         arrays = [values, *coords, texel_write.numbers(shape)]
         specs = [P(*(along if n > 1 else None for n, along in zip(a.shape, (*names, None)))) for a in arrays]
@@ -103,17 +103,17 @@ class TexelWrite(NamedTuple):
         return jax.shard_map(on_device, mesh=mesh, in_specs=(spec, *specs), out_specs=spec)(texels, *arrays)
 
 
-# What each device computes, inside `jax.shard_map`
+# The work of each device, inside `jax.shard_map`
 
 
 class Landed(NamedTuple):
-    """Samples that write texels of a device.
+    """Samples on the device of their texels.
 
     Attributes:
-        indices: the flat indices of the texels.
-        inside: whether each sample writes one.
+        indices: the flat indices of their texels, as `TexelAddress.flat_index`.
+        inside: the mask of the samples that write a texel of this device.
         values: the values, (samples, C).
-        numbers: the numbers of the samples among all, in flattened order.
+        numbers: the numbers of the samples among all samples, in flattened order.
     """
 
     indices: tuple[jax.Array, ...]
@@ -122,9 +122,9 @@ class Landed(NamedTuple):
     numbers: jax.Array
 
 
-# The texels of a device, and what else is kept for each of them.
+# The texels of a device, and further arrays with an entry for each texel.
 State = TypeVar("State")
-# From the state before samples are written to the one after it.
+# A function that writes samples: from the state before to the state after.
 Step = Callable[[State, Landed], State]
 
 
@@ -133,7 +133,7 @@ class ExchangedWrites(NamedTuple):
 
     Attributes:
         partition: how the texture is partitioned.
-        capacity: how many samples a device sends to one other device in a round, at most.
+        capacity: the largest number of samples that a device sends to another one in a round.
     """
 
     partition: Partition
@@ -145,11 +145,11 @@ class ExchangedWrites(NamedTuple):
         return self.partition.axes_in_window(0)
 
     def write(self, texels: jax.Array, values: jax.Array, coords: Coords, *, unique: bool) -> jax.Array:
-        """`texel_write.write` of a device's texels, with the samples of all devices.
+        """`texel_write.write` by the rule "set", of a device's texels, with the samples of all devices.
 
         Args:
-            values: the values of the samples of the device, (samples, C).
-            coords: their coordinates along each axis, (samples,), and then the number of each sample.
+            values: the values of this device's samples, (samples, C).
+            coords: their coordinates along each axis, (samples,), followed by the number of each sample.
         """
 
         def written(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
@@ -164,7 +164,7 @@ class ExchangedWrites(NamedTuple):
         return keeping_bits(written, texels, values, coords)
 
     def reduce(self, texels: jax.Array, values: jax.Array, coords: Coords, rule: str) -> jax.Array:
-        """`texel_write.write` by another rule, of a device's texels, with the samples of all devices."""
+        """`texel_write.write` by another rule, of a device's texels, with the samples of all devices; see `write`."""
 
         def result(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
             total = sum_dtype(texels.dtype) if jnp.issubdtype(texels.dtype, jnp.floating) else texels.dtype
@@ -178,7 +178,7 @@ class ExchangedWrites(NamedTuple):
     def scattered(
         self, stored: jax.Array, values: jax.Array, coords: Coords, rule: str, *, unique: bool = False
     ) -> jax.Array:
-        """Texels and values joined by a rule of `indexing.scatter`."""
+        """The texels after all values are scattered to them by a rule of `indexing.scatter`."""
 
         def joined(stored: jax.Array, samples: Landed) -> jax.Array:
             return scatter(stored, samples.indices, samples.inside, samples.values, rule, unique=unique)
@@ -186,7 +186,10 @@ class ExchangedWrites(NamedTuple):
         return self.after_all(joined, stored, values, coords)
 
     def extremes(self, stored: jax.Array, values: jax.Array, coords: Coords, rule: str) -> jax.Array:
-        """The least or largest of texels and values, whose cotangent goes to the first that ties, texels before."""
+        """The minimum or maximum of texels and values. If several tie, the first one alone gets the cotangent.
+
+        A texel comes before all samples.
+        """
 
         def reduced(stored: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
             return self.scattered(stored, values, coords, rule)
@@ -199,7 +202,7 @@ class ExchangedWrites(NamedTuple):
         return straight_through(reduced, selected, stored, values, coords)
 
     def after_all(self, step: Step[State], state: State, values: jax.Array, coords: Coords) -> State:
-        """The state after a step with the samples of this device, and a step with the samples of each round."""
+        """The state after a step with samples that need not travel, and a step with the samples of each round."""
         partition, (*coords, numbers) = self.partition, coords
         start = partition.start(0).reshape(1)
 
@@ -225,7 +228,7 @@ class ExchangedWrites(NamedTuple):
 
 
 def newest_samples(kept: tuple[jax.Array, jax.Array], samples: Landed) -> tuple[jax.Array, jax.Array]:
-    """Texels with the values of the samples that have the largest numbers, and these numbers."""
+    """Texels after each has taken the value of its sample with the largest number, and these numbers."""
     stored, newest = kept
     newest = scatter(newest, samples.indices, samples.inside, samples.numbers[:, None], "max")
     last = gather(newest, samples.indices)[..., 0] == samples.numbers
@@ -233,7 +236,7 @@ def newest_samples(kept: tuple[jax.Array, jax.Array], samples: Landed) -> tuple[
 
 
 def first_to_tie(kept: tuple[jax.Array, jax.Array], samples: Landed, best: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Texels with the values that equal the best ones, channel by channel: of several the first; and their numbers."""
+    """Texels after each channel has taken the value of the first sample that equals `best`, and its number."""
     stored, first = kept
     ties = samples.inside[:, None] & same(samples.values, gather(best, samples.indices))
     numbers = jnp.where(ties, samples.numbers[:, None], LAST_NUMBER)

@@ -1,1 +1,1 @@
-"""From CUDA C++ to a part of a program: generated headers, arrays by their roles, NVRTC, and the launch."""
+"""The way of a kernel into a program: generated headers, its arrays by role, compilation by NVRTC, and the launch."""

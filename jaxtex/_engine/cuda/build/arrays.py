@@ -1,4 +1,4 @@
-"""The arrays that a kernel reads and writes, by their roles: its parameters, and how it gets and returns them."""
+"""The arrays that a kernel reads and writes, by role: its parameters in CUDA C++, its arguments and results in JAX."""
 
 import enum
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from ..trace.elementwise import C_TYPES
 
 
 class ArrayRole(enum.StrEnum):
-    """The role of an array in a kernel. Its value is the name of the array there."""
+    """The role of an array in a kernel. The value of a member is the array's name in CUDA C++."""
 
     TEXELS = "texels"
     COLOR = "color"
@@ -29,7 +29,7 @@ class ArrayRole(enum.StrEnum):
     TILE_SUMS = "tile_sums"
 
 
-# Roles of which a kernel has several arrays, by number.
+# Roles that several arrays of a kernel may have; these are numbered.
 NUMBERED = (ArrayRole.OPERAND, ArrayRole.COTANGENT)
 
 
@@ -37,10 +37,11 @@ class KernelArray(NamedTuple):
     """An array of a kernel.
 
     Attributes:
-        array: what is given; of a result, its shape and dtype. A `WithHalo` is several arrays, and a `Sliced` that is
-            given lies in a larger one.
-        number: among those of one role.
-        start: of a result, the array that holds it at first; `None` if it begins with anything.
+        role: the role.
+        array: the array, or the shape and dtype of a result. A `WithHalo` is three arrays; a `Sliced` is a slice of a
+            larger array.
+        number: the number among arrays of one role.
+        start: the initial contents of a result; `None` if they do not matter.
     """
 
     role: ArrayRole
@@ -57,24 +58,24 @@ class KernelArray(NamedTuple):
         return C_TYPES[np.dtype(self.array.dtype).name]
 
     def field_type(self, *, const: bool = False) -> str:
-        """Its type in a kernel."""
+        """The type of the array's field in the struct `Arrays`."""
         c_type = f"const {self.c_type}" if const else self.c_type
         return f"WithHalo<{c_type}>" if isinstance(self.array, WithHalo) else f"{c_type}*"
 
     def parts(self) -> list[tuple[str, Any]]:
-        """The arrays that it consists of, with their names."""
+        """The names and the arrays of its parts: three for a `WithHalo`, otherwise one."""
         return (
             [*self.array.arrays(self.name).items()] if isinstance(self.array, WithHalo) else [(self.name, self.array)]
         )
 
     def starts(self) -> list[Any]:
-        """The arrays whose contents these start with."""
+        """The arrays of initial contents, one for each part; none if contents do not matter."""
         if self.start is None:
             return []
         return [*self.start.arrays(self.name).values()] if isinstance(self.start, WithHalo) else [self.start]
 
 
-# What a kernel filled, by role and number: arrays, or a `WithHalo`.
+# The results of a kernel by role and number: each is an array or a `WithHalo`.
 Filled = dict[tuple[ArrayRole, int], Any]
 
 
@@ -86,12 +87,12 @@ def operands_of(operands: Iterable[Shaped]) -> list[KernelArray]:
 class KernelArrays:
     """All arrays of a kernel.
 
-    A kernel gets what it reads, then what its results hold at first, then its results. In its functions, `arrays` holds
-    them by name.
+    The parameters of a kernel are the arrays that it reads, the initial contents of its results, and its results. Its
+    functions get a struct `arrays` with a field for each array.
 
     Attributes:
-        given, results: in the order of the parameters.
-        absent: the types of arrays that the kernel names, and that may not be there: then they are null pointers.
+        given, results: the arrays that the kernel reads, and its results, in the order of the parameters.
+        absent: the types of the arrays that the kernel names but does not have; their fields are null pointers.
     """
 
     def __init__(
@@ -108,36 +109,36 @@ class KernelArrays:
         return any(array.role is role for array in (*self.given, *self.results))
 
     def __getitem__(self, role: ArrayRole) -> Shaped:
-        """The one array of a role."""
+        """The only array of a role."""
         return self.find(role).array
 
     def find(self, role: ArrayRole) -> KernelArray:
-        (found,) = (array for array in (*self.given, *self.results) if array.role is role)
-        return found
+        (only,) = (array for array in (*self.given, *self.results) if array.role is role)
+        return only
 
     @property
     def operands(self) -> list[Shaped]:
-        """The operands of the read, in their order."""
+        """The operands of the read, in order."""
         return [array.array for array in self.given if array.role is ArrayRole.OPERAND]
 
     # In C++
 
     def type_of(self, role: ArrayRole) -> str:
-        """The type of a result, also of one that is absent."""
+        """The type of a result's field; the result may be absent."""
         return f"{self.absent[role]}*" if role in self.absent else self.find(role).field_type()
 
     def declared(self) -> str:
-        """The struct of the arrays."""
+        """The declaration of the struct `Arrays`."""
         fields = [f"{a.field_type(const=True)} {a.name};" for a in self.given]
         fields += [f"{a.field_type()} {a.name};" for a in self.results]
         fields += [f"{c_type}* {role};" for role, c_type in self.absent.items()]
         return "// What the kernel reads and writes.\nstruct Arrays {\n" + "".join(f"  {f}\n" for f in fields) + "};\n"
 
     def entry(self, name: str, bounds: str) -> str:
-        """The kernel of that name, which calls `run`.
+        """The kernel `name`, which calls `run`.
 
         Args:
-            bounds: of its launch.
+            bounds: the launch bounds.
         """
         read = [f"const {a.c_type}* __restrict__ {part}" for a in self.given for part, _ in a.parts()]
         started = [f"const {a.c_type}*" for a in self.results for _ in a.starts()]
@@ -154,26 +155,26 @@ class KernelArrays:
 
     @property
     def arguments(self) -> list[Any]:
-        """The arrays that the kernel is given."""
+        """The arrays that the kernel gets."""
         given = [part.whole if isinstance(part, Sliced) else part for a in self.given for _, part in a.parts()]
         return [*given, *(start for a in self.results for start in a.starts())]
 
     @property
     def shapes(self) -> list[jax.ShapeDtypeStruct]:
-        """The shapes of the arrays that it fills."""
+        """The shapes and dtypes of the arrays that the kernel fills."""
         return [jax.ShapeDtypeStruct(part.shape, part.dtype) for a in self.results for _, part in a.parts()]
 
     @property
     def aliases(self) -> dict[int, int]:
-        """Of each argument that becomes a result, the numbers of both."""
+        """For each argument that holds initial contents, its position and the number of the result that it becomes."""
         starts = [start for a in self.results for _, start in zip(a.parts(), a.starts() or [None] * len(a.parts()))]
         first = sum(len(a.parts()) for a in self.given)
         started = [n for n, start in enumerate(starts) if start is not None]
         return {first + k: n for k, n in enumerate(started)}
 
-    def collected(self, found: Sequence[jax.Array]) -> Filled:
-        """The arrays that the kernel filled."""
-        rest = iter(found)
+    def collected(self, filled: Sequence[jax.Array]) -> Filled:
+        """The results of the kernel by role and number, from the arrays that it filled."""
+        rest = iter(filled)
 
         def whole(array: KernelArray) -> Any:
             parts = {name: next(rest) for name, _ in array.parts()}

@@ -1,4 +1,4 @@
-"""A kernel as part of a JAX program: XLA, or jaxlib, launches its PTX, so that a running program needs no Python."""
+"""The launch of a kernel in a JAX program: XLA or jaxlib launches its PTX; a running program needs no Python."""
 
 import types
 import zlib
@@ -12,12 +12,12 @@ from ...._jax.contexts import FOR_THIS_EXPORT
 from ...._jax.versions import has_ptx_call, triton_launcher
 from .nvrtc import Capability, CompilerUnavailable, compile_to_ptx
 
-# The custom calls that launch PTX: one that XLA itself has, and one that jaxlib registers for CUDA.
+# The custom calls that launch PTX: the one of XLA, and the one that jaxlib registers for CUDA.
 TARGET = "__gpu$xla.gpu.ptx"
 TRITON_TARGET = "triton_kernel_call_ffi"
 # The threads of a warp.
 LANES = 32
-# Arguments of a kernel are arrays of XLA, which aligns them to more than this.
+# A lower bound of the alignment of XLA's arrays, in bytes.
 ALIGNMENT = 16
 
 
@@ -25,11 +25,12 @@ class Kernel(NamedTuple):
     """A kernel in CUDA C.
 
     Attributes:
-        source: with one function for the GPU, called `name`. Its parameters are pointers to the arguments, then to the
-            results, row by row.
-        num_blocks: how many blocks of threads run it.
-        num_threads: the threads of a block.
-        headers: the texts of the headers in the source that are generated, by their names.
+        source: CUDA C++ with one `__global__` function. Its parameters are pointers to the arguments, then to the
+            results; arrays are row-major.
+        name: the name of that function.
+        num_blocks: the number of blocks.
+        num_threads: the number of threads of a block.
+        headers: the texts of the generated headers, which `source` includes, by their names.
     """
 
     source: str
@@ -40,10 +41,12 @@ class Kernel(NamedTuple):
 
 
 class Compiled(NamedTuple):
-    """A kernel as PTX.
+    """A compiled kernel.
 
     Attributes:
-        capability: of the GPU that is to run it.
+        kernel: the kernel.
+        ptx: its PTX.
+        capability: the compute capability of the GPUs that are to run it.
     """
 
     kernel: Kernel
@@ -56,7 +59,7 @@ Launch = Callable[[Compiled, Sequence[jax.Array], Results, Mapping[int, int]], S
 
 
 def local_capability() -> Capability | None:
-    """The least compute capability of the GPUs that this process sees, or `None` if they are not all NVIDIA's."""
+    """The lowest compute capability of this process's GPUs; `None` if there are none, or not all are NVIDIA's."""
     try:
         devices = jax.local_devices(backend="gpu")
     except RuntimeError:
@@ -67,14 +70,14 @@ def local_capability() -> Capability | None:
 
 
 def target_capability() -> Capability | None:
-    """The compute capability for which kernels of the program that is being lowered are compiled; `None` for no GPU."""
+    """The compute capability of the GPUs of the program that is being lowered; `None` if there is no GPU."""
     return FOR_THIS_EXPORT.value or local_capability()
 
 
 def launch_by_xla(
     compiled: Compiled, args: Sequence[jax.Array], results: Results, aliases: Mapping[int, int]
 ) -> Sequence[jax.Array]:
-    """The arrays that a kernel fills; XLA loads its PTX when it compiles the program."""
+    """The results of a kernel, launched by XLA, which loads the PTX when it compiles the program."""
     kernel, ptx, _ = compiled
     sizes = {f"{kind}_{axis}": np.int32(1) for kind in ("grid", "block") for axis in "xyz"}
     sizes |= {"grid_x": np.int32(kernel.num_blocks), "block_x": np.int32(kernel.num_threads)}
@@ -86,9 +89,9 @@ def launch_by_xla(
 def launch_by_triton(
     compiled: Compiled, args: Sequence[jax.Array], results: Results, aliases: Mapping[int, int]
 ) -> Sequence[jax.Array]:
-    """The arrays that a kernel fills, by the launcher that jaxlib has for jax_triton, which takes any compiler's PTX.
+    """The results of a kernel, launched by jaxlib's launcher for jax_triton, which takes the PTX of any compiler.
 
-    It loads the kernel when the program first runs, for GPUs of this very capability, and counts threads in warps.
+    It loads the kernel when the program first runs, only on GPUs of exactly `compiled.capability`.
     """
     triton = triton_launcher()
     if triton is None:
@@ -105,12 +108,12 @@ def launch_by_triton(
 
 
 def chosen_launch() -> Launch:
-    """XLA's launcher where it is known to be there, else jaxlib's.
+    """XLA's launcher, if this jaxlib is known to have it; otherwise jaxlib's.
 
-    An exported program is launched by XLA alone: jaxlib's kernels run on GPUs of one capability.
+    Exported programs need XLA's launcher, because jaxlib's loads a kernel on GPUs of one capability only.
 
     Raises:
-        CompilerUnavailable: if there is neither.
+        CompilerUnavailable: if there is no launcher.
     """
     if has_ptx_call():
         return launch_by_xla
@@ -120,10 +123,10 @@ def chosen_launch() -> Launch:
 
 
 def run(kernel: Kernel, args: Sequence[jax.Array], results: Results, aliases: Mapping[int, int]) -> Sequence[jax.Array]:
-    """The arrays that a kernel fills; NVRTC compiles it for the GPUs of the program.
+    """The results of a kernel, which NVRTC compiles for the GPUs of the program.
 
     Args:
-        aliases: for an argument that becomes a result, the number of that result.
+        aliases: for the position of an argument that becomes a result, the number of that result.
 
     Raises:
         CompilerUnavailable: if there is no NVRTC, no launcher, or no GPU.

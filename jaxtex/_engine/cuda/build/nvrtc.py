@@ -1,4 +1,4 @@
-"""NVRTC, which compiles CUDA C while a program is lowered. `jax[cuda12]` and `jax[cuda13]` bring its library."""
+"""NVRTC, which compiles CUDA C++ while a program is lowered. `jax[cuda12]` and `jax[cuda13]` install its library."""
 
 import contextlib
 import ctypes
@@ -13,8 +13,8 @@ from pathlib import Path
 
 from ...._jax.versions import folder_of_programs
 
-# By the compute capability: the least version of PTX that has it. A driver takes PTX up to its own version, so a
-# program asks for no more than it needs. Source: PTX ISA, "Release Notes".
+# For each compute capability, the oldest version of PTX that supports it. A driver rejects PTX that is newer than
+# itself, so kernels declare the oldest version that they need. Source: PTX ISA, "Release Notes".
 PTX_VERSIONS = {
     (8, 0): (7, 0),
     (8, 6): (7, 1),
@@ -26,9 +26,9 @@ PTX_VERSIONS = {
     (12, 0): (8, 7),
     (12, 1): (8, 8),
 }
-# Of instructions that need a newer one.
+# The oldest version of PTX for instructions that need a newer one.
 INSTRUCTION_VERSIONS = {"red.global.add.v": (8, 1)}
-# The oldest NVRTC that `jax[cuda12]` may bring, as the package jax-cuda12-plugin says; older ones are not tested.
+# The oldest NVRTC that `jax[cuda12]` installs, by the requirements of jax-cuda12-plugin; older ones are not tested.
 LEAST_VERSION = (12, 1)
 INSTALL = "install jax[cuda12] or jax[cuda13], or the CUDA toolkit"
 OPTIONS = ("--std=c++17", "--disable-warnings")
@@ -36,15 +36,15 @@ Capability = tuple[int, int]
 
 
 class CompilerUnavailable(RuntimeError):
-    """There is no NVRTC that could compile a kernel for this GPU."""
+    """No NVRTC that compiles for this GPU, or no launcher of PTX, is available."""
 
 
 class CompilationFailed(RuntimeError):
-    """NVRTC refused a source."""
+    """NVRTC rejected a source."""
 
 
 def candidates() -> Iterator[Path | str]:
-    """Where the library may be: in the packages of `jax[cuda12]` or `jax[cuda13]`, newest first, or on the system."""
+    """The paths of NVRTC to try: in packages of `jax[cuda12]` or `jax[cuda13]`, newest first, then on the system."""
     spec = importlib.util.find_spec("nvidia")
     folders = map(Path, (spec and spec.submodule_search_locations) or ())
     yield from newest_first(path for folder in folders for path in folder.glob("*/lib/libnvrtc.so.*[0-9]"))
@@ -52,32 +52,32 @@ def candidates() -> Iterator[Path | str]:
 
 
 def newest_first(paths: Iterable[Path]) -> list[Path]:
-    """Paths of libraries in the order of the versions that their names end in; 12.10 is newer than 12.9."""
+    """Paths of libraries, sorted by the version at the end of their names; 12.10 is newer than 12.9."""
     version = lambda path: [*map(int, re.findall(r"\d+", path.name.partition(".so.")[2]))]
     return sorted(paths, key=version, reverse=True)
 
 
 @functools.cache
 def library() -> ctypes.CDLL:
-    """The first NVRTC that is new enough.
+    """The first of `candidates` that is new enough.
 
     Raises:
-        CompilerUnavailable: if none is installed, or only older ones.
+        CompilerUnavailable: if there is none.
     """
     older = []
     for path in candidates():
         with contextlib.suppress(OSError):
             if isinstance(path, Path):
                 for builtins in path.parent.glob("libnvrtc-builtins.so.*"):
-                    ctypes.CDLL(str(builtins))  # which NVRTC opens by its name alone
+                    ctypes.CDLL(str(builtins))  # loaded here, because NVRTC opens it without a path
             nvrtc = ctypes.CDLL(str(path))
             version = version_of(nvrtc)
             if version >= LEAST_VERSION:
                 return nvrtc
             older.append(version)
     if older:
-        found, least = ("{}.{}".format(*version) for version in (max(older), LEAST_VERSION))
-        raise CompilerUnavailable(f"NVRTC {found} is too old, kernels need {least} or newer; {INSTALL}")
+        newest, least = ("{}.{}".format(*version) for version in (max(older), LEAST_VERSION))
+        raise CompilerUnavailable(f"NVRTC {newest} is too old, kernels need {least} or newer; {INSTALL}")
     raise CompilerUnavailable(f"NVRTC is missing; {INSTALL}")
 
 
@@ -97,10 +97,10 @@ def known_capabilities() -> list[Capability]:
 
 
 def known_below(capability: Capability) -> Capability:
-    """The newest capability that NVRTC knows and that is not above the given one: newer GPUs run PTX of older ones.
+    """The newest capability up to `capability` that NVRTC compiles for: GPUs run PTX for older capabilities.
 
     Raises:
-        CompilerUnavailable: if there is no NVRTC, or it has none.
+        CompilerUnavailable: if there is no NVRTC, or no such capability.
     """
     known = [c for c in known_capabilities() if c <= capability]
     if not known:
@@ -110,7 +110,7 @@ def known_below(capability: Capability) -> Capability:
 
 
 def text_of(program: ctypes.c_void_p, name: str) -> str:
-    """The log or the PTX of a program."""
+    """A text of a program: `name` is "PTX" or "ProgramLog"."""
     size = ctypes.c_size_t()
     getattr(library(), f"nvrtcGet{name}Size")(program, ctypes.byref(size))
     text = ctypes.create_string_buffer(size.value)
@@ -120,15 +120,15 @@ def text_of(program: ctypes.c_void_p, name: str) -> str:
 
 @functools.cache
 def compile_to_ptx(source: str, capability: Capability) -> str:
-    """Compiles a source of CUDA C to PTX, or finds the PTX of an earlier process in the folder of JAX's cache.
+    """The PTX of a source in CUDA C++, from NVRTC, or from JAX's cache folder if an earlier process kept it there.
 
     Args:
-        capability: the compute capability of the GPU, such as ``(9, 0)``. If NVRTC does not know it yet, the PTX is for
-            the newest before it.
+        capability: the compute capability of the GPU, such as ``(9, 0)``. If NVRTC is older than that, the PTX is for
+            the newest capability that it knows.
 
     Raises:
         CompilerUnavailable: if there is no NVRTC for this GPU.
-        CompilationFailed: if NVRTC refuses the source.
+        CompilationFailed: if NVRTC rejects the source.
     """
     capability = known_below(capability)
     kept = kept_file(source, capability)

@@ -1,7 +1,4 @@
-"""The source of a kernel: a file of CUDA C++ and two generated headers, as the one text that a compiler takes.
-
-Files are read when a kernel is first needed, not at import.
-"""
+"""The source of a kernel: a file of CUDA C++ and two generated headers, joined into one text for the compiler."""
 
 import abc
 import functools
@@ -17,7 +14,7 @@ from ..trace.emitter import DeviceFunctions
 from . import launch
 from .arrays import Filled, KernelArrays
 
-# Includes name headers by their path from here.
+# The folder to which the paths in `#include` are relative.
 FOLDER = Path(__file__).parents[1]
 INCLUDE = re.compile(r'^#include "(.+)"\n', re.MULTILINE)
 ONCE = "#pragma once\n"
@@ -27,21 +24,21 @@ INT32 = range(-(2**31), 2**31)
 
 @functools.cache
 def read_source(name: str) -> str:
-    """The text of a file, without what keeps a compiler from including it twice."""
+    """The text of a file, without `#pragma once`."""
     return (FOLDER / name).read_text().replace(ONCE, "", 1)
 
 
 def scalars() -> str:
-    """The functions that traced functions call. Each program begins with them."""
+    """The device functions that traced functions call; every program begins with them."""
     return read_source(SCALARS)
 
 
 def program(name: str, generated: Mapping[str, str]) -> str:
-    """The text of a kernel: a file in which the text of each header stands where it is first included.
+    """The text of a kernel: a file, with the text of each header in place of its first include.
 
     Args:
-        name: of the file.
-        generated: the texts of the headers that are generated for this kernel, by their names.
+        name: the path of the file in `FOLDER`.
+        generated: the texts of the kernel's generated headers, by their names.
     """
     included = {SCALARS}
 
@@ -49,11 +46,11 @@ def program(name: str, generated: Mapping[str, str]) -> str:
         text = generated[name].replace(ONCE, "", 1) if name in generated else read_source(name)
         return INCLUDE.sub(once, text)
 
-    def once(found: re.Match[str]) -> str:
-        if found[1] in included:
+    def once(include: re.Match[str]) -> str:
+        if include[1] in included:
             return ""
-        included.add(found[1])
-        return text_of(found[1])
+        included.add(include[1])
+        return text_of(include[1])
 
     return f"{scalars()}\n{text_of(name)}"
 
@@ -62,8 +59,9 @@ class Constant(NamedTuple):
     """A constant of a kernel.
 
     Attributes:
-        value: a truth value, an integer, a float32, or several integers or floats, by their number.
-        comment: what it is.
+        name: its name in CUDA C++.
+        value: a bool, an int, a float (a float32 in the kernel), or a sequence of these.
+        comment: the comment behind its declaration.
     """
 
     name: str
@@ -71,9 +69,9 @@ class Constant(NamedTuple):
     comment: str = ""
 
     def declared(self, scope: str = "") -> str:
-        """The declaration of a constant; of several, of a function of their number.
+        """The declaration of a constant; of a sequence, as a function of the index.
 
-        A compiler of C++ for GPUs refuses arrays of constants beside functions, where an index is no constant.
+        CUDA C++ does not allow device functions to index a global `constexpr` array by a variable.
         """
         if isinstance(self.value, Sequence):
             values, c_type = ", ".join(map(text_of_number, self.value)), type_of_number(self.value[0])
@@ -99,11 +97,11 @@ def text_of_number(value: bool | int | float) -> str:
 
 
 def struct_of(name: str, comment: str, constants: Iterable[Constant], *members: str, template: str = "") -> str:
-    """A struct of constants, which is an argument of templates.
+    """The declaration of a struct of constants, for use as a template argument.
 
     Args:
-        members: more of it.
-        template: what stands in front of a specialization.
+        members: further members.
+        template: the template prefix of a specialization, if it is one.
     """
     lines = "".join(f"  {line}\n" for line in (*(c.declared("static ") for c in constants), *members))
     return f"// {comment}\n{template}struct {name} {{\n{lines}}};\n"
@@ -113,33 +111,34 @@ def header(comment: str, includes: Iterable[str], *blocks: str) -> str:
     """The text of a generated header.
 
     Args:
-        comment: its first line.
-        blocks: declarations and functions.
+        comment: the comment in its first line.
+        includes: the headers that it includes.
+        blocks: its declarations and functions.
     """
     included = "".join(f'#include "{name}"\n' for name in includes)
     return "\n".join((f"{ONCE}// {comment}", included, *blocks))
 
 
 def config(made_by: str, constants: Iterable[Constant], *blocks: str) -> str:
-    """The header of a kernel's sizes and switches.
+    """The text of `config.cuh`, with a kernel's sizes and switches.
 
     Args:
-        made_by: the module that computes them.
-        blocks: structs of constants, and names of types.
+        made_by: the module that computes the constants.
+        blocks: structs of constants, and type definitions.
     """
     lines = "".join(f"{constant.declared()}\n" for constant in constants)
     return header(f"The sizes and switches of one kernel, by {made_by}.", (SCALARS,), lines, *blocks)
 
 
 class KernelSource(abc.ABC):
-    """The source of a kernel. A subclass provides its file, its arrays, its sizes and the functions of a thread.
+    """The source of a kernel. A subclass provides its file, its arrays, its sizes and its traced functions.
 
     Attributes:
-        file: that of the kernel.
-        room: the folder of its headers, which are generated.
-        made_by: the module that computes them.
-        arrays: what the kernel reads and writes.
-        functions: of a thread.
+        file: the path of the kernel's file.
+        room: the folder of its generated headers.
+        made_by: the module that generates them.
+        arrays: the arrays that the kernel reads and writes.
+        functions: the traced functions, which run in one thread.
     """
 
     file: str
@@ -153,36 +152,36 @@ class KernelSource(abc.ABC):
     @property
     @abc.abstractmethod
     def num_blocks(self) -> int:
-        """The blocks of the launch."""
+        """The number of blocks."""
 
     @property
     @abc.abstractmethod
     def num_threads(self) -> int:
-        """The threads of a block."""
+        """The number of threads of a block."""
 
     @property
     def bounds(self) -> str:
-        """Of the launch: the names of constants."""
+        """The launch bounds, as names of constants."""
         return "threads"
 
     @abc.abstractmethod
     def constants(self) -> Iterable[Constant]:
-        """The sizes and switches of the kernel, beside its threads."""
+        """The sizes and switches of the kernel, without `threads`."""
 
     def structs(self) -> list[str]:
-        """Constants that are arguments of templates, and names of types."""
+        """Structs of constants, and type definitions."""
         return []
 
     @abc.abstractmethod
     def traced(self, functions: DeviceFunctions) -> list[str]:
-        """Adds the functions of a thread, and returns the declarations that stand before them."""
+        """Adds the traced functions, and returns the declarations that precede them."""
 
     def includes(self) -> tuple[str, ...]:
-        """The headers that traced functions need."""
+        """The headers that `traced.cuh` includes."""
         return SCALARS, f"{self.room}/config.cuh"
 
     def headers(self, name: str) -> dict[str, str]:
-        """The headers `config.cuh` and `traced.cuh` of the kernel of that name."""
+        """The texts of `config.cuh` and `traced.cuh` for a kernel called `name`, by their paths."""
         declarations = self.traced(self.functions)
         blocks = self.arrays.declared(), *declarations, *self.functions.blocks, self.arrays.entry(name, self.bounds)
         constants = [Constant("threads", self.num_threads, "of a block"), *self.constants()]
@@ -194,7 +193,7 @@ class KernelSource(abc.ABC):
         }
 
     def run(self, name: str) -> Filled:
-        """The arrays that the kernel fills, by role and number; it is called `name`."""
+        """The results of the kernel by role and number; the kernel is called `name`."""
         headers, arrays = self.headers(name), self.arrays
         kernel = launch.Kernel(program(self.file, headers), name, self.num_blocks, self.num_threads, headers)
         return arrays.collected(launch.run(kernel, arrays.arguments, arrays.shapes, arrays.aliases))

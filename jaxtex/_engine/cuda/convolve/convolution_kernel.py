@@ -10,16 +10,16 @@ from ..build.launch import LANES, Kernel
 from ..build.source import SCALARS, Constant, config, header, program
 
 THREADS = 128
-# Rows of at least so many numbers are read side by side by the threads that compute them.
+# From so many numbers in a row on, adjacent threads compute adjacent numbers (`convolve_across.cu`).
 WIDE = 32
-# The outputs of a thread across rows, and the numbers of a warp along them.
+# The outputs of a thread in `convolve_across.cu`, and the outputs of a warp in `convolve_along.cu`.
 ACROSS, ALONG = 16, 512
 NAME = "texture_convolve"
 MADE_BY = "convolution_kernel.py"
 
 
 def convolve(values: jax.Array, *, weights: tuple[float, ...], axis: int, full: bool) -> jax.Array:
-    """`jaxtex._engine.rules.convolution.convolved`."""
+    """`jaxtex._engine.rules.convolution.convolved`, as a kernel."""
     outer, length, inner = math.prod(values.shape[:axis]), values.shape[axis], math.prod(values.shape[axis + 1 :])
     reach = len(weights) - 1
     results = length + (2 if full else -2) * reach

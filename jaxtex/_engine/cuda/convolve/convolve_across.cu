@@ -1,4 +1,4 @@
-// A convolution across rows of memory. A thread computes some outputs of one column, one after the other.
+// A convolution across rows of memory. A thread computes `steps` successive outputs of one column.
 //
 // `convolution_kernel.py` generates the headers `config.cuh` and `traced.cuh`. The kernel is at the end of the latter.
 

@@ -1,4 +1,4 @@
-// A convolution along rows of memory. A warp keeps a part of one row, and what lies around it.
+// A convolution along rows of memory. A warp keeps a part of one row and its surroundings in shared memory.
 //
 // `convolution_kernel.py` generates the headers `config.cuh` and `traced.cuh`. The kernel is at the end of the latter.
 

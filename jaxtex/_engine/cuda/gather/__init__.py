@@ -1,1 +1,1 @@
-"""The kernel in which texels look for their samples."""
+"""The gather kernel of the adjoint: a thread owns texels, and looks for their samples."""

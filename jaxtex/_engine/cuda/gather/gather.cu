@@ -1,5 +1,5 @@
 // The adjoint of a read at an affine grid as a gather, without atomic additions: each thread owns a block of texels, and
-// looks for the samples whose taps fall on them. Those lie in a parallelogram of each image.
+// looks for the samples whose taps read them. In each image, these samples fill a parallelogram.
 //
 // `gather_source.py` generates the headers `config.cuh` and `traced.cuh`. The kernel is at the end of the latter.
 
@@ -8,17 +8,17 @@
 #include "samples/samples.cuh"
 #include "gather/config.cuh"
 
-// How an image of samples lies on a texture: see `view` in `gather_source.py`.
+// The placement of an image of samples on a texture: see `view` in `gather_source.py`.
 struct View {
   float offset[dims], bound[dims], inverse[dims - 1][dims], half[dims - 1];
   float along[dims], step[dims - 1][dims], half_row[dims];
   float operands[operands_of_view], taken;
 };
-// On each axis: the position of a sample where weights follow from it, else its first tap and the weights of all taps.
+// On each axis, the position of a sample if the filter is a tent, otherwise its first tap and the weights of its taps.
 struct AxisTaps { float position[dims]; int first[dims]; float weight[dims][num_taps]; };
 #include "gather/traced.cuh"
 
-// The texels of a thread: the first one and its center on each axis, and the number of their texture.
+// The texels of a thread: the first one, its center, and the number of their texture.
 struct Block { int texel[dims]; float center[dims]; int texture; };
 
 // The weights of a thread's texels on axis `k`.
@@ -35,8 +35,8 @@ DEVICE void find_weights(float (&weight)[most_own], const AxisTaps& taps, const 
   }
 }
 
-// Adds up the samples that fall on a thread's texels. A careful search keeps a value that is not finite from texels
-// where it has no weight.
+// Adds up the samples that read a thread's texels. A careful search does not multiply values by weights of zero, so
+// infinities and NaN reach only texels where they have a weight.
 template <bool careful>
 DEVICE void search(Value (&sums)[owned], const Arrays& arrays, const Block& block, int part, int first_row) {
 #pragma unroll
@@ -45,7 +45,7 @@ DEVICE void search(Value (&sums)[owned], const Arrays& arrays, const Block& bloc
   for (int image = 0; image < images; image++) {
     const int outer = block.texture * images + image;
     const View view = bits_as<View>(load_aligned_row<numbers>(arrays.views + outer * numbers));
-    // Positions whose taps fall on the block lie around `center`.
+    // Positions whose taps read the block lie around `center`.
     float center[dims];
     bool meets = view.taken != 0;
     for (int k = 0; k < dims; k++) {
@@ -53,7 +53,7 @@ DEVICE void search(Value (&sums)[owned], const Arrays& arrays, const Block& bloc
       meets = meets && !(fabs(center[k]) > view.bound[k]);
     }
     if (!meets) continue;
-    // The box of their preimage, along y (and z). What is not a number bounds nothing.
+    // The range of their preimage along y (and z). NaN sets no bound.
     int from[2] = {0, 0}, to[2] = {0, 0};
     for (int n = 0; n < dims - 1; n++) {
       float middle = 0;
@@ -61,7 +61,7 @@ DEVICE void search(Value (&sums)[owned], const Arrays& arrays, const Block& bloc
       from[n] = converted<int, float>(ceil(fmaxf(middle - view.half[n], 0)));
       to[n] = converted<int, float>(floor(fminf(middle + view.half[n], extent(n + 1) - 1)));
     }
-    // Where the parallelogram is in the row at y = z = 0.
+    // The range of the parallelogram along x in the row y = z = 0.
     float low[dims], high[dims];
     for (int k = 0; k < dims; k++) {
       low[k] = center[k] * view.along[k] - view.half_row[k];
@@ -90,7 +90,7 @@ DEVICE void search(Value (&sums)[owned], const Arrays& arrays, const Block& bloc
           for (int k = 0; k < dims; k++) find_weights(weight[k], taps, block, k);
 #pragma unroll
           for (int n = 0; n < owned; n++) {
-            // A value of one channel is multiplied first: then neighbors share products.
+            // With one channel, the value is the first factor, so that adjacent texels share products.
             float all = Channels::width == 1 ? value.v[0] : 1;
             bool falls = true;
             for (int k = dims - 1, rest = n; k >= 0; rest /= own(k--)) {
@@ -119,7 +119,7 @@ DEVICE void run(const Arrays& arrays) {
   block.texture = first.outer;
   Value sums[owned];
   search<false>(sums, arrays, block, part, first_row);
-  // Zero times a value that is not finite shows in the sums.
+  // Infinities and NaN times a weight of zero have made sums NaN: search again, carefully.
   float some = 0;
 #pragma unroll
   for (int n = 0; n < owned; n++)
@@ -133,7 +133,7 @@ DEVICE void run(const Arrays& arrays) {
       const int place = at[k] - (k == 0 ? first_row : 0);
       number = number * count(k) + place, inside = inside && place < count(k);
     }
-    // No tap reads beyond the texture.
+    // No tap reads texels beyond the texture.
     if (at[0] >= size(0))
       for (int k = 0; k < Channels::width; k++) sums[n].v[k] = 0;
     if (inside) {

@@ -1,4 +1,4 @@
-"""The source of the adjoint's kernel for affine grids, in which texels look for the samples around them."""
+"""The source of the gather kernel, an adjoint of reads at affine grids: a thread owns texels, and looks for samples."""
 
 import functools
 import math
@@ -23,24 +23,24 @@ from ..samples.sample_tiles import PLACE, Extent, SampleTiles
 from ..trace.emitter import DeviceFunctions, Scalar, scalar
 
 MADE_BY = "gather_source.py"
-# By the number of axes: the texels of a thread, for texels of one channel and of several, and the threads of a block.
+# For each number of axes: the texels of a thread, with one channel and with several; and the threads of a block.
 OWN: dict[int, tuple[Extent, Extent]] = {2: ((1, 4, 4), (1, 2, 2)), 3: ((2, 2, 2), (2, 2, 2))}
 BLOCK: dict[int, Extent] = {2: (1, 16, 8), 3: (4, 4, 8)}
 MOST_THREADS = 256
-# A thread looks at most at so many samples; where there are more, a window is faster.
+# The largest number of samples that a thread looks at; with more, a window is faster.
 MOST_SAMPLES = 256
-# Where a position moves less than this along a row, it does not bound the row.
+# If a position changes by less than this from sample to sample of a row, its axis sets no bound in the row.
 LEAST_SLOPE = 1e-4
-# Images and textures are at most so long: centers of pixels and of texels are then exact.
+# The largest size of images and textures: up to here, centers of pixels and texels are exact in float32.
 MOST_LENGTH = 2**22
-# Rounding of a position: in parts of its largest term, 16 times half a unit of the last of 24 bits; and the least.
+# An upper bound of the rounding error of a position: relative to its largest term, 16 times 2^-24; and at least this.
 ROUNDING, LEAST_ROUNDING = 1e-6, 1e-3
-# Rounding of an index that the inverse of a matrix gives, and of the positions that it is computed from.
+# An upper bound of the rounding error of an index from an inverse matrix, and of the positions it is computed from.
 SLACK = 0.02
 
 
 def is_gathered(spec: ReadSpec, shape: Sequence[int], batch: int, operands: Sequence[Shaped]) -> bool:
-    """Whether texels can look for their samples: the grid is affine, and taps outside read nothing."""
+    """Whether the gather kernel supports an adjoint: the grid is affine, and taps outside read nothing."""
     grid, axes = spec.grid, spec.axes
     dims = grid.affine_axes if isinstance(grid, StoredOrder) else 0
     if dims not in OWN or dims != len(axes) or len(shape) - batch < dims:
@@ -63,11 +63,11 @@ def is_gathered(spec: ReadSpec, shape: Sequence[int], batch: int, operands: Sequ
 
 
 class Rows(NamedTuple):
-    """Those rows of a texture, neighbors along its first axis, that look for their samples.
+    """The rows of a texture, adjacent along its first axis, that the gather kernel computes.
 
     Attributes:
-        num_rows: how many there are.
-        period: after how many rows of the texture the first one follows again.
+        num_rows: the number of rows.
+        period: the number of rows after which the texture repeats, as in `Stored`.
         only_within: as in `AdjointPlan`.
     """
 
@@ -77,11 +77,11 @@ class Rows(NamedTuple):
 
 
 class GatherSource(SampleSource):
-    """The source of the kernel in which texels look for their samples.
+    """The source of the gather kernel.
 
     Args:
-        num_operands: in each view.
-        rows: which texels there are, if not all. Then the first row is among `arrays`.
+        num_operands: the number of operands in a view.
+        rows: the rows to compute; `None` for all. The number of the first row is one of `arrays`.
     """
 
     file, room, made_by = "gather/gather.cu", "gather", MADE_BY
@@ -99,7 +99,7 @@ class GatherSource(SampleSource):
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """How many texels look for their samples, on each axis."""
+        """The number of texels to compute, on each axis."""
         sizes = tuple(axis.known_size for axis in self.spec.axes)
         return sizes if self.rows is None else (self.rows.num_rows, *sizes[1:])
 
@@ -113,17 +113,17 @@ class GatherSource(SampleSource):
 
     @property
     def images(self) -> int:
-        """The images of samples that fall on one texture."""
+        """The number of images of samples for one texture."""
         return math.prod(self.plan.shape[len(self.plan.textures) : -self.dims])
 
     def operands_of_sample(self) -> list[Scalar]:
-        """The operands of a sample: the center of its pixel, and those of its view."""
+        """The operands of a sample: the center of its pixel, and the other operands of its view."""
         names = [f"pixel[{k}]" for k in range(self.dims)]
         names += [f"view.operands[{k}]" for k in range(self.dims, self.num_operands)]
         return [(name, np.dtype(np.float32)) for name in names]
 
     def axis_taps(self, *operands: jax.Array) -> Any:
-        """On each axis, a sample's position, first tap and the weights of all taps; zeros for those not asked for."""
+        """On each axis, a sample's position, or its first tap and the weights of all taps; unused ones are zeros."""
         positions, first, weights = [], [], []
         bounded = not self.spec.deterministic
         for coord, axis in zip(self.spec.coords_at(*operands), self.spec.axes):
@@ -133,10 +133,10 @@ class GatherSource(SampleSource):
                 first.append(scalar(0, jnp.int32))
                 weights.append([scalar(0, jnp.float32)] * axis.kernel.num_taps)
             else:
-                found = taps(coord, axis, bounded=bounded)
+                weighted_taps = taps(coord, axis, bounded=bounded)
                 positions.append(scalar(0, jnp.float32))
-                first.append(scalar(found[0][0]))
-                weights.append([scalar(weight, jnp.float32) for _, weight in found])
+                first.append(scalar(weighted_taps[0][0]))
+                weights.append([scalar(weight, jnp.float32) for _, weight in weighted_taps])
         return [positions, first, weights]
 
     def traced(self, functions: DeviceFunctions) -> list[str]:
@@ -190,12 +190,12 @@ class GatherSource(SampleSource):
 
 
 def is_tent(axis: Axis) -> bool:
-    """Whether the weight of a texel is 1 less the distance of the position from its center, or 0 where that is less."""
+    """Whether the weight of a texel is max(1 - d, 0), with d the distance of the position from its center."""
     return axis.kernel.is_tent and axis.order == 0
 
 
 def own_texels(dims: int, channels: int) -> tuple[int, ...]:
-    """The texels that a thread owns, on each axis."""
+    """The number of texels that a thread owns, on each axis."""
     return OWN[dims][channels > 1][3 - dims :]
 
 
@@ -203,10 +203,10 @@ def own_texels(dims: int, channels: int) -> tuple[int, ...]:
 
 
 class ViewSource(SampleSource):
-    """The source of the kernel that finds the `view` of each image, by a thread of its own.
+    """The source of the kernel that computes the `view` of each image, one in a thread.
 
     Args:
-        channels: of the texels that will look for their samples.
+        channels: the number of channels of the texels in the gather kernel.
     """
 
     file, room, made_by = "gather/views.cu", "views", MADE_BY
@@ -249,24 +249,26 @@ class ViewSource(SampleSource):
 
 
 def view(spec: ReadSpec, extent: Sequence[int], own: Sequence[int], operands: Sequence[jax.Array]) -> list[jax.Array]:
-    """How an image of samples lies on its texture, as texels need it that look for their samples.
+    """The placement of an image of samples on its texture: the numbers that the gather kernel's search needs.
+
+    The map from samples to positions is affine, with a matrix of slopes. A thread looks for the samples whose positions
+    lie in a box around its texels.
 
     Args:
-        extent: of the image along x, y (and z).
-        own: the texels of a thread, on each axis.
-        operands: of the first sample.
+        extent: the size of the image along x, y (and z).
+        own: the number of texels of a thread, on each axis.
+        operands: the operands of the image's first sample.
 
     Returns:
-        The numbers of `View` in `gather.cu`. Positions are relative to that of the first sample.
+        The numbers of `View` in `gather.cu`. Positions are relative to the position of the first sample.
 
-        - offset, bound: on each axis, what leads from the center of a thread's first texel to the middle of the
-          positions that it looks for, and how far this may lie from zero.
-        - inverse, half: for y (and z), how far a sample lies for a step of the position on each axis, and from the
-          middle of a thread's samples to their ends.
-        - along, step, half_row: on each axis, how far a row goes while the position moves by one, how far its middle
-          moves back for a step along y (and z), and from there to its ends.
+        - offset, bound: on each axis, the middle of the box minus the center of the thread's first texel, and the
+          largest distance of that middle from zero if the image meets the box.
+        - inverse, half: the rows for y (and z) of the inverse matrix, and half of the range of samples along y (and z).
+        - along, step, half_row: on each axis, the samples along x per texel, the samples by which the middle of the
+          range along x moves back for a step along y (and z), and half of that range.
         - operands, and zeros up to a multiple of four numbers.
-        - taken: 1 if texels look for the samples of this image.
+        - taken: 1 if the gather kernel adds this image.
     """
     dims, axes = len(spec.axes), spec.axes
     first, rest = operands[:dims], operands[dims:]
@@ -283,22 +285,22 @@ def view(spec: ReadSpec, extent: Sequence[int], own: Sequence[int], operands: Se
     pixel = functools.reduce(jnp.maximum, map(jnp.abs, first))
     terms = [jnp.abs(b) + r + pixel * sum(map(jnp.abs, row)) for b, r, row in zip(base, moves, slope)]
     rounding = ROUNDING * functools.reduce(jnp.maximum, terms)
-    # The samples in the preimage of the texels of a thread that takes several channels.
+    # A bound of the samples in the preimage of a thread's texels, as owned with several channels.
     around = [(n + axis.kernel.num_taps) * 0.5 + 1 for n, axis in zip(own_texels(dims, 4), axes)]
     sides = [2 + 2 * sum(jnp.abs(row[n]) * h for n, h in enumerate(around)) for row in inverse]
     taken = finite & (functools.reduce(jnp.multiply, sides) <= MOST_SAMPLES) & (SLACK + rounding < 1)
-    if spec.deterministic:  # no bit may depend on the run, even if the search is long
+    if spec.deterministic:  # windows would add in any order, so even a long search is better
         taken = jnp.ones_like(taken)
-    # Positions whose taps fall on a thread's texels: from the middle of them to the ends.
+    # The box of positions whose taps read a thread's texels: its middle, and half of its size.
     kernels = [axis.kernel for axis in axes]
     middle = [(n + 1 - k.num_taps) * 0.5 - k.first - k.origin for n, k in zip(own, kernels)]
     reach = [(n - 1 + k.num_taps) * 0.5 + LEAST_ROUNDING + rounding for n, k in zip(own, kernels)]
     half = [SLACK + sum(jnp.abs(a) * (r + SLACK) for a, r in zip(row, reach)) for row in inverse]
-    # A row goes so far while a position moves by one. Where it hardly moves, an axis does not bound the row.
+    # An axis along which positions hardly change in a row of samples sets no bound in the row.
     bounds = [jnp.abs(row[0]) > LEAST_SLOPE for row in slope]
-    along = [jnp.where(some, 1 / row[0], 0) for some, row in zip(bounds, slope)]
-    steps = [[jnp.where(some, row[n] * a, 0) for some, row, a in zip(bounds, slope, along)] for n in range(1, dims)]
-    half_row = [jnp.where(some, r * jnp.abs(a), jnp.inf) for some, r, a in zip(bounds, reach, along)]
+    along = [jnp.where(ends, 1 / row[0], 0) for ends, row in zip(bounds, slope)]
+    steps = [[jnp.where(ends, row[n] * a, 0) for ends, row, a in zip(bounds, slope, along)] for n in range(1, dims)]
+    half_row = [jnp.where(ends, r * jnp.abs(a), jnp.inf) for ends, r, a in zip(bounds, reach, along)]
     search = [
         *(m - b for m, b in zip(middle, base)),
         *(r + m for r, m in zip(reach, moves)),
@@ -313,12 +315,12 @@ def view(spec: ReadSpec, extent: Sequence[int], own: Sequence[int], operands: Se
 
 
 def num_numbers(dims: int, num_operands: int) -> int:
-    """The numbers of a view, a multiple of four."""
+    """The number of floats of a view, a multiple of four."""
     return -(-(num_numbers_of_search(dims) + num_operands + 1) // 4) * 4
 
 
 def num_numbers_of_search(dims: int) -> int:
-    """The numbers of a view before its operands."""
+    """The number of floats of a view before its operands."""
     return 4 * dims + (dims - 1) * (2 * dims + 1)
 
 
@@ -335,5 +337,5 @@ def inverted(matrix: list[list[jax.Array]]) -> tuple[list[list[jax.Array]], jax.
         )
         adjugate = [[minor(r, s) for r in range(3)] for s in range(3)]
         determinant = sum(matrix[0][s] * adjugate[s][0] for s in range(3))
-    found = [[e / determinant for e in row] for row in adjugate]
-    return found, functools.reduce(jnp.logical_and, (jnp.isfinite(e) for row in found for e in row))
+    inverse = [[e / determinant for e in row] for row in adjugate]
+    return inverse, functools.reduce(jnp.logical_and, (jnp.isfinite(e) for row in inverse for e in row))

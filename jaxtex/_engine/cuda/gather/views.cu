@@ -1,5 +1,5 @@
-// How each image of samples lies on its texture, by a thread of its own: see `view` in `gather_source.py`, which generates
-// the headers `config.cuh` and `traced.cuh`. The kernel is at the end of the latter.
+// The view of each image of samples, one in a thread: see `view` in `gather_source.py`, which generates the headers
+// `config.cuh` and `traced.cuh`. The kernel is at the end of the latter.
 
 #include "trace/scalars.cuh"
 #include "views/config.cuh"

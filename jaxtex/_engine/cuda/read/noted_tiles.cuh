@@ -1,15 +1,15 @@
 #pragma once
 #include "trace/scalars.cuh"
 
-// The tiles that another kernel noted, one after the other: of `count`, by so many `blocks`. Blocks take turns at four of
-// all, so that a block has few of those that lie side by side.
+// An iterator of one of `blocks` blocks over the tiles, among `count`, that another kernel noted. Blocks take turns at
+// groups of four tiles, so that noted tiles, which are often adjacent, are divided evenly.
 template <int count, int blocks> struct NotedTiles {
   const uint8* notes;
   int tile;
 
   DEVICE explicit NotedTiles(const uint8* all) : notes(all), tile((int)blockIdx.x * 4 - 1) {}
 
-  // Moves on to the next one, if there is any.
+  // Moves on to the next noted tile; false if there is none.
   DEVICE bool next() {
     tile++;
     for (;;) {

@@ -1,4 +1,4 @@
-// A read. A thread takes some samples, or some neighboring channels of them, and a block a tile of the samples.
+// A read. A block takes a tile of the samples; a thread takes `steps` of these, and `width` adjacent channels.
 //
 // `read_source.py` generates the headers `config.cuh` and `traced.cuh`. The kernel is at the end of the latter.
 
@@ -8,7 +8,7 @@
 #include "read/config.cuh"
 #include "read/traced.cuh"
 
-// The sum of the reads of a sample.
+// The sum of all reads of a sample.
 DEVICE Sum sum_of_reads(const Arrays& arrays, Position at, int part) {
   Sum total = no_sum();
   for (int number = 1; number <= num_reads; number++) {
@@ -20,10 +20,10 @@ DEVICE Sum sum_of_reads(const Arrays& arrays, Position at, int part) {
   return total;
 }
 
-// A thread's part of the result of a sample, and whether the tile of the sample is noted for another kernel.
+// A thread's channels of the result of a sample, and whether the tile of the sample is noted for another kernel.
 struct Found { Result result; bool noted; };
 
-// Several reads of a sample have coordinates of their own; `coords` are those of a single one.
+// `coords` are the coordinates of a single read; the reads of a sum compute their own.
 DEVICE Found read_sample(const Arrays& arrays, Position at, int part, const Coords& coords) {
   if constexpr (num_reads > 0) {
     return {rounded_result(sum_of_reads(arrays, at, part)), false};
@@ -35,7 +35,7 @@ DEVICE Found read_sample(const Arrays& arrays, Position at, int part, const Coor
 
 DEVICE void read_tile(const Arrays& arrays, int tile) {
   const int part = threadIdx.x % parts;
-  // All coordinates are loaded first: a load that follows the store of a result would wait for it.
+  // All coordinates are loaded first, because a load would wait for an earlier store.
   Position places[steps];
   Coords coords[steps];
 #pragma unroll

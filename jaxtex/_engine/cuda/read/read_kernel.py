@@ -20,28 +20,29 @@ from ..build.arrays import ArrayRole, KernelArray, KernelArrays, operands_of
 from ..samples.sample_tiles import Extent, SampleTiles, samples_shape
 from .read_source import ReadSource, ReadThreads, ReadValue
 
-# The threads of a block: in a volume of samples and in an image, deep, down and across; and in all.
+# The threads of a block, deep, down and across, for volumes of samples and for images; and their number otherwise.
 BLOCKS: dict[int, Extent] = {3: (4, 1, 32), 2: (1, 8, 16)}
 THREADS = 128
-# Limits of a thread: its samples, the taps of all of them, and the bytes that one tap of each of them loads. A read is
-# divided among so many threads at least before one takes several samples.
+# Limits of a thread: its samples, their taps, and the bytes of one tap of all of its samples. A thread takes several
+# samples only if at least LEAST_THREADS threads remain.
 MOST_SAMPLES, MOST_TAPS, TAP_BYTES, LEAST_THREADS = 4, 64, 16, 2**19
-# A wider texel is divided among threads, so that a warp reads and writes whole lines of memory.
+# The channels of a thread; texels with more channels are divided among threads, so that a warp accesses whole lines of
+# memory.
 WIDTHS = (4, 2, 1)
-# Tiles are looked up so many at once.
+# The notes that a kernel loads at once; arrays of notes are padded to a multiple.
 NOTES_AT_ONCE = 4
 
 
 def read(
     texels: jax.Array | WithHalo, *args: jax.Array, spec: ReadSpec, batch: int, storage: Storage = WHOLE
 ) -> jax.Array:
-    """`operators.read` over `batch` leading axes, on which an operand has their size or 1."""
+    """`operators.read` over `batch` leading axes, along which an operand has the batch size or 1."""
     if isinstance(texels, WithHalo):
         assert isinstance(storage, Halo)
         return read_with_halo(texels, args, spec, batch, storage)
     stored = texels.dtype
     if spec.returns_texels(stored) and jnp.issubdtype(stored, jnp.floating) and stored.itemsize == 2:
-        # A thread computes with float32, which changes the bits of NaN.
+        # A conversion to float32 would change the bits of NaN.
         as_integers = spec.with_dtype(bits_dtype(stored))
         return in_bits(lambda bits: read(bits, *args, spec=as_integers, batch=batch), texels)
     color, operands = spec.color_and_operands(args)
@@ -52,14 +53,14 @@ def read(
 def read_with_halo(
     texels: WithHalo, operands: Sequence[jax.Array], spec: ReadSpec, batch: int, storage: Halo
 ) -> jax.Array:
-    """The read in two steps: of all samples in `own`, which needs nothing of neighbors; then of tiles at the edges."""
+    """The read in two steps: all samples in `own`, which need not wait for the halo; then the tiles that need it."""
     axes, own, missing = spec.axes, texels.own, storage.missing(spec.dtype)
 
     def marked(load_texel: LoadTexel, coords: Coords, color: jax.Array | None) -> jax.Array:
-        found = value_at(load_texel, coords, spec, color)
-        return jnp.where(taps_are_available(coords, axes)[..., None], found, missing)
+        values = value_at(load_texel, coords, spec, color)
+        return jnp.where(taps_are_available(coords, axes)[..., None], values, missing)
 
-    # The first kernel needs no masks, as it may read any texel for the samples that the second one reads again.
+    # The first kernel needs no masks: it may read any texel for a sample that the second one reads again.
     (start,), own_axes = other_part(operands[:1], axes, storage.reach, own.shape[0])
     windows = (axis._replace(stored=axis.stored and axis.stored._replace(is_window=True)) for axis in own_axes)
     inner = spec.replace(axes=tuple(windows))
@@ -71,12 +72,12 @@ def read_with_halo(
 
 
 def concatenated_read(*args: jax.Array, parts: Sequence[Part], row_axes: int) -> jax.Array:
-    """Several reads, each of which fills its slice of one array."""
-    each = [(part, texels, operands) for part, _, texels, operands in each_part(parts, args)]
-    shapes = [result_shape(t, operands, part.spec, t.shape[: part.batch]) for part, t, operands in each]
+    """Several reads that fill slices of one array; see `rules.concatenated`."""
+    reads = [(part, texels, operands) for part, _, texels, operands in each_part(parts, args)]
+    shapes = [result_shape(t, operands, part.spec, t.shape[: part.batch]) for part, t, operands in reads]
     slices = slices_of(shapes, row_axes)
     whole: Any = jax.ShapeDtypeStruct((math.prod(shapes[0][:row_axes]), slices[0].row), parts[0].spec.dtype)
-    for (part, texels, operands), place in zip(each, slices):
+    for (part, texels, operands), place in zip(reads, slices):
         given = value_of(part.spec), texels, None, operands, part.spec, part.batch, "texture_read"
         whole = read_each_sample(*given, into=Sliced(whole, place))
     return whole
@@ -85,14 +86,14 @@ def concatenated_read(*args: jax.Array, parts: Sequence[Part], row_axes: int) ->
 def result_shape(
     texels: Shaped, operands: Sequence[Shaped], spec: ReadSpec, batches: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """The shape of the result of a read, whose textures and colors have the batch axes `batches`."""
+    """The shape of the result of a read whose textures and colors have the batch axes `batches`."""
     shape = samples_shape(batches, spec.sample_shapes(operands))
     along = [len(shape) + axis for axis in spec.summed_axes]
     return *(1 if k in along else n for k, n in enumerate(shape)), texels.shape[-1]
 
 
 def value_of(spec: ReadSpec) -> ReadValue:
-    """The result of a read in float arithmetic."""
+    """The `ReadValue` of float arithmetic."""
     return lambda load_texel, coords, color: value_at(load_texel, coords, spec, color)
 
 
@@ -113,13 +114,13 @@ def read_each_sample(
     """`value` of each sample, of `spec.dtype`.
 
     Args:
-        color: what `value` gets as the border color: C numbers after the batch axes.
-        exact: whether each product and each sum of the computation of coordinates is rounded by itself. What `value`
-            rounds, a compiler may then round once with the sum that it enters, so it must not matter to `value`.
-        into: the slice of a larger array that the result fills; then the result is that array, filled so far.
-        notes: which samples are of interest to another read of the same samples, which are no mean and no sum. Then the
-            result is a pair: the values, and which tiles hold such samples.
-        noted: such tiles; only their samples are read.
+        color: the border color for `value`, batch + (C,).
+        exact: whether products and sums in the computation of coordinates are rounded separately. The compiler may
+            still fuse those of `value`, so its result must not depend on that.
+        into: the slice of a larger array that the result fills; then the result is that array, as filled so far.
+        notes: ``notes(coords)`` says whether a second kernel must read the sample again. Then the result is a pair: the
+            values, and for each tile whether it holds such samples, uint8. Not for sums and means of reads.
+        noted: the notes of an earlier kernel; only the samples of noted tiles are read.
     """
     textures, channels = texels.shape[:batch], texels.shape[-1]
     width = width_of_part(channels)
@@ -127,7 +128,7 @@ def read_each_sample(
     batches = textures if color is None else np.broadcast_shapes(textures, color.shape[:batch])
     shape = samples_shape(batches, spec.sample_shapes(operands))
     along = tuple(sorted(len(shape) + axis for axis in spec.summed_axes))
-    kept, summed = (tuple(n for k, n in enumerate(shape) if (k in along) == some) for some in (False, True))
+    kept, summed = (tuple(n for k, n in enumerate(shape) if (k in along) == sums) for sums in (False, True))
     steps = steps_of(spec, width, texels.dtype, math.prod(shape) * parts, exact)
     volumes = sum(axis.role is Role.SPACE and not axis.integer for axis in spec.axes) >= 3
     tiles = tiles_of_block(kept, batch, volumes, parts, steps)
@@ -144,36 +145,37 @@ def read_each_sample(
         results.append(KernelArray(ArrayRole.NOTES, none, start=none))
     arrays = KernelArrays(given, results, {ArrayRole.NOTED: "const uint8", ArrayRole.NOTES: "uint8"})
     threads = ReadThreads(tiles, parts, width, aligned, summed, along)
-    found = ReadSource(value, spec, batch, threads, arrays, slice_of(into or own), exact, notes).run(name)
-    values = found[ArrayRole.RESULT, 0]
-    return values if notes is None else (values, found[ArrayRole.NOTES, 0])
+    filled = ReadSource(value, spec, batch, threads, arrays, slice_of(into or own), exact, notes).run(name)
+    values = filled[ArrayRole.RESULT, 0]
+    return values if notes is None else (values, filled[ArrayRole.NOTES, 0])
 
 
 def width_of_part(channels: int) -> int:
-    """How many channels of a texel a thread takes: a row that is one load; or, of an odd number, at most four."""
+    """The number of channels of a thread: the widest vector load that divides `channels`; if odd, at most four."""
     return min(channels, WIDTHS[0]) if channels % 2 else next(width for width in WIDTHS if channels % width == 0)
 
 
 def steps_of(spec: ReadSpec, width: int, dtype: np.dtype, threads: int, exact: bool) -> int:
-    """How many samples a thread takes, where `threads` would take one each.
+    """The number of samples of a thread, if `threads` threads would take one sample each.
 
-    They share what they have in common, as a row of them has, and their loads are under way together.
+    Several samples share common computations, as in a row of an image, and their loads overlap.
     """
     taps = math.prod(axis.kernel.num_taps for axis in spec.axes if not axis.integer)
     most = min(MOST_SAMPLES, MOST_TAPS // taps, threads // LEAST_THREADS)
     if spec.several or spec.summed_axes or most < 2:
         return 1
-    # Exact arithmetic takes longer than its loads.
+    # Exact arithmetic takes longer than the loads, so even wide texels gain from two samples.
     return power_of_two_below(min(most, max(1 + exact, TAP_BYTES // (width * dtype.itemsize))))
 
 
 def tiles_of_block(shape: tuple[int, ...], batch: int, volumes: bool, parts: int, steps: int) -> SampleTiles:
-    """The samples of a block: a box of them, or a row where there are fewer than a box has along some axis.
+    """The tiles of samples for blocks: boxes, or rows if the samples are fewer than a box along an axis.
 
     Args:
-        parts: how many threads share a sample.
-        steps: how many samples of a row a thread takes.
-        volumes: whether three axes are filtered, so that samples in a block of them read the same texels.
+        shape: the shape of the samples, batch axes first.
+        volumes: whether three axes are filtered, so that the samples of a box share texels in three dimensions.
+        parts: the number of threads of a sample.
+        steps: the number of samples of a thread.
     """
     for rank, (deep, down, across) in BLOCKS.items():
         across = max(1, across // parts)

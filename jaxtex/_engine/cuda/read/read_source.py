@@ -1,4 +1,4 @@
-"""The kernel of a read: its sizes, and the functions of a thread."""
+"""The source of the read kernel: its sizes, and its traced functions."""
 
 import functools
 import math
@@ -24,12 +24,12 @@ from ..trace.elementwise import C_TYPES, literal
 from ..trace.emitter import DeviceFunctions, Scalar, names_of, scalar, struct_of_numbers
 from ..trace.indexing import load_row
 
-# The result of a read at coordinates, of the texels that a function loads, and the border color, (1, C): (1, C).
+# A function ``value(load_texel, coords, border_color)``: the result of a read of one sample, (1, C), like the color.
 ReadValue = Callable[[LoadTexel, Coords, jax.Array | None], jax.Array]
 PART, NUMBER = ("part", np.dtype(np.int32)), ("number", np.dtype(np.int32))
-# The most blocks that look for tiles which another kernel noted.
+# The largest number of blocks that read noted tiles.
 NOTED_BLOCKS = 4224
-# What traced functions return.
+# The result types of traced functions.
 RESULTS = """\
 // The value of a read, and whether its tile is noted for another kernel.
 struct Read { Sum value; bool noted; };
@@ -43,11 +43,11 @@ class ReadThreads(NamedTuple):
 
     Attributes:
         tiles: the samples of a block.
-        parts: the threads of a sample.
-        width: the channels of a thread.
-        aligned: whether each part of a texel begins at a multiple of its length.
-        summed: the sizes of the samples' axes along which the result is summed.
-        along: which axes of the samples these are.
+        parts: the number of threads of a sample.
+        width: the number of channels of a thread.
+        aligned: whether the channels of every thread are aligned for a vector load.
+        summed: the sizes of the sample axes along which the result is summed.
+        along: the positions of these axes.
     """
 
     tiles: SampleTiles
@@ -58,7 +58,7 @@ class ReadThreads(NamedTuple):
     along: tuple[int, ...]
 
     def index_of(self, place: Sequence[jax.Array], number: Sequence[jax.Array]) -> list[jax.Array]:
-        """The index of a sample on each axis, also of one of several of which a thread takes the sum."""
+        """The index of a sample on each axis. `number`, from 1, chooses one of the samples that a thread sums."""
         index = self.tiles.index_of(*place)
         if self.summed:
             for axis, i in zip(self.along, unravelled(number[0] - 1, self.summed)):
@@ -66,22 +66,22 @@ class ReadThreads(NamedTuple):
         return index
 
     def first_channel(self, part: jax.Array, channels: int) -> jax.Array:
-        """The first channel of a thread. The last part repeats channels of the one before if parts do not divide."""
+        """The first channel of a thread. If `width` does not divide `channels`, the last two threads share channels."""
         first = part * self.width
         return first if channels % self.width == 0 else jnp.minimum(first, channels - self.width)
 
 
 class ReadSource(KernelSource):
-    """The source of the kernel of a read.
+    """The source of the read kernel.
 
     Args:
         value, exact, notes: as in `read_each_sample`.
-        batch: how many leading axes of the texels number textures.
-        filled: what the result takes of the array in which it lies.
+        batch: the number of leading batch axes of the texels.
+        filled: the slice of its array that the result fills.
     """
 
     file, room, made_by = "read/read.cu", "read", "read_source.py"
-    dtype: np.dtype  # of a value, which is known once functions are traced
+    dtype: np.dtype  # the dtype of values, which is known once functions are traced
 
     def __init__(
         self,
@@ -104,19 +104,23 @@ class ReadSource(KernelSource):
 
     @property
     def averages(self) -> bool:
-        """Whether the result is a mean of several reads, each of which has a weight after its coordinates."""
+        """Whether the result is a weighted mean of several reads."""
         return self.spec.several is not None
 
     @property
     def num_reads(self) -> int:
-        """How many reads a thread sums; 0 if it is one read, which is the result."""
+        """The number of reads that a thread sums; 0 if the result is a single read."""
         summed = self.threads.summed
         return math.prod(summed) if summed else self.spec.num_reads if self.averages else 0
 
-    # What a thread computes
+    # Functions of a thread, which are traced
 
     def coords(self, *args: jax.Array) -> list[jax.Array]:
-        """The coordinates of a read at a place, of those of its number if there are several; then its weight."""
+        """The coordinates of a read of the sample at a place; in a mean, followed by the weight of the read.
+
+        Args:
+            args: the place; for a sum of reads, followed by the number of the read, from 1.
+        """
         place, number = args[: len(PLACE_AT)], args[len(PLACE_AT) :]
         numbers = load_numbers(self.spec, self.arrays.operands, self.threads.index_of(place, number))
         if not self.averages:
@@ -125,13 +129,17 @@ class ReadSource(KernelSource):
         return [*map(scalar, coords), scalar(weight)]
 
     def place(self, *args: jax.Array) -> list[jax.Array]:
-        """The number of a thread's sample, and its first channel."""
+        """The flat index of a thread's sample, and its first channel."""
         *place, part = args
         tiles = self.threads.tiles
         return [offset(tiles.index_of(*place), tiles.shape), scalar(self.threads.first_channel(part, self.channels))]
 
     def read(self, *args: jax.Array) -> list[jax.Array]:
-        """The read of a thread at a place, of a part of the channels, at coordinates; and whether it is noted."""
+        """A thread's channels of a read, and whether its tile is noted.
+
+        Args:
+            args: the place of the sample, the thread's part of the channels, and the coordinates.
+        """
         place, part, coords = args[: len(PLACE_AT)], args[len(PLACE_AT)], args[len(PLACE_AT) + 1 :]
         index, width = self.threads.tiles.index_of(*place)[: self.batch], self.threads.width
         channel, texels = self.threads.first_channel(part, self.channels), self.arrays[ArrayRole.TEXELS]
@@ -168,7 +176,7 @@ class ReadSource(KernelSource):
 
     def traced(self, functions: DeviceFunctions) -> list[str]:
         axes = ", ".join(names_of_axes(self.spec.axes))
-        found = functions.add(
+        results = functions.add(
             "Coords coords_of(const Arrays& arrays, Position at, int number)",
             f"The coordinates of a sample along its axes ({axes}); of a sum of reads, those of a number, from 1 on.",
             self.coords,
@@ -176,7 +184,7 @@ class ReadSource(KernelSource):
             *[NUMBER] * (self.num_reads > 0),
             exact=self.exact,
         )
-        fields = [(f"c{k}", a.dtype) for k, a in enumerate(found)]
+        fields = [(f"c{k}", a.dtype) for k, a in enumerate(results)]
         if self.averages:
             fields[-1] = "weight", fields[-1][1]
         coords = [(f"coords.{name}", dtype) for name, dtype in fields]
@@ -201,7 +209,7 @@ class ReadSource(KernelSource):
         return [struct_of_numbers("Coords", comment, fields), RESULTS]
 
     def add_sums(self, functions: DeviceFunctions, coords: Sequence[Scalar]) -> None:
-        """Adds the functions of a sum of reads; where there is one read alone, they only have to be there."""
+        """Adds the functions for a sum of reads; a single read does not use them, but they must be declared."""
         width, dtype = self.threads.width, self.dtype
         row = lambda numbers: jnp.stack(numbers, -1)
         no_sum, counts = "Sum no_sum()", "bool counts(const Coords& coords)"
@@ -213,7 +221,7 @@ class ReadSource(KernelSource):
             functions.define(term_of, "Not used.", ["return value;"])
             functions.define(sum_of, "Not used.", ["return b;"])
             return
-        # The sum of none leaves what is added to it as it is.
+        # The neutral element of addition: with +0, the sum of -0 would be +0.
         neutral = literal(-0.0 if jnp.issubdtype(dtype, jnp.floating) else 0, dtype)
         functions.define(no_sum, "The sum of no reads.", [f"return {{{', '.join([neutral] * width)}}};"])
         functions.add(

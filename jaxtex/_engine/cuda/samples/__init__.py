@@ -1,1 +1,1 @@
-"""How samples and their operands are divided among the threads of a kernel."""
+"""The division of samples, their channels and their operands among the threads of a kernel."""

@@ -1,6 +1,6 @@
-"""The operands of a read in a kernel: how a thread loads their numbers, and how their cotangents leave the kernel.
+"""The operands of a read in a kernel: how a thread loads them, and how their cotangents are stored.
 
-There is one cotangent for each sample, or a sum for each tile.
+A kernel stores one cotangent for each sample, or a sum for each tile.
 """
 
 import math
@@ -21,19 +21,19 @@ from .sample_tiles import SampleTiles, offset
 
 
 def load_numbers(spec: ReadSpec, operands: Sequence[Shaped], index: list[jax.Array]) -> list[jax.Array]:
-    """The arguments of the grid at the index of a sample, from the operands of a kernel."""
-    found: list[jax.Array] = []
+    """The arguments of the grid for the sample at `index`, loaded from the operands of a kernel."""
+    numbers: list[jax.Array] = []
     for k, a in enumerate(operands):
         name, stack = f"arrays.operand_{k}", spec.stack_of(k)
         if stack is None:
-            found.append(load_row(name, offset(index, a.shape), 1, a.dtype)[:, 0])
+            numbers.append(load_row(name, offset(index, a.shape), 1, a.dtype)[:, 0])
         else:
-            found.extend(load_stack(name, a, stack, index))
-    return found
+            numbers.extend(load_stack(name, a, stack, index))
+    return numbers
 
 
 def load_stack(name: str, a: Shaped, stack: Stack, index: list[jax.Array]) -> list[jax.Array]:
-    """The numbers that an operand holds for the sample at an index."""
+    """The numbers of a stacked operand for the sample at `index`."""
     before, count, after = around(stack, a.shape)
     near, far = offset(index[: len(before)], before), offset(index[len(before) :], after)
     step = math.prod(after)
@@ -45,19 +45,24 @@ def load_stack(name: str, a: Shaped, stack: Stack, index: list[jax.Array]) -> li
 
 
 def around(stack: Stack, shape: tuple[int, ...]) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
-    """The axes before that of a stack, how many numbers it holds, and the axes after it."""
+    """The sizes before the axis of a stack, the size of that axis, and the sizes after it."""
     along = len(shape) + stack.axis
     return shape[:along], shape[along], shape[along + 1 :]
 
 
 def stacked_shape(stack: Stack, samples: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of an operand that holds the numbers of all samples."""
+    """The shape of a stacked operand without broadcasting, for samples of shape `samples`."""
     along = len(samples) + 1 + stack.axis
     return (*samples[:along], len(stack.order), *samples[along:])
 
 
 def stored_at(stack: Stack | None, samples: tuple[int, ...], number: int, sample: str) -> str:
-    """An expression for where the cotangent of a number of a sample is stored, in an array for all samples."""
+    """A C expression for the flat index of a cotangent in an array for all samples.
+
+    Args:
+        number: the number of the argument in the stack.
+        sample: a C expression for the number of the sample.
+    """
     if stack is None:
         return sample
     _, count, after = around(stack, stacked_shape(stack, samples))
@@ -71,11 +76,11 @@ def stored_at(stack: Stack | None, samples: tuple[int, ...], number: int, sample
 
 
 class OperandResults(NamedTuple):
-    """The arrays in which a kernel of the adjoint returns the cotangents of the operands in `AdjointPlan.wrt`.
+    """The results of an adjoint kernel for the cotangents of the operands in `AdjointPlan.wrt`.
 
     Attributes:
-        stored: the operands that have one cotangent for each sample.
-        summed: those that have one number for all samples of an image, as a matrix has.
+        stored: the operands with one cotangent for each sample.
+        summed: the operands with one number for all samples of an image, such as the entries of a matrix.
     """
 
     plan: AdjointPlan
@@ -92,29 +97,29 @@ class OperandResults(NamedTuple):
 
     @property
     def numbers(self) -> list[range]:
-        """Which arguments of the grid each operand in `AdjointPlan.wrt` holds."""
+        """For each operand in `AdjointPlan.wrt`, the numbers of the grid's arguments that it holds."""
         return [self.plan.spec.numbers_of(k) for k in self.plan.wrt]
 
     @property
     def results(self) -> list[KernelArray]:
-        """The arrays that a kernel writes."""
+        """The arrays of cotangents that a kernel writes."""
         dtype, samples = self.plan.spec.dtype, self.plan.shape
         stacks = {k: self.plan.spec.stack_of(k) for k in self.stored}
         shapes = {k: samples if s is None else stacked_shape(s, samples) for k, s in stacks.items()}
-        found = {k: jax.ShapeDtypeStruct(shape, dtype) for k, shape in shapes.items()}
-        results = [KernelArray(ArrayRole.COTANGENT, array, k) for k, array in found.items()]
+        arrays = {k: jax.ShapeDtypeStruct(shape, dtype) for k, shape in shapes.items()}
+        results = [KernelArray(ArrayRole.COTANGENT, array, k) for k, array in arrays.items()]
         if self.summed:
             sums = jax.ShapeDtypeStruct((self.samples.total, len(self.summed)), dtype)
             results.append(KernelArray(ArrayRole.TILE_SUMS, sums))
         return results
 
-    def collected(self, found: Filled, operands: Sequence[Shaped]) -> list[jax.Array]:
-        """The cotangents of the operands in the order of `wrt`, in their shapes, over all batch axes."""
+    def collected(self, filled: Filled, operands: Sequence[Shaped]) -> list[jax.Array]:
+        """The cotangents of the operands, in the order of `wrt`, with their shapes, broadcast to all batch axes."""
         rank, shape, batch = self.samples.image_axes, self.plan.shape, len(self.plan.textures)
-        cotangents = {k: found[ArrayRole.COTANGENT, k] for k in self.stored}
+        cotangents = {k: filled[ArrayRole.COTANGENT, k] for k in self.stored}
         if self.summed:
             images = self.samples.images if rank else (1,) * len(shape)
-            sums = jnp.sum(found[ArrayRole.TILE_SUMS, 0].reshape(math.prod(images), -1, len(self.summed)), 1)
+            sums = jnp.sum(filled[ArrayRole.TILE_SUMS, 0].reshape(math.prod(images), -1, len(self.summed)), 1)
             for n, k in enumerate(self.summed):
                 cotangents[k] = sums[:, n].reshape(*images, *[1] * rank)
 

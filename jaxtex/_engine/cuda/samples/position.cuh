@@ -1,15 +1,15 @@
 #pragma once
 #include "trace/scalars.cuh"
 
-// Which sample a lane takes in a step of its work: the number of an image, and a place in it.
+// The sample of a lane in one of its steps: the number of the image, and the place in the image.
 struct Position { int outer, z, y, x; bool exists; };
 
 DEVICE constexpr int ceil_div(int n, int d) { return (n + d - 1) / d; }
 
-// Samples lie in tiles, so that neighboring lanes read neighboring texels. Places outside are moved to the last one.
+// Samples are divided into tiles, so that adjacent lanes read adjacent texels. Places outside the image are clamped.
 //
-// `Tiles` says how samples are divided: what is cut into tiles (deep, down, across), the lanes of a tile, the samples of
-// a lane (its steps), and whether these lie as far apart as there are lanes across.
+// `Tiles` has the size of an image (deep, down, across), the lanes of a tile, the steps (samples) of a lane, and
+// whether these are spread: as far apart as there are lanes across, not adjacent.
 template <class Tiles> DEVICE Position position_of(uint32 tile, uint32 lane, uint32 step) {
   constexpr int tile_deep = Tiles::lanes_deep * Tiles::steps_deep, tiles_deep = ceil_div(Tiles::deep, tile_deep);
   constexpr int tile_down = Tiles::lanes_down * Tiles::steps_down, tiles_down = ceil_div(Tiles::down, tile_down);
@@ -34,7 +34,7 @@ template <class Tiles> DEVICE Position position_of(uint32 tile, uint32 lane, uin
   return at;
 }
 
-// Where the channels of a number begin in an array, of each row of which texels are taken that lie side by side.
+// The offset of the channels of texel `number` in an array whose rows have the adjacent texels of `Slice` among others.
 template <class Slice> DEVICE int64 place_in(int number) {
   if constexpr (Slice::texels == 1)
     return (int64)number * Slice::row + Slice::start;

@@ -1,4 +1,4 @@
-"""The base of the kernels of an adjoint: their static side, and how channels and samples lie in memory."""
+"""The base of the adjoint kernels: their static parameters, and the layout of channels and samples in memory."""
 
 import functools
 import math
@@ -16,27 +16,29 @@ from ..build.source import Constant, KernelSource, struct_of
 from ..trace.emitter import DeviceFunctions, Scalar
 from .sample_tiles import PLACE_AT, Lanes, SampleTiles, offset, slice_struct
 
-# Where functions find the arrays of a kernel, and the sample that they are called for.
+# Parameters of traced functions: the arrays of the kernel, and the place of the sample.
 ARRAYS, AT = "const Arrays& arrays", "Position at"
 
 
 def names_of_axes(axes: Sequence[Axis]) -> list[str]:
-    """The axes of a read by name, such as "layer" or "y"."""
+    """The names of the axes of a read, such as "layer" or "y"."""
     space = [k for k, axis in enumerate(axes) if axis.role is Role.SPACE]
     letters = dict(zip(reversed(space), "xyz"))
     return [letters.get(k, str(axis.role)) for k, axis in enumerate(axes)]
 
 
 class AdjointPlan(NamedTuple):
-    """The static side of an adjoint.
+    """The static parameters of an adjoint.
 
     Attributes:
-        wrt: the operands that have a cotangent.
-        shape: of the samples, batch axes first.
-        read_from, textures: the batch axes of the textures that are read, and of those that are added to.
-        reach: of a texture in three arrays, how many texels lie on each side of its own; else `None`.
-        only_within: of a texture that is stored in part, the part, as in `other_part`, that must hold all texels of a
-            sample, or the sample is not added; `None` if all are added.
+        spec: the spec of the read.
+        wrt: the operands whose cotangents are computed.
+        shape: the shape of the samples, batch axes first.
+        read_from: the batch axes of the textures that are read.
+        textures: the batch axes of the textures that are added to.
+        reach: the number of texels of the halo on each side, if a texture is a `WithHalo`; otherwise `None`.
+        only_within: a part of the texture, as the arguments of `other_part`: a sample is added only if the part has all
+            of its texels; `None` to add all samples.
     """
 
     spec: ReadSpec
@@ -57,15 +59,15 @@ class AdjointPlan(NamedTuple):
 
     @property
     def num_texels(self) -> int:
-        """The texels of all textures that are added to."""
+        """The number of texels of all textures that are added to."""
         return math.prod(self.textures) * self.texels_per_texture
 
 
 class SampleSource(KernelSource):
-    """The source of a kernel of an adjoint.
+    """The source of an adjoint kernel.
 
     Attributes:
-        samples: how samples are divided, which says how their places are counted.
+        samples: the division of the samples among threads.
     """
 
     samples: SampleTiles
@@ -79,11 +81,11 @@ class SampleSource(KernelSource):
 
     @functools.cached_property
     def lanes(self) -> Lanes:
-        """The channels of a texel among threads."""
+        """The division of a texel's channels among threads."""
         return Lanes.of(self.arrays[ArrayRole.VALUES].shape[-1])
 
     def structs_of_values(self) -> list[str]:
-        """How channels are divided among threads, and where values lie."""
+        """The structs for the division of channels among threads, and for the layout of values."""
         lanes = self.lanes
         numbers = {"count": lanes.channels, "width": lanes.width, "parts": lanes.parts, "aligned": lanes.aligned}
         channels = (Constant(name, value) for name, value in numbers.items())
@@ -107,7 +109,7 @@ class SampleSource(KernelSource):
 def define_or_add(
     functions: DeviceFunctions, signature: str, comment: str, function: Callable[..., Any] | None, *args: Scalar
 ) -> None:
-    """Adds a function; without one, what returns zeros and is not used."""
+    """Adds a traced function, or without `function` a stub that is never called."""
     if function is None:
         functions.define(signature, "Not used.", ["return {};"])
     else:

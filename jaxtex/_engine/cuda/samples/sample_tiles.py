@@ -1,4 +1,4 @@
-"""How samples are divided among warps and their lanes."""
+"""The division of samples among warps and their lanes."""
 
 import functools
 import math
@@ -15,35 +15,35 @@ from ...describe.storage import Slice
 from ..build.launch import LANES
 from ..build.source import Constant, struct_of
 
-# Deep, down and across.
+# Sizes along z, y and x: deep, down and across.
 Extent = tuple[int, int, int]
-# The place of a sample in a kernel: the number of its image, and where it lies there.
+# The place of a sample in a kernel: the number of its image, and its index there.
 PLACE = tuple((name, np.dtype(np.int32)) for name in ("outer", "z", "y", "x"))
-# The place of a sample in a function that is given a `Position`.
+# The place of a sample in a function with the parameter `Position at`.
 PLACE_AT = tuple((f"at.{name}", dtype) for name, dtype in PLACE)
-# A lane takes so many channels of a texel, or all if there are fewer.
+# The largest number of channels of a lane.
 WIDTH = 4
-# The samples of a lane of a warp: of an image, of a volume, or of a row.
+# The samples of a lane, for images (2), volumes (3) and rows (0).
 STEPS = {2: (1, 4, 2), 3: (4, 1, 2), 0: (1, 1, 8)}
-# Where a lane also reads texels, for the cotangents of operands.
+# The samples of a lane that also reads texels, for the cotangents of operands.
 PULL_STEPS = {2: (1, 2, 2), 3: (2, 1, 2), 0: (1, 1, 8)}
 # Where many samples fall on few texels.
 CROWD_STEPS = {2: (1, 8, 4), 3: (8, 1, 4), 0: (1, 1, 32)}
 
-# Where tiles would be less full than this, one of them is a whole image, of which a lane takes so many samples.
+# If a smaller share of the tiles' places is used, a tile is a whole image, and a lane takes one of ROW_STEPS samples.
 SPARSE, ROW_STEPS = 0.5, (1, 2, 3, 4, 6, 8)
 
 
 class SampleTiles(NamedTuple):
-    """Samples in tiles, each for the lanes of a warp or the threads of a block.
+    """The division of samples into tiles, one for the lanes of a warp or the threads of a block.
 
     Attributes:
-        shape: of the samples, batch axes first.
-        rank: how many of the last axes of `shape` are cut into tiles; 0 takes samples as a row.
+        shape: the shape of the samples, batch axes first.
+        rank: the number of last axes of `shape` that are divided into tiles; 0 treats the samples as a row.
         lanes: the lanes of a tile.
-        steps: the samples of a lane, which lie side by side; in a row, as far apart as there are lanes.
-        row_axes: how many of the last axes of `shape` a row runs over; 0 stands for all of them.
-        spread: whether the samples of a lane lie as far apart as there are lanes across, in an image too.
+        steps: the samples of a lane. They are adjacent in an image or volume, and spread in a row.
+        row_axes: the number of last axes of `shape` that form a row; 0 for all axes.
+        spread: whether the samples of a lane are spread in images too: as far apart as there are lanes across.
     """
 
     shape: tuple[int, ...]
@@ -55,22 +55,22 @@ class SampleTiles(NamedTuple):
 
     @property
     def image_axes(self) -> int:
-        """The last axes of `shape`, which make an image that a tile does not leave; 0 if there is no such image."""
+        """The number of last axes of `shape` that form an image, which contains its tiles; 0 if there is no image."""
         return self.rank or self.row_axes
 
     @property
     def images(self) -> tuple[int, ...]:
-        """The axes of `shape` that number images."""
+        """The sizes of the axes of `shape` before an image."""
         return self.shape[: len(self.shape) - self.image_axes] if self.image_axes else ()
 
     @property
     def num_steps(self) -> int:
-        """The samples of a lane."""
+        """The number of samples of a lane."""
         return math.prod(self.steps)
 
     @property
     def extent(self) -> Extent:
-        """What is cut into tiles."""
+        """The size of an image or a row, which is divided into tiles."""
         if self.rank == 0:
             return 1, 1, math.prod(self.shape[len(self.images) :])
         deep, down, across = (1,) * (3 - self.rank) + self.shape[len(self.shape) - self.rank :]
@@ -78,28 +78,28 @@ class SampleTiles(NamedTuple):
 
     @property
     def tile(self) -> Extent:
-        """The samples of a tile."""
+        """The size of a tile, in samples."""
         deep, down, across = (a * b for a, b in zip(self.lanes, self.steps))
         return deep, down, across
 
     @property
     def num_tiles(self) -> Extent:
-        """The tiles of an image."""
+        """The number of tiles of an image, along each axis."""
         deep, down, across = (-(-n // t) for n, t in zip(self.extent, self.tile))
         return deep, down, across
 
     @property
     def total(self) -> int:
-        """The tiles of all images."""
+        """The number of tiles of all images."""
         return math.prod(self.num_tiles) * math.prod(self.images)
 
     def index_of(self, outer: jax.Array, z: jax.Array, y: jax.Array, x: jax.Array) -> list[jax.Array]:
-        """The index of a sample on every axis of `shape`, from its place in an image, and the number of the image."""
+        """The index of a sample on every axis of `shape`, from the number of its image and its place there."""
         within = (z, y, x)[3 - self.rank :] if self.rank else unravelled(x, self.shape[len(self.images) :])
         return [*unravelled(outer, self.images), *within]
 
     def struct(self) -> str:
-        """The struct that `position_of` in `position.cuh` takes."""
+        """The struct `Tiles` for `position_of` in `position.cuh`."""
         numbers = {
             prefix + name: n
             for prefix, extent in (("", self.extent), ("lanes_", self.lanes), ("steps_", self.steps))
@@ -109,19 +109,19 @@ class SampleTiles(NamedTuple):
         return struct_of("Tiles", "How samples are divided.", [*starmap(Constant, numbers.items()), spread])
 
 
-def slice_struct(name: str, found: Slice, channels: int) -> str:
-    """The struct of a slice that `place_in` in `position.cuh` takes."""
-    numbers = {"row": found.row, "start": found.start, "texels": found.count // channels, "channels": channels}
+def slice_struct(name: str, taken: Slice, channels: int) -> str:
+    """The struct of a slice for `place_in` in `position.cuh`."""
+    numbers = {"row": taken.row, "start": taken.start, "texels": taken.count // channels, "channels": channels}
     return struct_of(name, "Where it lies in memory.", starmap(Constant, numbers.items()))
 
 
 class Lanes(NamedTuple):
-    """The channels of a texel among lanes.
+    """The division of a texel's channels among lanes.
 
     Attributes:
-        channels: of a texel.
-        width: the channels of a lane.
-        per_sample: the lanes of a sample, a power of two; those beyond `parts` idle.
+        channels: the number of channels of a texel.
+        width: the number of channels of a lane.
+        per_sample: the number of lanes of a sample, a power of two; lanes beyond `parts` idle.
     """
 
     channels: int
@@ -137,28 +137,29 @@ class Lanes(NamedTuple):
 
     @property
     def parts(self) -> int:
-        """The lanes that a texel needs."""
+        """The number of lanes that a texel needs."""
         return -(-self.channels // self.width)
 
     @property
     def overlap(self) -> int:
-        """How many channels of the last part belong to the part before."""
+        """The number of channels that the last lane shares with the one before."""
         return self.parts * self.width - self.channels
 
     @property
     def aligned(self) -> bool:
-        """Whether a part begins at a multiple of its length in memory."""
+        """Whether the channels of every lane are aligned for a vector load."""
         return (self.overlap == 0 and self.width in (1, 2)) or self.channels % 4 == 0
 
 
 def tiles_of(
     shape: tuple[int, ...], batch: int, dimensions: int, lanes: Lanes, steps: Mapping[int, Extent], least: int = 0
 ) -> SampleTiles:
-    """The tiles of a warp: blocks of an image or a volume, or a row of samples if it is too small.
+    """The tiles of warps: blocks of an image or a volume, or rows of samples if the image is too small.
 
     Args:
+        dimensions: the number of filtered axes.
         steps: the samples of a lane, for each rank of tiles.
-        least: the rank of the tiles even if the image is small.
+        least: the rank of the tiles even if the image is small; 0 for none.
     """
     free = LANES // lanes.per_sample
     for rank in range(min(dimensions, 3, len(shape) - batch), 1, -1):
@@ -172,7 +173,7 @@ def tiles_of(
 
 
 def row_of_image(tiles: SampleTiles, lanes: int) -> SampleTiles | None:
-    """A tile that is an image as one row, if tiles cover much more than the image, and a lane takes few samples."""
+    """Tiles that are whole images, as rows; `None` if `tiles` are well filled, or an image is too large for a tile."""
     image = math.prod(tiles.extent)
     steps = next((n for n in ROW_STEPS if n * lanes >= image), None)
     covered = math.prod(tiles.num_tiles) * math.prod(tiles.tile)
@@ -182,21 +183,21 @@ def row_of_image(tiles: SampleTiles, lanes: int) -> SampleTiles | None:
 
 
 def offset(index: list[jax.Array], shape: tuple[int, ...]) -> jax.Array:
-    """The element at `index` of an array of `shape`, which broadcasts to the samples'."""
+    """The offset of the element at `index` in an array of `shape`, which broadcasts to the samples' shape."""
     strides = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
     parts = [i * stride for i, stride, n in zip(index, strides, shape) if n > 1]
     return functools.reduce(jnp.add, parts, jnp.zeros((1,), jnp.int32))
 
 
 def unravelled(index: jax.Array, shape: tuple[int, ...]) -> list[jax.Array]:
-    """The index on each axis of `shape`; the first one is not bounded."""
-    found = []
+    """The index on each axis of `shape`, from a flat index; the first one may exceed its size."""
+    inner = []
     for n in shape[:0:-1]:
-        found.append(jax.lax.rem(index, jnp.int32(n)))
+        inner.append(jax.lax.rem(index, jnp.int32(n)))
         index = jax.lax.div(index, jnp.int32(n))
-    return [index, *found[::-1]] if shape else []
+    return [index, *inner[::-1]] if shape else []
 
 
 def samples_shape(textures: tuple[int, ...], shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """The shape of the samples, from the batch axes of their textures and the shapes of what broadcasts to them."""
+    """The shape of the samples, from the batch axes of textures and the shapes of arrays that broadcast to samples."""
     return np.broadcast_shapes(*shapes, (*textures, *[1] * (len(shapes[0]) - len(textures))))

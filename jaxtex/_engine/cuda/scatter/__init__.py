@@ -1,1 +1,1 @@
-"""The kernel in which samples add to texels, in windows of shared memory."""
+"""The scatter kernel of the adjoint: samples add to texels, in windows of shared memory."""

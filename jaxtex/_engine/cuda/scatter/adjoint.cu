@@ -1,9 +1,9 @@
 // The adjoint of a read: each sample adds its value, times the weight of each tap, to the texel of the tap.
 //
-// The number of additions to memory bounds its speed. So a warp takes a tile of the samples and adds them up in a window
-// of shared memory of its own, without atomic additions: lanes that meet at a texel take turns. Then it adds each texel
-// of the window to memory once. The window lies over indices before any address rule; the rules act when it is written.
-// Where it would not fit, as with random coordinates, each sample goes to memory by itself.
+// The number of additions to memory bounds the speed. So a warp adds up a tile of samples in a window of its own in
+// shared memory, without atomic additions: lanes that add to one texel take turns. Then it adds each texel of the
+// window to memory once. The window covers unbounded indices; address rules are applied when it is added to memory.
+// If the taps of a tile do not fit into a window, as with random coordinates, each sample is added to memory by itself.
 //
 // `window_source.py` generates the headers `config.cuh` and `traced.cuh`. The kernel is at the end of the latter.
 
@@ -15,7 +15,7 @@
 #include "scatter/traced.cuh"
 #include "scatter/window.cuh"
 
-// Adds the samples of a tile by all walks, from one on.
+// Adds the samples of a tile by walk number `walk` and all later ones.
 template <int walk>
 DEVICE void add_walks(const Arrays& arrays, const Totals& totals, float* window, float* own_texture, int tile,
                       const Lane& lane, Sums& sums) {
@@ -25,7 +25,7 @@ DEVICE void add_walks(const Arrays& arrays, const Totals& totals, float* window,
   }
 }
 
-// Finds the cotangents of operands alone, for the samples of a tile.
+// Computes the cotangents of operands, and adds nothing to texels, for the samples of a tile.
 DEVICE void pull_tile(const Arrays& arrays, int tile, const Lane& lane, Sums& sums) {
 #pragma unroll
   for (int s = 0; s < steps; s++) {
@@ -42,7 +42,7 @@ template <class T> DEVICE T copy_of(const T& totals) {
   else return totals;
 }
 
-// Whether the texels of an image have looked for their samples, so that no window adds these.
+// Whether the gather kernel has added an image, so that no window adds its samples.
 DEVICE bool has_been_gathered(const Arrays& arrays, int image) {
   return arrays.views[image * numbers_of_view + numbers_of_view - 1] != 0;
 }
@@ -59,7 +59,7 @@ DEVICE void run(const Arrays& arrays) {
   const Totals totals = copy_of(arrays.totals);
   for (int tile = blockIdx.x * warps + threadIdx.x / lanes; tile < tiles; tile += num_blocks * warps) {
     if (images > 0 && has_been_gathered(arrays, position_of<Tiles>(tile, 0, 0).outer)) continue;
-    // A texture of which no other warp has samples.
+    // A texture for which no other warp has samples, if `sets_zero`.
     float* const own_texture = totals + (int64)tile * texture_size;
     if constexpr (sets_zero && !writes_whole) set_to_zero(own_texture, lane.lane);
     Sums sums = {};

@@ -6,16 +6,16 @@
 constexpr int row = Channels::parts * Channels::width, total_width = Channels::count * num_parts;
 constexpr int batches_at_once = keeps_coords ? steps / batch : 1;
 
-// C++ has no arrays of no elements.
+// C++ has no empty arrays.
 DEVICE constexpr int at_least_one(int n) { return n > 0 ? n : 1; }
 
-// Shared memory has room for four numbers at least.
+// A window has room for at least four floats, as it is set to zero in groups of four.
 DEVICE constexpr int at_least_four(int n) { return n > 4 ? n : 4; }
 
 // The taps of a walk: the first one on each axis of the window, and the weights of all.
 template <int count> struct Taps { int first[axes]; float weight[count]; };
 struct Texel { int number; bool inside; };
-// The derivatives of a sample along its coordinates, times its cotangent; and the cotangents of its operands.
+// The derivatives of a sample in its coordinates, times its cotangent; and the cotangents of its operands.
 struct Slopes { float along[at_least_one(num_slopes)]; };
 struct Cotangents { float of[at_least_one(num_cotangents)]; };
 // Channels that are added to memory at once, and what is added for them.

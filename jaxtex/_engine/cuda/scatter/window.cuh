@@ -2,8 +2,8 @@
 #include "trace/warp.cuh"
 #include "scatter/traced.cuh"
 
-// What a lane does in all steps of its work: it takes a part of the channels of some samples, each of which has a number
-// in a step. Where parts are fewer than the lanes of a sample, some lanes take no part.
+// The work of a lane: its part of the channels, and the number of its sample in a step. If a sample has more lanes than
+// parts of channels, the last lanes take no part.
 struct Lane { int lane, number, part; bool takes_part; };
 
 DEVICE Lane lane_of(uint32 thread) {
@@ -12,7 +12,7 @@ DEVICE Lane lane_of(uint32 thread) {
   return {lane, lane / lanes_per_sample, takes_part ? part : 0, takes_part};
 }
 
-// A value without the channels that belong to the part before.
+// A value, with zeros in the channels that belong to the part before.
 DEVICE Value value_of(const Arrays& arrays, Position at, int part) {
   Value value = load_value<Channels, ValueSlice>(arrays.values, offsets_of(at).value, part);
   for (int k = 0; k < overlap_of<Channels>(Channels::parts - 1); k++)
@@ -26,8 +26,8 @@ DEVICE Value value_if_added(const Value& value, const Coords& coords) {
   return Value{};
 }
 
-// Finds the cotangents of a sample's operands, summed over the lanes that share its channels: those that differ from
-// sample to sample are stored, and the others added to the sums of the tile.
+// Computes the cotangents of a sample's operands, summed over the lanes that share its channels. Cotangents that differ
+// from sample to sample are stored; the others are added to the sums of the tile.
 DEVICE void pull_sample(const Arrays& arrays, Position at, const Coords& coords, const Value& value, const Lane& lane,
                         Sums& sums) {
   const Offsets offsets = offsets_of(at);
@@ -41,7 +41,7 @@ DEVICE void pull_sample(const Arrays& arrays, Position at, const Coords& coords,
     keep_cotangents(arrays, offsets.sample, cotangents_of(arrays, at, slopes), sums);
 }
 
-// The window of a tile along the axes of a walk: its first index, its size, and how far its cells lie apart.
+// The window of a tile: its first index, its size and its stride on each axis.
 struct Window { int low[axes], size[axes], stride[axes]; };
 
 DEVICE Value product(const Value& value, float weight) {
@@ -56,7 +56,7 @@ DEVICE void add_to_texel(const Arrays& arrays, float* to, const Piece& piece) {
   for (int k = 0; k < num_parts; k++) add_to_memory(to + k * Channels::count, split.part[k]);
 }
 
-// Adds what lanes have for the taps of a cell to the window; not every lane has something.
+// Adds the values of lanes with `has` to the window, for the taps around a cell. Lanes with one cell take turns.
 template <int count, class Get>
 DEVICE void add_in_turns(float* window, bool has, int cell, const Lane& lane, const int (&steps)[count], Get values) {
   const uint32 alike = lanes_with_same(has ? cell * Channels::parts + lane.part : -1 - lane.lane);
@@ -79,7 +79,7 @@ DEVICE void set_to_zero(float* texture, int lane) {
   wait_for_lanes();
 }
 
-// Writes all numbers of the texture of a warp: those that the window holds, and zeros.
+// Writes the whole texture of a warp: the sums in the window, and zeros elsewhere.
 DEVICE void write_whole(float* texture, const float* window, const Window& at, int lane) {
   constexpr int numbers = texture_size % 4 == 0 ? 4 : 1, slice = texture_size / size_of(first_axis);
   for (int k = lane * numbers; k < texture_size; k += lanes * numbers) {
@@ -148,7 +148,7 @@ DEVICE void add_sample(const Arrays& arrays, const Totals& totals, const Value& 
     const Texel texel = texels_of_taps[n];
     const Value part_of_tap = product(value, taps.weight[n]);
     if constexpr (W::adds_pairs) {
-      // Two texels side by side in memory, the first of even number, are one addition.
+      // Two texels that are adjacent in memory, the first of even number, are one addition.
       constexpr int width = Channels::width;
       const Texel other = texels_of_taps[n ^ 1];
       if (texel.inside && other.inside && (texel.number ^ other.number) == 1) {
@@ -175,7 +175,7 @@ DEVICE void add_sample(const Arrays& arrays, const Totals& totals, const Value& 
   }
 }
 
-// Adds the samples of a tile by one walk: in a window of shared memory; or one by one, where it does not fit in there.
+// Adds the samples of a tile by one walk: in a window of shared memory, or one by one if the window would not fit.
 template <int walk>
 DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, float* own_texture, int tile, const Lane& lane,
                      Sums& sums) {
@@ -219,7 +219,7 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
     }
     for (int k = lane.lane * 4; k < (int)cells * row; k += lanes * 4) store_four(window + k, 0);
     wait_for_lanes();
-    // What a lane holds of a run of samples in one cell.
+    // A lane's sums over a run of samples in one cell.
     bool holds = false;
     int held_cell = 0;
     Value held[W::taps] = {};

@@ -1,4 +1,4 @@
-"""The functions of a thread of the adjoint's kernel for all grids."""
+"""The traced functions of the scatter kernel."""
 
 import functools
 import itertools
@@ -25,16 +25,16 @@ from ..trace.emitter import DeviceFunctions, Scalar, names_of, scalar, struct_of
 from ..trace.indexing import load_row
 
 INT, FLOAT = np.dtype(np.int32), np.dtype(np.float32)
-# How far the taps of a walk lie from the first one, on each axis of the window.
+# For each tap of a walk, its distance from the first tap on each axis of the window.
 Offsets = list[tuple[int, ...]]
 
 
 class WindowFunctions(SampleSource):
-    """The functions of a thread.
+    """The traced functions of the scatter kernel.
 
     Attributes:
-        cotangents: the arrays in which the cotangents of operands leave the kernel.
-        walks: the offsets of the taps of each walk.
+        cotangents: the results for the cotangents of operands.
+        walks: the offsets of the taps, for each walk.
     """
 
     def __init__(self, cotangents: OperandResults, arrays: KernelArrays):
@@ -57,7 +57,7 @@ class WindowFunctions(SampleSource):
 
     @property
     def coords(self) -> list[Scalar]:
-        """The coordinates of a sample, as the argument of a function."""
+        """The coordinates of a sample as arguments of a traced function."""
         return [(f"coords.{name}", dtype) for name, dtype in self.fields]
 
     @property
@@ -96,7 +96,7 @@ class WindowFunctions(SampleSource):
         return found
 
     def adds_pairs(self, offsets: Offsets) -> bool:
-        """Whether two taps along the last axis are one addition to memory, where their texels make an aligned row."""
+        """Whether two taps along the last axis are one addition to memory if their texels form an aligned row."""
         adjacent = all(b[-1] == a[-1] + 1 for a, b in zip(offsets[::2], offsets[1::2])) and len(offsets) % 2 == 0
         return adjacent and self.num_parts == 1 and self.lanes.channels in (1, 2)
 
@@ -114,7 +114,7 @@ class WindowFunctions(SampleSource):
         return struct_of(f"Walk<{number}>", comment, constants, offset_of, template="template <> ")
 
     def declarations(self) -> list[str]:
-        """The types that the functions take and return."""
+        """The types of the functions' parameters and results."""
         totals = self.arrays.type_of(ArrayRole.TOTALS)
         return [
             struct_of_numbers("Coords", f"The coordinates of a sample: {self.names}.", self.fields),
@@ -184,7 +184,7 @@ class WindowFunctions(SampleSource):
         )
 
     def add_cotangents(self, functions: DeviceFunctions) -> None:
-        """Adds the functions that find and keep the cotangents of operands."""
+        """Adds the functions that compute and store the cotangents of operands."""
         pulls, wrt = bool(self.plan.wrt), tuple(n for some in self.cotangents.numbers for n in some)
         of_numbers = self.spec.replace(stacks=())
 

@@ -1,4 +1,4 @@
-"""The source of the adjoint's kernel for all grids: windows of shared memory, and the cotangents of operands."""
+"""The source of the scatter kernel, the adjoint for all grids: its windows, and the sizes of its work."""
 
 import math
 
@@ -11,36 +11,36 @@ from ..samples.sample_tiles import STEPS
 from .crowds import adds_runs, crowd_of
 from .window_functions import Offsets, WindowFunctions
 
-# The warps of a block, and the bytes of shared memory of all of them, of which any GPU has so many.
+# The warps of a block, and the bytes of shared memory of a block, which any GPU has.
 WARPS, SHARED_BYTES = 4, 46 * 1024
-# A window has room for a tile that is turned by any angle, and some more for an odd pitch. It has so many cells at
-# least, if they take no more bytes.
+# ROOM is the factor by which a window exceeds a tile at any angle, for odd pitches. A window has at least LEAST_CELLS
+# cells, if they take at most LEAST_BYTES bytes.
 ROOM, LEAST_CELLS, LEAST_BYTES = 1.05, 320, 5120
-# The window holds a whole texture, so that random coordinates fit, if that takes no more cells and bytes.
+# Limits of a window that holds a whole texture, into which random coordinates fit too.
 WHOLE_CELLS, WHOLE_BYTES = 1200, 20 * 1024
-# Of a multiprocessor of compute capability 9.0: bytes of shared memory, and registers. Others take what they can.
+# The bytes of shared memory and the registers of a multiprocessor of compute capability 9.0.
 MULTIPROCESSOR_BYTES, MULTIPROCESSOR_REGISTERS = 228 * 1024, 65536
-# A thread has room for so many registers at least, by the channels that it takes; any more channels need as many.
+# The fewest registers of a thread, by its number of channels; the last entry holds for more channels.
 LEAST_REGISTERS = {1: 64, 2: 80, 3: 80, 4: 128}
-# It needs fewer where it takes few samples, as in `PULL_STEPS`, of no more taps than these.
+# The fewest registers of a thread with few samples, as in `PULL_STEPS`, of at most FEW_TAPS taps.
 PULL_REGISTERS, FEW_TAPS = {1: 48, 2: 64, 3: 64, 4: 80}, 4
 # A lane loads the values of so many samples at once, at most.
 BATCH = 4
 # A lane holds at most so many sums for the taps of a run of samples in one cell.
 MOST_HELD = 32
-# A lane keeps the coordinates of at most so many samples; else it computes them twice.
+# The largest number of samples whose coordinates a lane keeps; otherwise it computes them twice.
 MOST_KEPT = 8
-# How much larger a window is than samples that spread evenly over the texture would need.
+# The factor by which a window exceeds the size that samples spread evenly over the texture would need.
 SPREAD = 1.5
-# So many blocks look at all tiles for those of images whose texels have not looked for their samples: few, as a rule.
-# Eight for each of 132 multiprocessors, which hold no more at once.
+# The number of blocks that search the tiles of images that the gather kernel has not added, which are few as a rule:
+# eight for each of 132 multiprocessors, which hold no more at once.
 REMAINING_BLOCKS = 1056
-# If there are so few images, a block looks first whether there is any of these.
+# Up to so many images, a block first checks whether any of them remains.
 FEW_IMAGES = 32
 
 
 class WindowSource(WindowFunctions):
-    """The source of the kernel: its windows, and the sizes of its work."""
+    """The source of the scatter kernel: its windows, and the sizes of its work."""
 
     file, room, made_by = "scatter/adjoint.cu", "scatter", "window_source.py"
 
@@ -54,7 +54,7 @@ class WindowSource(WindowFunctions):
 
     @property
     def row(self) -> int:
-        """The numbers of a cell of a window."""
+        """The number of floats in a cell of a window."""
         return self.lanes.parts * self.lanes.width
 
     @property
@@ -79,7 +79,7 @@ class WindowSource(WindowFunctions):
             return 2 * math.prod(self.samples.tile) + 128
         spans = [max(some) for some in zip(*offsets)][-rank:]
         tile = sorted(self.samples.tile if self.samples.rank else (1, 1, *self.samples.shape[-rank:]))[-3:]
-        # From the first sample to the last one; a volume has more room, as it may be turned about any axis.
+        # From the first sample to the last; a volume gets one more, as it may be turned about any axis.
         diagonal = math.hypot(*(n - (rank == 2) for n in tile[-2:]))
         lengths = [diagonal, diagonal, tile[0]][:rank]
         if self.crowd > 1:
@@ -89,7 +89,7 @@ class WindowSource(WindowFunctions):
         return max(least, int(ROOM * cells), self.cells_of_texture(offsets))
 
     def cells_of_texture(self, offsets: Offsets) -> int:
-        """The cells of a window that holds all of a small texture, and the taps beside it; 0 for a large one."""
+        """The number of cells of a window that holds a small texture and the taps around it; 0 for a large texture."""
         if self.several_textures or self.spec.given or self.spec.axes[0].role is Role.LEVEL:
             return 0
         sizes = [axis.known_size + 1 + 2 * max(some) for axis, some in zip(self.spec.axes, zip(*offsets))]
@@ -98,7 +98,7 @@ class WindowSource(WindowFunctions):
 
     @property
     def blocks(self) -> int:
-        """The blocks that a multiprocessor should hold at once: as many as its shared memory and registers do."""
+        """The number of blocks that a multiprocessor should hold, as its shared memory and registers allow."""
         shared = MULTIPROCESSOR_BYTES // (1024 + 4 * self.num_warps * max(4, self.window_cells * self.row))
         taps = math.prod(axis.kernel.num_taps for axis in self.spec.axes if axis.role is Role.SPACE)
         few = taps <= FEW_TAPS and self.samples.num_steps < math.prod(STEPS[self.samples.rank])
@@ -118,7 +118,7 @@ class WindowSource(WindowFunctions):
 
     @property
     def writes_whole(self) -> bool:
-        """Whether it writes that texture once, zeros and all, where each index of the window is that of a texel."""
+        """Whether the warp writes that texture once, zeros included; the window must have the indices of texels."""
         own = all(axis.role is Role.SPACE and axis.address.drops_outside for axis in self.spec.axes)
         return self.sets_zero and own and self.lanes.overlap == 0 and self.num_parts == 1
 

@@ -1,1 +1,1 @@
-"""From a function that JAX traces to the statements of one thread in CUDA C. Nothing here knows what a texture is."""
+"""The translation of functions that JAX traces to CUDA C for one thread. Nothing here knows what a texture is."""

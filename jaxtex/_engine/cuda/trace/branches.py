@@ -10,14 +10,14 @@ from ...._jax.versions import sizes_of_scan
 from .numbers import Rule
 from .statements import Names, Number, Statements, are_known, as_array, aval_of
 
-# Turns of a loop that are written out one after the other; more are a loop of C.
+# The largest number of iterations of a scan that are unrolled; more become a loop in C.
 MOST_UNROLLED = 16
-# What `jax.lax.platform_dependent` calls GPUs.
+# The name of NVIDIA GPUs in `jax.lax.platform_dependent`.
 PLATFORM = "cuda"
 
 
 def where_needed(statements: Statements, body: ClosedJaxpr, args: list[Names]) -> list[Names]:
-    """The results of `where_needed`: a branch, taken if any number needs it. Equal ones are computed once."""
+    """The results of `where_needed`, by a branch that is taken if any number needs it. Equal calls share one branch."""
     key = body, *((names.shape, *names.flat) for names in args)
     if key not in statements.branches:
         condition, count = " || ".join(dict.fromkeys(args[0].flat)), len(body.jaxpr.outvars)
@@ -37,7 +37,7 @@ def dtypes_of(variables: Sequence[Var | Literal]) -> list[DTypeLike]:
 
 
 def cond(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> list[Names]:
-    """One of several branches, by a number that is kept within them."""
+    """The results of one of several branches; the number of the branch is clamped."""
     (number, *operands), branches = args, eqn.params["branches"]
     number, last = number.item(), len(branches) - 1
     if isinstance(number, Number):
@@ -47,8 +47,8 @@ def cond(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> list[Names
     results = [statements.variables(aval_of(var).dtype, shape=aval_of(var).shape) for var in eqn.outvars]
     for k, branch in enumerate(branches):
         with statements.scope() as lines:
-            found = statements.run(branch.jaxpr, branch.consts, operands)
-            statements.assign(dtypes, results, found)
+            values = statements.run(branch.jaxpr, branch.consts, operands)
+            statements.assign(dtypes, results, values)
         otherwise = "} else " * (k > 0)
         statements.lines += [f"{otherwise}{{" if k == last else f"{otherwise}if ({number} < {k + 1}) {{", *lines]
     statements.lines.append("}")
@@ -70,8 +70,8 @@ def scan(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> list[Names
         return scan_in_loop(statements, eqn, consts, carry, rows)
     turns = [None] * length
     for k in reversed(range(length)) if params["reverse"] else range(length):
-        found = statements.run(body.jaxpr, body.consts, [*consts, *carry, *(as_array(row[k]) for row in rows)])
-        carry, turns[k] = found[:num_carried], found[num_carried:]
+        values = statements.run(body.jaxpr, body.consts, [*consts, *carry, *(as_array(row[k]) for row in rows)])
+        carry, turns[k] = values[:num_carried], values[num_carried:]
     if not length:
         return [*carry, *(np.empty(aval_of(var).shape, object) for var in eqn.outvars[num_carried:])]
     stacked = (np.stack(names) for names in zip(*turns))
@@ -81,7 +81,7 @@ def scan(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> list[Names
 def scan_in_loop(
     statements: Statements, eqn: JaxprEqn, consts: Sequence[Names], carry: Sequence[Names], rows: Sequence[Names]
 ) -> list[Names]:
-    """A loop of C. What it goes over and what its turns return are arrays in memory."""
+    """A scan as a loop in C; its inputs and its stacked results are arrays in memory."""
     body, length, count = eqn.params["jaxpr"], eqn.params["length"], len(carry)
     inner, first = body.jaxpr.invars, len(consts) + count
     dtypes = dtypes_of(inner[len(consts) : first])
@@ -92,27 +92,27 @@ def scan_in_loop(
     turn = next(statements.fresh)
     with statements.scope() as lines:
         at_turn = [elements(name, aval_of(var).shape, turn) for name, var in zip(given, inner[first:])]
-        found = statements.run(body.jaxpr, body.consts, [*consts, *carried, *at_turn])
-        for name, names in zip(results, found[count:]):
+        values = statements.run(body.jaxpr, body.consts, [*consts, *carried, *at_turn])
+        for name, names in zip(results, values[count:]):
             lines.extend(f"{a} = {b};" for a, b in zip(elements(name, names.shape, turn).flat, names.flat))
-        statements.assign(dtypes, carried, found[:count])
+        statements.assign(dtypes, carried, values[:count])
     forward, backward = f"0; {turn} < {length}; {turn}++", f"{length - 1}; {turn} >= 0; {turn}--"
     statements.lines += [f"for (int {turn} = {backward if eqn.params['reverse'] else forward}) {{", *lines, "}"]
     return [*carried, *(elements(name, aval.shape) for name, aval in zip(results, stacked))]
 
 
 def array_of(statements: Statements, dtype: DTypeLike, names: Names) -> str:
-    """The name of an array of numbers in memory: a table, if all are constants."""
+    """The name of an array of numbers in memory; a table if all numbers are constants."""
     numbers = names.ravel().tolist()
     if not numbers:
-        return ""  # nobody asks for an element
+        return ""  # no element is ever used
     if are_known(numbers):
         return statements.define_table(dtype, numbers)
     return statements.array(dtype, len(numbers), numbers)
 
 
 def elements(array: str, shape: tuple[int, ...], turn: str = "") -> Names:
-    """The names of the elements of an array in memory, or of the part of it that belongs to a turn of a loop."""
+    """The names of the elements of an array in memory; with `turn`, of its part for an iteration of a loop."""
     names = np.empty(shape, object)
     for k, place in enumerate(np.ndindex(shape)):
         names[place] = f"{array}[{turn} * {names.size} + {k}]" if turn else f"{array}[{k}]"
@@ -128,8 +128,8 @@ def while_loop(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> list
     with statements.scope() as lines:
         (goes_on,) = statements.run(condition.jaxpr, condition.consts, [*given[0], *state])
         lines.append(f"if (!({goes_on.item()})) break;")
-        found = statements.run(body.jaxpr, body.consts, [*given[1], *state])
-        statements.assign(dtypes, state, found)
+        values = statements.run(body.jaxpr, body.consts, [*given[1], *state])
+        statements.assign(dtypes, state, values)
     statements.lines += ["while (true) {", *lines, "}"]
     return state
 

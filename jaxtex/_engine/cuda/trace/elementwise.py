@@ -1,11 +1,11 @@
-"""The elementwise primitives of JAX as expressions of C, for each kind of number."""
+"""The elementwise primitives of JAX as expressions in C, for floats, integers and bools."""
 
 from typing import Any, NamedTuple, cast
 
 import jax.numpy as jnp
 import numpy as np
 
-# Types of C by the names of dtypes; those that C lacks are defined in `scalars.cuh`.
+# The types in C by the names of dtypes; types that C lacks are defined in `scalars.cuh`.
 C_TYPES = {
     "bool": "bool",
     "int8": "int8",
@@ -21,20 +21,20 @@ C_TYPES = {
     "float32": "float",
     "float64": "double",
 }
-# Converted to float32 before any arithmetic.
+# Dtypes that are converted to float32 before any arithmetic.
 STORED_ONLY = {"float16", "bfloat16"}
 # The conversions of floats to integers that `scalars.cuh` has: (to, from).
 TRUNCATIONS = {
     *((to, "float32") for to in ("int8", "uint8", "int16", "uint16", "int32", "uint32")),
     ("int32", "float64"),
 }
-# The suffixes of literals. C has no literals of shorter integers; they are converted from int.
+# The suffixes of literals. C has no literals of shorter integers, which are converted from int.
 SUFFIXES = {"int32": "", "uint32": "u", "int64": "ll", "uint64": "ull"}
 ROUNDINGS = ("round({0})", "rint({0})")  # by the number of a `jax.lax.RoundingMethod`
 
 
 class Expression(NamedTuple):
-    """An expression of C for each kind of operand, in which {0} is the first one; `None` where there is none."""
+    """The expressions in C for floating, integer and bool operands, or `None`; {0} is the first operand."""
 
     floating: str | None
     integer: str | None = None
@@ -55,7 +55,7 @@ def same(text: str) -> Expression:
 
 
 def function(name: str) -> Expression:
-    """A function of floats that C has under this name."""
+    """A call of the C function `name`, for floats."""
     return Expression(f"{name}({{0}})")
 
 
@@ -101,7 +101,7 @@ EXPRESSIONS = {
     "clz": Expression(None, "leading_zeros({0})"),
     "population_count": Expression(None, "population_count({0})"),
 }
-# Sums and products of float32, each rounded by itself.
+# Sums and products of float32 that the compiler does not fuse.
 ROUNDED = {
     "add": "rounded_add({0}, {1})",
     "sub": "rounded_sub({0}, {1})",
@@ -120,7 +120,7 @@ def has_conversion(source: np.dtype, target: np.dtype) -> bool:
 
 
 def literal(value: object, dtype: np.dtype) -> str:
-    """A number in C, with all its bits."""
+    """A number as a literal in C, with all its bits."""
     name, number = np.dtype(dtype).name, np.asarray(value, dtype)
     if name == "bool":
         return "true" if number else "false"
@@ -133,7 +133,7 @@ def literal(value: object, dtype: np.dtype) -> str:
         digits = np.format_float_scientific(cast(Any, number), unique=True, trim="0")
         text = digits + ("f" if name == "float32" else "")
         return f"({text})" if np.signbit(number) else text
-    if number < 0 and number == jnp.iinfo(dtype).min and name in SUFFIXES:  # C has no literal for it
+    if number < 0 and number == jnp.iinfo(dtype).min and name in SUFFIXES:  # C has no literal for the least integer
         return f"({int(number) + 1}{SUFFIXES[name]} - 1)"
     if name not in SUFFIXES:
         return f"{C_TYPES[name]}({int(number)})"

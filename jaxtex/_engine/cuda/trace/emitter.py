@@ -1,7 +1,7 @@
-"""From a function that JAX traces to the statements of one thread in CUDA C, and to a device function of a kernel.
+"""The translation of a function that JAX traces to statements in CUDA C, and to a device function of a kernel.
 
-A function of arrays is traced by `jax.make_jaxpr`, and each number of each array becomes one scalar of the thread. So
-shapes exist while tracing only. NumPy broadcasts, reshapes and slices arrays of names, which costs a thread nothing.
+`jax.make_jaxpr` traces a function of arrays, and every number of every array becomes a scalar variable of a thread. So
+shapes exist while tracing only: NumPy broadcasts, reshapes and slices arrays of names, at no cost for the thread.
 """
 
 import functools
@@ -25,37 +25,37 @@ from .meanings import MEANINGS
 from .numbers import NUMBERS, Rule
 from .statements import Names, PrimitiveOfCaller, Statements, Typed, UnknownPrimitive, as_array, aval_of, literals
 
-# Primitives that return their operands, number by number. They matter to the compiler, to derivatives or to devices.
+# Primitives that return their operands. They matter to XLA, to derivatives or to devices, but not to a thread.
 IDENTITIES = (
     *("copy", "copy_p", "stage", "stop_gradient", "optimization_barrier", "name", "device_put"),
     *("reshard", "pvary", "pcast", "sharding_constraint", "layout_constraint"),
 )
-# Other names of primitives: the sum of cotangents.
+# Primitives that are translated as another one: `add_any` is the sum of cotangents.
 ALIASES = {"add_any": "add"}
-# The primitives that are no expression of C of their operands alone.
+# The rules of primitives that need more than an expression in C.
 RULES: dict[str, Rule] = NUMBERS | INDEXING | BRANCHES
 
 
 class Emitter(Statements):
-    """The statements of a thread, which it makes of functions and of jaxprs."""
+    """The statements of a thread, from functions and jaxprs."""
 
     def call(self, function: Callable[..., Any], *args: tuple[Names, DTypeLike]) -> Any:
-        """Emits what `function` computes.
+        """Emits the statements of `function`.
 
         Args:
-            args: arrays of expressions, each with its dtype.
+            args: pairs of an array of expressions and its dtype.
 
         Returns:
-            What `function` returns, with expressions in place of numbers.
+            The result of `function`, with arrays of expressions in place of arrays.
 
         Raises:
             UnknownPrimitive: if `function` holds a primitive that has no rule.
         """
-        of_each = self.typed_call(function, *args)
-        return jax.tree.map(lambda typed: typed.names, of_each, is_leaf=lambda leaf: isinstance(leaf, Typed))
+        results = self.typed_call(function, *args)
+        return jax.tree.map(lambda typed: typed.names, results, is_leaf=lambda leaf: isinstance(leaf, Typed))
 
     def typed_call(self, function: Callable[..., Any], *args: tuple[Names, DTypeLike]) -> Any:
-        """`call`, with the dtypes of the results."""
+        """`call`, with the dtypes of results: arrays of expressions are `Typed`."""
         avals = [jax.ShapeDtypeStruct(np.shape(names), dtype) for names, dtype in args]
         closed, shape = jax.make_jaxpr(function, return_shape=True)(*avals)
         out = self.run(closed.jaxpr, closed.consts, [np.asarray(names, object) for names, _ in args])
@@ -64,19 +64,19 @@ class Emitter(Statements):
 
     def run(self, jaxpr: Jaxpr, consts: Sequence[ArrayLike], args: Sequence[Names]) -> list[Names]:
         """Emits a jaxpr, and returns its results."""
-        found = dict(zip(jaxpr.invars, args))
-        found |= {var: literals(const) for var, const in zip(jaxpr.constvars, consts)}
+        known = dict(zip(jaxpr.invars, args))
+        known |= {var: literals(const) for var, const in zip(jaxpr.constvars, consts)}
 
         def names(atom: Var | Literal) -> Names:
-            return literals(atom.val, aval_of(atom).dtype) if isinstance(atom, Literal) else found[atom]
+            return literals(atom.val, aval_of(atom).dtype) if isinstance(atom, Literal) else known[atom]
 
         for eqn in jaxpr.eqns:
             out = self.equation(eqn, [names(atom) for atom in eqn.invars])
-            found.update(zip(eqn.outvars, map(as_array, out if isinstance(out, list) else [out])))
+            known.update(zip(eqn.outvars, map(as_array, out if isinstance(out, list) else [out])))
         return [names(atom) for atom in jaxpr.outvars]
 
     def run_of_caller(self, jaxpr: Jaxpr, consts: Sequence[ArrayLike], args: Sequence[Names]) -> list[Names]:
-        """`run`, of a function that a caller wrote: nobody knows what it holds, and where its indices lie."""
+        """`run` for a function of the caller's, which may hold any primitive, and indices out of bounds."""
         before, self.keeps_indices = self.keeps_indices, True
         try:
             return self.run(jaxpr, consts, args)
@@ -86,7 +86,7 @@ class Emitter(Statements):
             self.keeps_indices = before
 
     def meaning(self, function: Callable[..., Any], eqn: JaxprEqn, args: list[Names]) -> Names | list[Names]:
-        """Emits the function that an equation means, of its operands."""
+        """Emits `function`, the meaning of an equation, for the operands `args`."""
         out = self.call(function, *((names, aval_of(var).dtype) for names, var in zip(args, eqn.invars)))
         return jax.tree.leaves(out) if eqn.primitive.multiple_results else out
 
@@ -111,33 +111,34 @@ class Emitter(Statements):
         if name in RULES:
             return RULES[name](self, eqn, args)
         if name in EXPRESSIONS:
-            return self.each(name, aval_of(eqn.outvars[0]).dtype, aval_of(eqn.invars[0]).dtype, args)
+            return self.elementwise(name, aval_of(eqn.outvars[0]).dtype, aval_of(eqn.invars[0]).dtype, args)
         raise UnknownPrimitive(f"{name} has no rule")
 
 
 # Device functions
 
-# An expression of C++, and the dtype of its number.
+# An expression in C++, and its dtype.
 Scalar = tuple[str, DTypeLike]
-# What a traced function returns: numbers, or lists of these for structs.
+# The results of a traced function: numbers, or lists of these for structs.
 Results: TypeAlias = "Typed | Sequence[Results]"
 
 
 def scalar(number: ArrayLike, dtype: DTypeLike | None = None) -> jax.Array:
-    """A number of one thread."""
+    """A number of one thread, as an array of shape (1,)."""
     return jnp.broadcast_to(jnp.asarray(number, dtype), (1,))
 
 
 def names_of(array: str, count: int, dtype: DTypeLike) -> list[Scalar]:
-    """The elements of an array of C++."""
+    """The elements of a C++ array."""
     return [(f"{array}[{k}]", np.dtype(dtype)) for k in range(count)]
 
 
 class DeviceFunctions:
-    """The traced functions of one kernel, in their order.
+    """The device functions of one kernel, in order.
 
     Attributes:
-        texts: of the functions.
+        emitter: the emitter that all of them share.
+        texts: the texts of the functions.
     """
 
     def __init__(self):
@@ -151,14 +152,14 @@ class DeviceFunctions:
         *args: Scalar,
         exact: bool = False,
     ) -> Any:
-        """Adds a function, and returns the shapes and dtypes of what it computes.
+        """Adds a traced function, and returns the shapes and dtypes of its results.
 
         Args:
-            signature: its type, name and parameters.
-            comment: what it computes, and for what.
-            function: from arrays of one number to what the function returns: lists in lists for structs in structs.
-            args: expressions for the numbers, of its parameters.
-            exact: whether sums and products of float32 are each rounded by themselves.
+            signature: its return type, name and parameters in C++.
+            comment: the comment above it.
+            function: a function of arrays of shape (1,); it returns arrays, or lists of them for structs.
+            args: the arguments of `function`, as expressions of the parameters.
+            exact: whether sums and products of float32 are rounded separately.
         """
         self.emitter.fresh = (f"v{k}" for k in itertools.count())
         with self.emitter.scope() as lines, self.emitter.exactly(exact):
@@ -168,19 +169,19 @@ class DeviceFunctions:
         return jax.tree.map(lambda a: jax.ShapeDtypeStruct(np.shape(a.names), a.dtype), out, is_leaf=is_leaf)
 
     def define(self, signature: str, comment: str, statements: Sequence[str]) -> None:
-        """Adds a function of these statements."""
+        """Adds a function whose body is `statements`."""
         body = "".join(f"  {line}\n" for line in statements)
         self.texts.append(f"// {comment}\nDEVICE {signature} {{\n{body}}}\n")
 
     @property
     def blocks(self) -> list[str]:
-        """The tables that the functions look into, and the functions."""
+        """The texts of the functions, preceded by the tables of constants that they use."""
         tables = "".join(f"{table}\n" for table in self.emitter.tables)
         return [tables, *self.texts] if tables else self.texts
 
 
 def returned(out: Results) -> str:
-    """An expression for what a traced function computes: a number, (1,), or the numbers of a row or a struct."""
+    """A C++ expression for the results of a traced function: a number, or an initializer of a row or a struct."""
     if isinstance(out, Typed):
         names = [str(name) for name in np.ravel(out.names)]
         return names[0] if np.ndim(out.names) < 2 else f"{{{', '.join(names)}}}"
@@ -188,6 +189,6 @@ def returned(out: Results) -> str:
 
 
 def struct_of_numbers(name: str, comment: str, fields: Sequence[Scalar]) -> str:
-    """A struct of numbers, by their names and dtypes."""
+    """The declaration of a struct of numbers, from their names and dtypes."""
     lines = "".join(f"  {C_TYPES[np.dtype(dtype).name]} {field};\n" for field, dtype in fields)
     return f"// {comment}\nstruct {name} {{\n{lines}}};\n"

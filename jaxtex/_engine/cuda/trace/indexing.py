@@ -1,7 +1,7 @@
-"""Rules of primitives that read and write arrays at indices, and of one that loads from memory.
+"""Rules of primitives that read and write arrays at indices, and of `load_row`, which loads from memory.
 
-An index that is a literal costs a thread nothing. At an index that it computes, a thread looks a number up in a table
-of constants, or chooses among numbers that it has computed.
+An index that is a literal costs a thread nothing. At a computed index, a thread reads a table of constants, or chooses
+among numbers that it has computed.
 """
 
 import functools
@@ -22,20 +22,20 @@ from .statements import Names, Number, Statements, UnknownPrimitive, are_known, 
 
 Mode = jax.lax.GatherScatterMode
 MODES = (Mode.PROMISE_IN_BOUNDS, Mode.CLIP, Mode.FILL_OR_DROP)
-# How a scatter combines a number of an array with a new one.
+# The elementwise primitives by which scatters combine an old number with a new one.
 COMBINED = {f"scatter-{name}": name for name in ("add", "sub", "mul", "min", "max")}
-# To so many places at most may a thread write a number, at an index that it computes.
+# The largest number of places among which a computed index may choose in a write.
 MOST_PLACES = 256
 
 
 class Index:
-    """Where a part of an array begins.
+    """The index of the first element of a part of an array.
 
     Attributes:
-        known: the literals among the numbers of the index, by axis, kept where the whole part lies inside.
-        computed: the others, as expressions of int.
-        last: by axis, the largest number at which the whole part lies inside.
-        is_inside: whether the literals are where they are kept.
+        known: the literals of the index, by axis, clamped so that the part lies inside.
+        computed: the other numbers of the index, by axis, as int expressions.
+        last: for each axis, the largest number with which the part lies inside.
+        is_inside: whether the part lies inside by the literals alone.
     """
 
     def __init__(self, statements: Statements, last: Sequence[int], starts: Mapping[int, str], dtype: np.dtype):
@@ -49,17 +49,24 @@ class Index:
                 self.computed[axis] = converted(statements, as_array(start), dtype, np.dtype(np.int32)).item()
 
     def clamped(self) -> dict[int, str]:
-        """`computed`, kept where the whole part lies inside."""
+        """`computed`, clamped so that the part lies inside."""
         return {axis: f"minimum(maximum({name}, 0), {self.last[axis]})" for axis, name in self.computed.items()}
 
     def lies_inside(self) -> str:
-        """An expression for whether the whole part lies inside."""
+        """A C expression: whether the part lies inside."""
         limits = (f"{name} >= 0 && {name} <= {self.last[axis]}" for axis, name in self.computed.items())
         return " && ".join(limits)
 
 
 class Part(NamedTuple):
-    """A part of an array of numbers of a dtype, at an index in a mode."""
+    """A part of an array.
+
+    Attributes:
+        names: the names of the array's numbers.
+        dtype: their dtype.
+        at: the index of the first element of the part.
+        mode: the treatment of indices out of bounds.
+    """
 
     names: Names
     dtype: np.dtype
@@ -68,11 +75,11 @@ class Part(NamedTuple):
 
     @property
     def is_left_out(self) -> bool:
-        """Whether literals say that it does not lie inside, and is neither read nor written."""
+        """Whether the part is known to lie outside, so that it is neither read nor written."""
         return self.mode is Mode.FILL_OR_DROP and not self.at.is_inside
 
     def place(self, offset: Sequence[int]) -> tuple[int, ...]:
-        """Where the number at an offset lies, without what a thread computes of its index."""
+        """The place of the number at an offset, as if the computed numbers of the index were 0."""
         return tuple(self.at.known.get(axis, 0) + number for axis, number in enumerate(offset))
 
     def read(self, statements: Statements, offset: Sequence[int], fill: str) -> str:
@@ -82,7 +89,7 @@ class Part(NamedTuple):
             return fill
         if not index.computed:
             return names[place]
-        if not are_known(names.flat):  # Constants share one table; of other numbers, only those in reach count.
+        if not are_known(names.flat):  # constants share one table; other arrays shrink to the numbers in reach
             reach = {axis: slice(place[axis], place[axis] + index.last[axis] + 1) for axis in index.computed}
             names = names[tuple(reach.get(axis, slice(i, i + 1)) for axis, i in enumerate(place))]
             place = (0,) * names.ndim
@@ -98,7 +105,7 @@ class Part(NamedTuple):
         return statements.define(self.dtype, f"{index.lies_inside()} ? {element} : {fill}")
 
     def write(self, statements: Statements, offset: Sequence[int], new: Callable[[str], str]) -> None:
-        """Sets the number at an offset to what `new` makes of it, unless the part is left out."""
+        """Replaces the number at an offset by ``new(number)``, unless the part is left out."""
         if self.is_left_out:
             return
         place, names = self.place(offset), self.names
@@ -145,13 +152,13 @@ def offset_in(
     batch: Sequence[int],
     batching: Iterable[tuple[int, int]],
 ) -> list[int]:
-    """Where a number of a part lies in an array, from where the part would lie at index 0.
+    """The place of a number of a part in an array, if the part begins at index 0.
 
     Args:
         at: the place of the number in the result of a gather, or in the updates of a scatter.
-        window: pairs of an axis of the array and the axis of `at` along which the part lies.
+        window: pairs of an axis of the array and the axis of `at` that runs along it.
         batch: the numbers of `at` that choose the part.
-        batching: pairs of an axis of the array and the axis of `batch` that is the same.
+        batching: pairs of a batch axis of the array and the axis of `batch` that runs along it.
     """
     offset = [0] * names.ndim
     for places, pairs in ((at, window), (batch, batching)):
@@ -161,7 +168,7 @@ def offset_in(
 
 
 def fill_of(dtype: DTypeLike, value: ArrayLike | None) -> str:
-    """The number that a gather returns where it reads nothing."""
+    """The number that a gather returns for parts outside, by JAX's rules."""
     if value is None and jnp.issubdtype(dtype, jnp.inexact):
         value = np.nan
     elif value is None and jnp.issubdtype(dtype, jnp.integer):
@@ -180,7 +187,7 @@ def scatter(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
 
     def combined(old: str, new: str) -> str:
         if name in COMBINED:
-            return statements.each(COMBINED[name], aval.dtype, aval.dtype, (as_array(old), as_array(new))).item()
+            return statements.elementwise(COMBINED[name], aval.dtype, aval.dtype, (as_array(old), as_array(new))).item()
         body = eqn.params["update_jaxpr"]
         if body is None:
             return new
@@ -210,14 +217,14 @@ def shape_of_row(
 
 
 def load_row(array: str, first: Place, count: int, dtype: np.dtype, *, aligned: bool = False) -> jax.Array:
-    """Loads neighboring elements of an array of the kernel, which the kernel does not write.
+    """Loads adjacent elements of an array that the kernel does not write.
 
     Args:
-        array: the name of a parameter of the kernel.
-        first: the number of the first element of each row; or several numbers, each with a factor, whose sum of
-            products is taken in 64 bits. The arrays broadcast.
-        count: the elements of a row.
-        aligned: whether each `first` is a multiple of `count`, so that a row is one load.
+        array: a C++ expression for the array.
+        first: the offset of the first element of each row, S; or pairs of a number and a factor, whose sum of products
+            is taken in 64 bits.
+        count: the number of elements of a row.
+        aligned: whether all offsets are multiples of `count`, so that a row is one load.
 
     Returns:
         S + ``(count,)``.

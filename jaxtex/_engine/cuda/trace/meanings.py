@@ -1,4 +1,4 @@
-"""Primitives that a thread computes as what they mean in terms of others: functions of arrays, which are traced."""
+"""Primitives that are translated by their meaning: a function of arrays in terms of other primitives, then traced."""
 
 import functools
 import itertools
@@ -13,14 +13,14 @@ from jax import lax
 
 from .statements import UnknownPrimitive
 
-# What a thread multiplies at most in one product of arrays, and how many numbers it sorts.
+# The largest number of products in a product of arrays, and of numbers that a thread sorts.
 MOST_PRODUCTS, MOST_SORTED = 4096, 16
-# A number of two, element by element.
+# An elementwise function of two arrays.
 Combine = Callable[[jax.Array, jax.Array], jax.Array]
 
 
 def reduced(combine: Combine, x: jax.Array, *, axes: Sequence[int], **_: Any) -> jax.Array:
-    """The numbers along axes combined, one after the other; a sum starts from 0, which matters to -0."""
+    """A reduction along axes, number by number. A sum starts from 0, so that the sum of -0 is 0."""
     kept = [n for axis, n in enumerate(x.shape) if axis not in axes]
     zeros = [jnp.zeros(kept, x.dtype)] if combine is lax.add else []
     parts = [*zeros, *jnp.moveaxis(x, axes, range(len(axes))).reshape(-1, *kept)]
@@ -30,7 +30,7 @@ def reduced(combine: Combine, x: jax.Array, *, axes: Sequence[int], **_: Any) ->
 
 
 def accumulated(combine: Combine, x: jax.Array, *, axis: int, reverse: bool) -> jax.Array:
-    """Along an axis each number combined with all before it, or after it."""
+    """A cumulative reduction along an axis, from its start, or from its end if `reverse`."""
     if not x.size:
         return x
     step = -1 if reverse else 1
@@ -39,7 +39,7 @@ def accumulated(combine: Combine, x: jax.Array, *, axis: int, reverse: bool) -> 
 
 
 def place_of_best(is_better: Combine, x: jax.Array, *, axes: tuple[int], index_dtype: np.dtype) -> jax.Array:
-    """The first place of the best number along an axis; that of a NaN, if there is one."""
+    """The place of the first best number along an axis, or of the first NaN."""
     best, *others = jnp.moveaxis(x, axes[0], 0)
     place = jnp.zeros(best.shape, index_dtype)
     for k, number in enumerate(others, 1):
@@ -52,7 +52,7 @@ def place_of_best(is_better: Combine, x: jax.Array, *, axes: tuple[int], index_d
 
 
 def integer_pow(x: jax.Array, *, y: int) -> jax.Array:
-    """By squares, as XLA does it."""
+    """An integer power, by repeated squaring, as in XLA."""
     power, square, remaining = jnp.ones_like(x), x, abs(y)
     while remaining:
         power = power * square if remaining & 1 else power
@@ -62,7 +62,7 @@ def integer_pow(x: jax.Array, *, y: int) -> jax.Array:
 
 
 def sort(*arrays: jax.Array, dimension: int, num_keys: int, **_: Any) -> list[jax.Array]:
-    """By exchanges of neighbors, which leave equal numbers in their order. NaN comes last."""
+    """A stable sort, by exchanges of adjacent numbers. NaN comes last."""
     count = arrays[0].shape[dimension]
     if count > MOST_SORTED:
         raise UnknownPrimitive(f"sort: a thread sorts at most {MOST_SORTED} numbers, and here {count}")
@@ -77,21 +77,25 @@ def sort(*arrays: jax.Array, dimension: int, num_keys: int, **_: Any) -> list[ja
 
 
 def follows(keys: Sequence[tuple[jax.Array, jax.Array]]) -> jax.Array:
-    """Whether the first of two elements belongs after the second, by the first of their keys that differ."""
+    """Whether the first of two elements belongs after the second. Earlier keys decide first.
+
+    Args:
+        keys: for each key, its value in both elements.
+    """
     (first, second), *others = keys
 
     def precedes(a: jax.Array, b: jax.Array) -> jax.Array:
         is_floating = jnp.issubdtype(a.dtype, jnp.floating)
         return (a < b) | ((b != b) & (a == a)) if is_floating else a < b
 
-    found = precedes(second, first)
-    return found | (~precedes(first, second) & follows(others)) if others else found
+    after = precedes(second, first)
+    return after | (~precedes(first, second) & follows(others)) if others else after
 
 
 def dot_general(
     a: jax.Array, b: jax.Array, *, dimension_numbers: Any, preferred_element_type: Any, **_: Any
 ) -> jax.Array:
-    """Sums of products, one after the other."""
+    """A product of arrays, as sums of products in order."""
     sides, shape, dtype = list[jax.Array](), list[int](), preferred_element_type or a.dtype
     for x, along, ahead in zip((a, b), *dimension_numbers):
         free = [axis for axis in range(x.ndim) if axis not in (*along, *ahead)]
@@ -108,7 +112,7 @@ def dot_general(
 
 
 def dynamic_slice(x: jax.Array, *starts: jax.Array, slice_sizes: Sequence[int]) -> jax.Array:
-    """A gather of one part, which is kept inside."""
+    """A gather of one part, whose index is clamped."""
     if not starts:
         return x
     axes = tuple(range(x.ndim))
@@ -117,7 +121,7 @@ def dynamic_slice(x: jax.Array, *starts: jax.Array, slice_sizes: Sequence[int]) 
 
 
 def dynamic_update_slice(x: jax.Array, update: jax.Array, *starts: jax.Array) -> jax.Array:
-    """A scatter of one part, which is kept inside."""
+    """A scatter of one part, whose index is clamped."""
     if not starts:
         return update
     axes = tuple(range(x.ndim))
@@ -129,7 +133,7 @@ def dynamic_update_slice(x: jax.Array, update: jax.Array, *starts: jax.Array) ->
 
 COMBINED: dict[str, Combine] = {"sum": lax.add, "prod": lax.mul, "max": lax.max, "min": lax.min}
 BITWISE: dict[str, Combine] = {"and": lax.bitwise_and, "or": lax.bitwise_or, "xor": lax.bitwise_xor}
-# By the names of primitives: functions of their operands, and of their parameters by keyword.
+# The meanings by the names of primitives: functions of the operands, with the parameters as keywords.
 MEANINGS: dict[str, Callable[..., Any]] = {
     **{f"reduce_{name}": functools.partial(reduced, combine) for name, combine in (COMBINED | BITWISE).items()},
     **{f"cum{name}": functools.partial(accumulated, combine) for name, combine in COMBINED.items()},

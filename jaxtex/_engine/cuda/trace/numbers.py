@@ -1,4 +1,4 @@
-"""Rules of primitives that move the names of numbers about, convert numbers, or choose among them."""
+"""Rules of primitives that rearrange arrays, convert numbers, or choose among them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,10 +11,10 @@ from jax.extend.core import JaxprEqn
 from .elementwise import ROUNDINGS, has_conversion
 from .statements import Names, Statements, UnknownPrimitive, as_array, aval_of, c_type_of, literals
 
-# The results of an equation, from the names of its operands.
+# A function ``rule(statements, eqn, args)``: the results of an equation, from the names of its operands.
 Rule = Callable[[Statements, JaxprEqn, list[Names]], Names | list[Names]]
 
-# Shapes, which cost a thread nothing: from the names of the operands, the parameters and the type of the first result
+# Shapes, which cost a thread nothing: functions of the operands' names, the parameters and the type of the first result
 
 
 def broadcast(args: Sequence[Names], params: dict[str, Any], out: ShapedArray) -> Names:
@@ -37,7 +37,7 @@ def sliced(args: Sequence[Names], params: dict[str, Any], out: ShapedArray) -> N
 
 
 def padded(args: Sequence[Names], params: dict[str, Any], out: ShapedArray) -> Names:
-    """With the number of the second operand between elements and around them; what lies outside is cut off."""
+    """An array with padding between and around its elements; negative padding removes elements."""
     names, between = args
     result = np.full(out.shape, between.item(), object)
     for index in np.ndindex(names.shape):
@@ -76,7 +76,7 @@ def convert(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
 
 
 def converted(statements: Statements, names: Names, source: np.dtype, target: np.dtype) -> Names:
-    """Numbers of one dtype as numbers of another."""
+    """Numbers, converted from dtype `source` to dtype `target`."""
     if source == target:
         return names
     if jnp.issubdtype(target, jnp.bool):
@@ -95,7 +95,7 @@ def bitcast(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
 
 
 def select(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
-    """One of several cases: by a bool, or by a number that is kept within them."""
+    """One of several cases, chosen by a bool, or by a number that is clamped."""
     which, *cases = args
     if aval_of(eqn.invars[0]).dtype == bool:
         expression = "{0} ? {2} : {1}"
@@ -116,10 +116,10 @@ def reduce_by_function(statements: Statements, eqn: JaxprEqn, args: list[Names])
     parts = [np.moveaxis(names, axes, range(len(axes))).reshape(-1, *shape) for names in args[:count]]
     results = [np.empty(shape, object) for _ in range(count)]
     for index in np.ndindex(shape):
-        found = args[count:]
+        total = args[count:]
         for k in range(len(parts[0])):
-            found = statements.run(body.jaxpr, body.consts, [*found, *(as_array(part[k, *index]) for part in parts)])
-        for result, names in zip(results, found):
+            total = statements.run(body.jaxpr, body.consts, [*total, *(as_array(part[k, *index]) for part in parts)])
+        for result, names in zip(results, total):
             result[index] = names.item()
     return results
 

@@ -1,7 +1,7 @@
 #pragma once
-// Numbers as JAX computes them: what overflows wraps, a division by zero has a result, NaN wins a maximum.
+// Arithmetic with JAX's results: integers wrap on overflow, division by zero has a result, a maximum with NaN is NaN.
 //
-// NVRTC compiles this for a GPU; any C++17 compiler compiles it for a CPU, where the tests compare it with JAX.
+// NVRTC compiles this file for GPUs. Any C++17 compiler compiles it for CPUs, where tests compare it with JAX.
 
 #ifdef __CUDACC__
 #define DEVICE __device__ __forceinline__
@@ -18,7 +18,7 @@ typedef unsigned int uint32;
 typedef long long int64;
 typedef unsigned long long uint64;
 
-// 16 bits of floating point as they are stored; all arithmetic is done in float.
+// 16-bit floats as they are stored; all arithmetic is done in float.
 struct float16 { uint16 bits; };
 struct bfloat16 { uint16 bits; };
 
@@ -42,7 +42,7 @@ template <class T> DEVICE T element_of(const T* table, int index) { return table
 #define INFINITE bits_as<float>(0x7f800000)
 #define NOT_A_NUMBER bits_as<float>(0x7fc00000)
 
-// Integers. The unsigned type of the same size is the one in which overflow is defined.
+// Integers. Arithmetic uses the unsigned type of equal size, in which overflow is defined.
 
 template <class T> struct Unsigned { typedef T type; };
 template <> struct Unsigned<int> { typedef uint32 type; };
@@ -66,7 +66,7 @@ template <class T> DEVICE T wrapped_mul(T a, T b) {
 template <class T> DEVICE T wrapped_neg(T a) { return wrapped_sub(T(0), a); }
 template <class T> DEVICE T wrapped_abs(T a) { return a < T(0) ? wrapped_neg(a) : a; }
 
-// Quotients toward zero. By zero: -1, all bits set; the remainder is the dividend.
+// Quotients, rounded toward zero. A division by zero gives -1 (all bits set), and the dividend as remainder.
 template <class T> DEVICE T quotient(T a, T b) {
   return b == T(0) ? T(-1) : T(-1) < T(0) && b == T(-1) ? wrapped_neg(a) : a / b;
 }
@@ -76,8 +76,8 @@ template <class T> DEVICE T remainder_of(T a, T b) {
 DEVICE float remainder_of(float a, float b) { return fmodf(a, b); }
 DEVICE double remainder_of(double a, double b) { return fmod(a, b); }
 
-// Shifts by at least as many bits as there are push all of them out. The arithmetic one copies the highest bit, also
-// that of an unsigned number.
+// Shifts by the number of bits or more push all bits out. An arithmetic shift copies the highest bit, even that of an
+// unsigned number.
 template <class T> DEVICE T shifted_left(T a, T count) {
   typedef typename Unsigned<T>::type U;
   return U(count) >= sizeof(T) * 8 ? T(0) : T(U(a) << U(count));
@@ -92,7 +92,7 @@ template <class T> DEVICE T shifted_right_logical(T a, T count) {
   return U(count) >= sizeof(T) * 8 ? T(0) : T(U(a) >> U(count));
 }
 
-// How many bits are one, and how many of the highest ones are zero.
+// The number of set bits, and of leading zeros.
 #ifdef __CUDACC__
 DEVICE int num_set(uint64 bits) { return __popcll(bits); }
 DEVICE int num_unset_above(uint64 bits) { return __clzll(bits); }
@@ -109,7 +109,7 @@ template <class T> DEVICE T leading_zeros(T a) {
   return T(num_unset_above(bits_of_integer(a)) - (64 - 8 * int(sizeof(T))));
 }
 
-// Of floats NaN wins, and -0 is less than 0.
+// The maximum and minimum of floats are NaN if one of them is, and -0 is less than 0.
 template <class T> DEVICE T maximum(T a, T b) { return a > b ? a : b; }
 template <class T> DEVICE T minimum(T a, T b) { return a < b ? a : b; }
 template <class T> DEVICE T maximum_of_floats(T a, T b) {
@@ -146,7 +146,7 @@ DEVICE int64 ordered(double a) {
   return bits < 0 ? bits ^ 0x7fffffffffffffffll : bits;
 }
 
-// Sums and products rounded by themselves, which no compiler joins into one rounding.
+// Sums and products that are rounded separately: no compiler fuses them.
 #ifdef __CUDACC__
 DEVICE float rounded_add(float a, float b) { return __fadd_rn(a, b); }
 DEVICE float rounded_sub(float a, float b) { return __fsub_rn(a, b); }
@@ -158,7 +158,8 @@ DEVICE float rounded_sub(float a, float b) { return rounded(a - b); }
 DEVICE float rounded_mul(float a, float b) { return rounded(a * b); }
 #endif
 
-// The functions of `instructions.py`. `saturated` is the nearest number between 0 and 1, or 0 for NaN. In a flushed product, what is subnormal becomes a zero of its sign.
+// The functions of `instructions.py`. `saturated` clips to [0, 1], NaN to 0. `flushed_product` flushes subnormal
+// factors and products to zeros of their signs.
 #ifdef __CUDACC__
 DEVICE float saturated(float a) { return __saturatef(a); }
 DEVICE float flushed_product(float a, float b) {
@@ -211,7 +212,7 @@ template <> struct Converted<int, double> {
 };
 #endif
 
-// An integer of fewer bits: through int, which holds all of them.
+// Conversions to integers of fewer bits, through int.
 template <class T> DEVICE T narrowed(float a, int least, int most) {
   const int number = Converted<int, float>::of(a);
   return T(number < least ? least : number > most ? most : number);
@@ -266,7 +267,7 @@ template <> struct Converted<float16, float> {
     if (a == 0) return float16{sign};
     int exponent;
     frexpf(a, &exponent);
-    exponent = exponent < -13 ? -13 : exponent;  // below it all share the spacing of subnormals
+    exponent = exponent < -13 ? -13 : exponent;  // below it, floats have the spacing of subnormals
     const float steps = rintf(ldexpf(fabsf(a), 11 - exponent));  // in units of the last place, ties to even
     if (!(ldexpf(steps, exponent - 11) < 65520.0f)) return float16{uint16(sign | 0x7c00)};
     return float16{uint16(sign | (uint16(exponent + 13) * 1024 + uint16(steps)))};
@@ -276,7 +277,7 @@ template <> struct Converted<float16, float> {
 
 template <class To, class From> DEVICE To converted(From a) { return Converted<To, From>::of(a); }
 
-// Neighboring elements of an array that is not written while it is read.
+// Adjacent elements of an array; `load_row` loads them from an array that the kernel does not write.
 
 template <class T, int N> struct Row { T v[N]; };
 
@@ -286,7 +287,7 @@ template <int N, class T> DEVICE Row<T, N> load_row(const T* first) {
   return row;
 }
 #ifdef __CUDACC__
-// In as few instructions as there can be: `first` is a multiple of a row, or of 16 bytes of it.
+// By as few instructions as possible: `first` is aligned to a row, or to 16 bytes if a row has more.
 template <int N, class T> DEVICE Row<T, N> load_aligned_row(const T* first) {
   Row<T, N> row;
   constexpr int bytes = N * sizeof(T);
@@ -315,7 +316,7 @@ template <int N, class T> DEVICE Row<T, N> load_aligned_row(const T* first) {
 template <int N, class T> DEVICE Row<T, N> load_aligned_row(const T* first) { return load_row<N>(first); }
 #endif
 
-// Elements in three arrays, one after the other. A row of them lies in one of the arrays.
+// Elements in three arrays, one after the other. A row lies in one of the arrays.
 template <class T> struct WithHalo {
   T *before, *own, *after;
   int64 first, last;  // the numbers of the first element of `own`, and of `after`
@@ -323,7 +324,7 @@ template <class T> struct WithHalo {
   DEVICE T* operator+(int64 k) const { return k < first ? before + k : k < last ? own + (k - first) : after + (k - last); }
 };
 
-// The same of an array that a kernel fills.
+// Stores of adjacent elements.
 template <int N, class T> DEVICE void store_row(T* first, const Row<T, N>& row) {
   for (int k = 0; k < N; k++) first[k] = row.v[k];
 }

@@ -1,4 +1,4 @@
-"""The statements of a thread, and arrays that hold the name of a scalar of C in place of each number."""
+"""The statements of a thread, and arrays of C expressions in place of arrays of numbers."""
 
 import abc
 import contextlib
@@ -15,11 +15,11 @@ from jax.typing import ArrayLike, DTypeLike
 
 from .elementwise import C_TYPES, EXPRESSIONS, ROUNDED, literal
 
-# An array with an expression of C in place of each number: the name of a scalar, or a literal.
+# An array of C expressions, each the name of a scalar or a literal.
 Names = np.ndarray
-# An element of an array in the memory of a thread is chosen from registers if there are no more than so many.
+# Up to so many elements of an array, a computed index chooses among registers; otherwise the array is in memory.
 MOST_CHOICES = 16
-# The most numbers that a thread keeps in its own memory for one array, such as the results of the turns of a loop.
+# The largest number of elements of an array in a thread's own memory.
 MOST_KEPT = 256
 
 
@@ -32,10 +32,10 @@ class PrimitiveOfCaller(UnknownPrimitive):
 
 
 class Number(str):
-    """A literal, among expressions.
+    """An expression that is a literal.
 
     Attributes:
-        value: the number, of its dtype.
+        value: the number, as a NumPy array without axes.
     """
 
     value: np.ndarray
@@ -58,11 +58,11 @@ class Statements(abc.ABC):
     """The statements of a thread so far.
 
     Attributes:
-        lines: the statements. Each defines a scalar; equal expressions define one.
-        exact: whether the next sums and products of float32 are each rounded by themselves. Otherwise the compiler may
-            round a product and the sum that it enters once.
-        keeps_indices: whether an index that promises to lie within an array is kept there nevertheless.
-        tables: the tables of constants that statements look into, as statements to be put ahead of the kernel.
+        lines: the statements. Equal expressions define one scalar.
+        exact: whether the following sums and products of float32 are rounded separately. Otherwise the compiler may
+            fuse a product and a sum, with one rounding.
+        keeps_indices: whether an index is clamped even if its mode promises that it lies inside.
+        tables: the declarations of the tables of constants that the statements use.
     """
 
     def __init__(self):
@@ -80,7 +80,7 @@ class Statements(abc.ABC):
 
     @contextlib.contextmanager
     def scope(self) -> Generator[list[str]]:
-        """Collects the statements of a block in the list that it yields. What they define ends with the block."""
+        """Yields a list that collects the statements of a block. Names that they define are not reused after it."""
         lines, defined, branches = self.lines, dict(self.defined), dict(self.branches)
         self.lines = []
         yield self.lines
@@ -88,17 +88,17 @@ class Statements(abc.ABC):
 
     @contextlib.contextmanager
     def exactly(self, exact: bool) -> Generator[None]:
-        """Sets `exact` for a while."""
+        """Sets `exact` within the context."""
         before, self.exact = self.exact, exact
         yield
         self.exact = before
 
     def define(self, dtype: DTypeLike, expression: str) -> str:
-        """The name of a scalar with this value."""
+        """The name of a scalar with the value of an expression; equal expressions share one."""
         return self.define_typed(c_type_of(dtype), expression)
 
     def define_typed(self, c_type: str, expression: str) -> str:
-        """The name of a constant of a type of C."""
+        """`define`, for any type in C."""
         if (c_type, expression) not in self.defined:
             name = next(self.fresh)
             self.lines.append(f"const {c_type} {name} = {expression};")
@@ -106,11 +106,11 @@ class Statements(abc.ABC):
         return self.defined[c_type, expression]
 
     def define_each(self, dtype: DTypeLike, make: Callable[..., str], *args: Names) -> Names:
-        """An array of scalars, each of the expression that `make` makes of one number of each of `args`."""
+        """The names of scalars with the values ``make(*numbers)``; `make` is applied elementwise to `args`."""
         return of_each(lambda *numbers: self.define(dtype, make(*numbers)), args)
 
-    def each(self, name: str, dtype: DTypeLike, operand: DTypeLike, args: Sequence[Names]) -> Names:
-        """An elementwise primitive, with results of `dtype` and operands of dtype `operand`."""
+    def elementwise(self, name: str, dtype: DTypeLike, operand: DTypeLike, args: Sequence[Names]) -> Names:
+        """The results, of `dtype`, of an elementwise primitive with operands of dtype `operand`."""
         expression = EXPRESSIONS[name].of(np.dtype(operand))
         if expression is None:
             raise UnknownPrimitive(f"{name} of {np.dtype(operand).name} has no expression")
@@ -129,7 +129,7 @@ class Statements(abc.ABC):
     # Variables
 
     def variables(self, dtype: DTypeLike, initial: Names | None = None, shape: tuple[int, ...] = ()) -> Names:
-        """The names of variables, which start as `initial`, or undefined and of a shape."""
+        """The names of new variables with initial values, or undefined variables of a shape."""
         c_type = c_type_of(dtype)
         names = of_each(lambda _: next(self.fresh), [np.empty(shape, object) if initial is None else initial])
         for name, value in zip(names.flat, [None] * names.size if initial is None else initial.flat):
@@ -137,20 +137,20 @@ class Statements(abc.ABC):
         return names
 
     def assign(self, dtypes: Sequence[DTypeLike], variables: Sequence[Names], values: Sequence[Names]) -> None:
-        """Sets variables to values that may be computed from them."""
+        """Assigns values to variables at once; the values may depend on the variables."""
         all_names = {name for names in variables for name in names.flat}
         pairs: list[tuple[str, str]] = []
-        for dtype, names, found in zip(dtypes, variables, values):
-            for name, value in zip(names.flat, np.broadcast_to(found, names.shape).flat):
+        for dtype, names, new in zip(dtypes, variables, values):
+            for name, value in zip(names.flat, np.broadcast_to(new, names.shape).flat):
                 if value != name:
-                    # A copy, where the value is that of a variable that is set before.
+                    # A value that is itself a variable is copied, as the variable may be assigned first.
                     pairs.append((name, self.define(dtype, value) if value in all_names else value))
         self.lines.extend(f"{name} = {value};" for name, value in pairs)
 
     # Arrays in memory
 
     def define_table(self, dtype: DTypeLike, numbers: Sequence[str]) -> str:
-        """The name of a table of constants; equal tables are one."""
+        """The name of a table of constants; equal tables are shared."""
         c_type, text = c_type_of(dtype), ", ".join(numbers)
         if (c_type, text) not in self.names_of_tables:
             name = f"table_{len(self.tables)}"
@@ -159,7 +159,7 @@ class Statements(abc.ABC):
         return self.names_of_tables[c_type, text]
 
     def array(self, dtype: DTypeLike, count: int, numbers: Sequence[str] = ()) -> str:
-        """The name of an array in a thread's own memory: of some numbers, or of as many that are not yet set."""
+        """The name of an array of `count` elements in a thread's own memory: of `numbers`, or undefined."""
         if count > MOST_KEPT:
             raise UnknownPrimitive(f"a thread keeps at most {MOST_KEPT} numbers of an array, and here {count}")
         c_type, text = c_type_of(dtype), ", ".join(numbers)
@@ -174,7 +174,7 @@ class Statements(abc.ABC):
         return name
 
     def element(self, dtype: DTypeLike, numbers: Sequence[str], index: str) -> str:
-        """The number at an index, an expression of an int from 0 to below their count."""
+        """The number at an index: an int expression from 0 to below the count of `numbers`."""
         if len(set(numbers)) == 1:
             return numbers[0]
         if are_known(numbers):
@@ -193,10 +193,10 @@ def aval_of(var: Var | Literal) -> ShapedArray:
 
 
 def c_type_of(dtype: DTypeLike) -> str:
-    """The type of C of a dtype.
+    """The type in C of a dtype.
 
     Raises:
-        UnknownPrimitive: if it has none, as complex numbers.
+        UnknownPrimitive: if the dtype has none, such as complex numbers.
     """
     name = getattr(dtype, "name", None) or np.dtype(dtype).name
     if name not in C_TYPES:
@@ -205,17 +205,17 @@ def c_type_of(dtype: DTypeLike) -> str:
 
 
 def of_each(function: Callable[..., str], args: Sequence[Names]) -> Names:
-    """`function` of one number of each of `args`, which broadcast."""
+    """`function`, applied elementwise to `args`, which broadcast."""
     return as_array(np.frompyfunc(function, len(args), 1)(*map(as_array, args)))
 
 
 def as_array(names: Names | str) -> Names:
-    """An array of names, also of the one name that NumPy makes of an array without axes."""
+    """Names as an array: NumPy makes a single name of an array without axes."""
     return np.asarray(names, object)
 
 
 def are_known(numbers: Iterable[str]) -> bool:
-    """Whether all names are literals."""
+    """Whether all numbers are literals."""
     return all(isinstance(number, Number) for number in numbers)
 
 
@@ -224,15 +224,15 @@ def literals(value: ArrayLike, dtype: DTypeLike | None = None) -> Names:
     dtype = jnp.result_type(value) if dtype is None else dtype
     c_type_of(dtype)
     numbers = np.asarray(value, dtype)
-    found = np.empty(numbers.shape, object)
+    names = np.empty(numbers.shape, object)
     for index, number in np.ndenumerate(numbers):
-        found[index] = Number(number, dtype)
-    return found
+        names[index] = Number(number, dtype)
+    return names
 
 
 def integer_literal(number: int, dtype: DTypeLike) -> str | None:
     return literal(number, np.dtype(dtype)) if jnp.issubdtype(dtype, jnp.integer) else None
 
 
-# A literal that leaves the other operand as it is: not zero for floats, as -0 + 0 is 0.
+# The neutral literals. For floats, 0 is not neutral, as -0 + 0 is 0.
 NEUTRAL = {"add": functools.partial(integer_literal, 0), "mul": lambda dtype: literal(1, dtype)}

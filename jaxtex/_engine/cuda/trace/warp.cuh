@@ -1,5 +1,5 @@
 #pragma once
-// What the threads of a warp, its lanes, do together, and additions to memory.
+// Operations of the lanes (threads) of a warp, and additions to memory.
 
 #include "trace/scalars.cuh"
 
@@ -8,10 +8,10 @@
 DEVICE int least_of_lanes(int a) { return __reduce_min_sync(~0u, a); }
 DEVICE int greatest_of_lanes(int a) { return __reduce_max_sync(~0u, a); }
 DEVICE bool any_lane(bool a) { return __any_sync(~0u, a); }
-// A bit for each lane that has the same number.
+// The mask of the lanes whose number equals this lane's.
 DEVICE uint32 lanes_with_same(int a) { return __match_any_sync(~0u, a); }
 DEVICE float of_lane_xor(float a, int bits) { return __shfl_xor_sync(~0u, a, bits); }
-// What lanes wrote before, all lanes see after.
+// After it, all lanes see all earlier writes of the warp.
 DEVICE void wait_for_lanes() { __syncwarp(); }
 DEVICE int num_ones(uint32 bits) { return __popc(bits); }
 
@@ -37,7 +37,7 @@ DEVICE void add_four_atomically(float* to, float a, float b, float c, float d) {
 
 #endif
 
-// Adds to rows of memory to which other threads add as well. A row of two or four begins at a multiple of its length.
+// Additions to rows of memory to which other threads add, too. Rows of two and four are aligned.
 DEVICE void add_to_memory(float* to, const Row<float, 1>& a) { add_atomically(to, a.v[0]); }
 DEVICE void add_to_memory(float* to, const Row<float, 2>& a) { add_two_atomically(to, a.v[0], a.v[1]); }
 DEVICE void add_to_memory(float* to, const Row<float, 4>& a) {
@@ -49,7 +49,7 @@ struct alignas(8) Two { float v[2]; };
 
 DEVICE void store_four(float* to, float a) { *(Four*)to = {{a, a, a, a}}; }
 
-// Rows of shared memory, that begin at a multiple of their length if it is even.
+// Rows of shared memory; rows of two or of a multiple of four are aligned.
 template <int N> DEVICE Row<float, N> load_shared(const float* from) {
   Row<float, N> row;
   if constexpr (N % 4 == 0) {
