@@ -324,12 +324,12 @@ def written(
     *,
     unique: bool = False,
 ) -> jax.Array:
-    """A write of single texels, on all devices that store texels.
+    """A write of single texels.
 
     Args:
-        axes: all integer.
-        rule: how a texel and a value become one: set, add, min or max.
-        unique: of a rule that sets, whether no two samples write the same texel.
+        axes: the axes of the texture, all integer.
+        rule: the rule by which a value changes a texel: set, add, min or max.
+        unique: whether no two samples write one texel; for the rule "set".
     """
     if not is_sharded(texels) or not values.size:
         return texel_write.write(texels, values, coords, axes, rule, unique=unique)

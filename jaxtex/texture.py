@@ -150,7 +150,7 @@ def packed(kind: TextureKind, levels: Sequence[jax.Array], border_color: jax.Arr
 
 
 def without_cut(texture: Texture) -> Texture:
-    """The texture with the levels of its chain one after the other, not cut over devices."""
+    """The texture with whole levels, one after the other, not partitioned over devices."""
     if texture.cut is None:
         return texture
     levels: Sequence[jax.Array] = joined_levels(texture.texels, texture.level_shapes or (), texture.cut)
@@ -161,7 +161,7 @@ def without_cut(texture: Texture) -> Texture:
 
 
 def with_cut(texture: Texture, like: Texture) -> Texture:
-    """The texture with the levels of its chain cut over devices as those of `like` are."""
+    """The texture with its levels partitioned over devices as the levels of `like` are."""
     if like.cut is None:
         return texture
     texels = divided_levels(texture.levels, like.cut)

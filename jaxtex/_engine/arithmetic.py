@@ -1,7 +1,7 @@
-"""The arithmetic of reads: what one provides, and float arithmetic. The other is that of a texture unit.
+"""The interface of an arithmetic, and float arithmetic. `jaxtex._hardware` has the arithmetic of a texture unit.
 
-Reads and splats leave here for the primitives, or for the devices over which texels are sharded. The modules for these
-are loaded for an array that is sharded. Others do not need them.
+Reads and splats go from here to the primitives, or to `sharded` if texels are sharded. The modules of `sharded` are
+loaded when they are first needed.
 """
 
 import abc
@@ -25,18 +25,18 @@ from .rules import primitives
 
 
 class ReadArithmetic(abc.ABC):
-    """How levels, positions along a footprint and values are computed.
+    """The computation of mip levels, of reads along a footprint, and of values.
 
-    A read takes three steps: `resolve_level`, once a call; `along_footprint`, for each of several reads; and `read`,
-    of what `plan_of_level` makes of the two. It has no state, so that its instances are static, equal and hashed.
+    A call takes three steps: `resolve_level` once, `along_footprint` for each of several reads, and `read` for the
+    plan that `plan_of_level` makes of the two. An arithmetic has no state, so that it is static and hashable.
     """
 
     @abc.abstractmethod
     def resolve_level(self, layout: Layout, arguments: ReadArguments, sampler: Sampler) -> ResolvedLevel:
-        """The level of detail of a call, and the extent of its footprint. A texture of one level has no level."""
+        """The mip level of a call, and the reads along its footprint."""
 
     def located(self, layout: Layout, resolved: ResolvedLevel) -> ResolvedLevel:
-        """The call where its one read lies."""
+        """The call for a single read, with the face of a cube if the arithmetic computes it beforehand."""
         del layout
         return resolved
 
@@ -44,7 +44,7 @@ class ReadArithmetic(abc.ABC):
     def along_footprint(
         self, layout: Layout, resolved: ResolvedLevel, number: jax.Array
     ) -> tuple[ResolvedLevel, jax.Array]:
-        """The call where one of the reads along its footprint lies, counted from 1, and the weight of that read."""
+        """The call for read `number`, from 1, along the footprint, and the weight of that read."""
 
     def most_reads(self, sampler: Sampler) -> int:
         """The largest number of reads along a footprint."""
@@ -52,10 +52,10 @@ class ReadArithmetic(abc.ABC):
 
     @abc.abstractmethod
     def read(self, texture: Texture | SizedTexture, read: Read) -> jax.Array:
-        """The values of a read, border color included: S + (C,) of the dtype of the read."""
+        """The values of a read, border color included: S + (C,) of the read's dtype."""
 
     def read_texel(self, texture: Texture, read: Read) -> jax.Array:
-        """The values of a read of one tap, as a gather returns them."""
+        """The values of a read of single texels, as `gather` returns them."""
         return self.read(texture, read)
 
 
@@ -74,7 +74,7 @@ class FloatArithmetic(ReadArithmetic):
             lod = footprint.lod
         resolved = ResolvedLevel(coords, arguments.layer, None)
         if layout.num_levels > 1 and lod is None:
-            # A read that asks for no level reads the finest, without bias.
+            # A call without a level reads the finest, without bias.
             lowest = jnp.zeros([1] * coords[0].ndim, coords[0].dtype)
             resolved = resolved._replace(level=clamped(lowest, sampler, layout.num_levels))
         elif layout.num_levels > 1:
@@ -103,17 +103,17 @@ class FloatArithmetic(ReadArithmetic):
 
 
 def read_texels(texels: jax.Array, border_color: jax.Array | None, read: Read, chain: Cut | None = None) -> jax.Array:
-    """One read: the engine's, with the border color, or zero, for the taps outside.
+    """A read in float arithmetic, with the border color, or zero, for taps outside.
 
     Args:
-        chain: how the levels of a chain are cut over devices.
+        chain: how the levels of a mip chain are partitioned.
     """
     color = border_of(border_color, texels.shape[-1], read.spec)
     return read_where_placed(READ_WITH_HALO, texels, color, read, chain)
 
 
 def border_of(border_color: jax.Array | None, channels: int, spec: ReadSpec) -> jax.Array | None:
-    """The border color, (channels,), if there is one and a tap may lie outside."""
+    """The border color, (channels,) of `spec.sums`; `None` if there is none, or no tap can lie outside."""
     if border_color is None or not any(axis.address.has_outside for axis in spec.axes):
         return None
     return jnp.broadcast_to(border_color.astype(spec.sums), (channels,))
@@ -125,10 +125,11 @@ def border_of(border_color: jax.Array | None, channels: int, spec: ReadSpec) -> 
 def read_where_placed(
     how: TexelRead, texels: jax.Array, color: jax.Array | None, read: Read, chain: Cut | None = None
 ) -> jax.Array:
-    """A read that the devices compute in parts if texels carry an explicit sharding.
+    """A read; if texels carry an explicit sharding, each device computes a part of it.
 
     Args:
-        chain: how the levels of a mip chain are cut.
+        how: the read of a texture on one device.
+        chain: how the levels of a mip chain are partitioned.
     """
     if chain is None and not is_sharded(texels):
         return how(texels, color, read)
@@ -138,7 +139,7 @@ def read_where_placed(
 
 
 def splat_where_placed(values: jax.Array, read: Read, placed: NamedSharding | None) -> jax.Array:
-    """A splat, the adjoint of a read, onto texels that carry the sharding `placed`, if there is one."""
+    """A splat, the adjoint of a read, into texels with the sharding `placed`; `None` for no sharding."""
     if placed is None or not any(placed.spec):
         return primitives.splat(values, read.operands, read.spec)
     from .sharded.read import splat_sharded

@@ -1,9 +1,9 @@
-"""What the primitives compute, as array operations: a product over axes of taps, weights and addresses.
+"""The array operations of the primitives: a product over axes of taps, weights and addresses.
 
-Nothing here knows a mode or a dimension. `blend` and `contributions` walk the same taps and differ in what happens at
-the end of the walk, which their caller passes in: a gather or a scatter of arrays here, a load or an atomic addition in
-a kernel. `read` and `splat` are linear in their first argument, and each is the other's transpose. So are
-`pushforward`, the linearization of a read in its texels and operands, and `pullback`.
+Nothing here knows a mode or a dimension. `blend` and `contributions` walk over one list of taps, and the caller passes
+in what happens at the end of a walk: a gather or a scatter of arrays here, a load or an addition to memory in a kernel.
+`read` and `splat` are linear in their first argument, and transposes of each other. So are `pushforward`, the
+derivative of a read in texels and operands, and `pullback`.
 """
 
 import dataclasses
@@ -39,7 +39,7 @@ from .texel_value import (
     value_of_texel,
 )
 
-# One of several reads, by its number.
+# A function from the number of a read, one of several, to its values.
 OneRead = Callable[[jax.Array], jax.Array]
 
 
@@ -47,20 +47,21 @@ OneRead = Callable[[jax.Array], jax.Array]
 
 
 def blend(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValue) -> jax.Array:
-    """The sum of `texel_value` over all taps, each times its weight: nested, axis after axis."""
+    """The weighted sum of `texel_value` over all taps, nested axis by axis: S + (C,)."""
     return blend_of(walks(coords, axes), texel_value)
 
 
 def blend_inside(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValue) -> jax.Array:
-    """`blend` of finite values that are zero outside: the weights say so, which costs less than to replace the values
-    of each channel.
+    """`blend` of finite values that are zero outside.
+
+    Taps outside get weight zero, which costs less than to replace the values of all channels.
     """
     inside = ((w, start, [step.without_outside() for step in steps]) for w, start, steps in walks(coords, axes))
     return blend_of(inside, texel_value)
 
 
-def blend_of(found: Iterable[tuple[Weight, TexelAddress, list[Step]]], texel_value: TexelValue) -> jax.Array:
-    """The sum over all taps of walks."""
+def blend_of(paths: Iterable[tuple[Weight, TexelAddress, list[Step]]], texel_value: TexelValue) -> jax.Array:
+    """`blend` over given walks."""
 
     def interpolate(address: TexelAddress, steps: list[Step], path: Path) -> jax.Array:
         if not steps:
@@ -72,7 +73,7 @@ def blend_of(found: Iterable[tuple[Weight, TexelAddress, list[Step]]], texel_val
         )
         return functools.reduce(jnp.add, parts)
 
-    values = (weighted(w, interpolate(start, steps, (k,))) for k, (w, start, steps) in enumerate(found))
+    values = (weighted(w, interpolate(start, steps, (k,))) for k, (w, start, steps) in enumerate(paths))
     return functools.reduce(jnp.add, values)
 
 
@@ -82,7 +83,7 @@ COMBINATIONS = {Combination.BLEND: blend, Combination.LIMITED: limited_blend, Co
 def contributions(
     value: jax.Array, coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps = taps
 ) -> Iterator[tuple[TexelAddress, jax.Array]]:
-    """The address of each tap, and the part of `value`, S + (C,), that falls on it."""
+    """For each tap, its address and its share of `value`, S + (C,)."""
     for weight, address, steps in walks(coords, axes, axis_taps):
         yield from contributions_of_steps(address, steps, weighted(weight, value))
 
@@ -90,7 +91,7 @@ def contributions(
 def contributions_of_steps(
     address: TexelAddress, steps: list[Step], value: jax.Array
 ) -> Iterator[tuple[TexelAddress, jax.Array]]:
-    """`contributions` of the rest of a walk."""
+    """`contributions`, for the remaining steps of a walk."""
     if not steps:
         yield address, value
         return
@@ -103,22 +104,22 @@ def contributions_of_steps(
 
 
 def read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, loads: Loads = gathers) -> jax.Array:
-    """Reads `texels` at coordinates, with zero or a color outside.
+    """Reads `texels` at coordinates, with zero or a border color outside.
 
     Args:
         texels: ``(*sizes, C)``, one size for each axis; or a mip chain, ``(total, C)``.
-        args: the color, (C,) of `spec.sums`, if there is one; then the operands. They are the arguments of `spec.grid`,
-            which returns a coordinate for each axis, in the order of the axes; arrays of one rank and of shapes that
-            broadcast to S. Some may hold several numbers, see `spec.stacks`.
+        args: the border color, (C,) of `spec.sums`, if `spec.has_color`; then the operands: sizes and starts of axes,
+            and the arguments of `spec.grid`, which returns a coordinate for each axis. Operands have one rank, and
+            broadcast to S; stacked ones have one more axis, see `spec.stacks`.
 
     Returns:
-        S + (C,) of `spec.dtype`, to which the sums are rounded, or the sum along `spec.summed_axes`. Single texels keep
-        all their bits.
+        S + (C,) of `spec.dtype`, to which sums are rounded; size 1 along `spec.summed_axes`. Single texels keep all
+        their bits.
     """
     color, operands = spec.color_and_operands(args)
     alone = spec.several is None and not spec.summed_axes and spec.expected is None
     if color is not None and alone and blends_codes(texels, spec):
-        # In a sum of stored integers the color takes a part once, not at each tap.
+        # In a sum of stored integers, the color is added once, not for every tap.
         out = read(texels, *operands, spec=spec.over(None).with_dtype(spec.sums), loads=loads)
         color, masks = color.reshape(*[1] * (out.ndim - 1), -1), one_by_one(out.shape[-1])
         return with_color(out, color, *weight_outside(*operands, spec=spec), masks).astype(spec.dtype)
@@ -134,13 +135,13 @@ def read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, loads: Loads = gat
 
 
 def masks_outside(texels: jax.Array, spec: ReadSpec) -> ForChannels:
-    """How the channels of a read choose between texels and the color outside."""
+    """The function that makes masks of taps outside masks of channels, see `compute.outside`."""
     outside = any(axis.address.has_outside for axis in spec.axes)
     return one_by_one(texels.shape[-1], spec.num_taps) if outside else alike
 
 
 def blends_codes(texels: jax.Array, spec: ReadSpec) -> bool:
-    """Whether a read is a weighted sum of stored integers, which are finite."""
+    """Whether the read is a weighted sum of stored integers, which are always finite."""
     stored = not jnp.issubdtype(texels.dtype, jnp.floating) and jnp.issubdtype(spec.sums, jnp.floating)
     several = any(axis.kernel.num_taps > 1 for axis in spec.axes if not axis.integer)
     return stored and several and spec.combination is Combination.BLEND
@@ -155,11 +156,13 @@ def value(
     codes: bool = False,
     for_channels: ForChannels = alike,
 ) -> jax.Array:
-    """The value at `coords`, S + (C,), of the texels that `load_texel` returns.
+    """The value of a read at `coords`, S + (C,).
 
     Args:
-        codes: whether texels are finite, and zero outside.
-        for_channels: how channels choose between a texel and the color outside.
+        load_texel: returns stored texels, S + (C,).
+        color: the border color, which broadcasts to S + (C,); `None` for zero.
+        codes: whether texels are finite, and there is no border color.
+        for_channels: makes masks of taps outside masks of channels.
     """
     combine = blend_inside if codes else COMBINATIONS[spec.combination]
     return combine(coords, spec.axes, value_of_texel(load_texel, spec, color, for_channels))
@@ -171,38 +174,38 @@ def mean(
     spec: ReadSpec,
     wrap: Callable[[OneRead], OneRead] = lambda read: read,
 ) -> jax.Array:
-    """The result of a read, rounded to `spec.dtype`: `read` at the coordinates of `operands`, or the mean of several.
+    """The result of a read: ``read(coords)``, or the weighted mean of several, summed and rounded as `spec` says.
 
     Args:
-        wrap: a transformation of the function that computes one of several reads.
+        wrap: a transformation of the function that computes one of several reads, such as `jax.checkpoint`.
     """
     if spec.several is None:
         return summed(read(spec.coords(operands)), spec).astype(spec.dtype)
 
     def weighted_read(number: jax.Array) -> jax.Array:
         coords, weight = spec.read_at(number, *spec.numbers(operands))
-        # A read without weight counts as zero, also where it returns NaN.
+        # A read of weight zero counts as zero, even if its value is NaN.
         return jnp.where(weight[..., None] > 0, weighted(weight, read(coords)), 0)
 
     return summed(sum_of_calls(wrap(weighted_read), spec.num_reads), spec).astype(spec.dtype)
 
 
 def summed(values: jax.Array, spec: ReadSpec) -> jax.Array:
-    """The values of samples, S + (C,), summed along the axes along which `spec` sums."""
+    """The values of samples, S + (C,), summed along `spec.summed_axes`."""
     along = [axis - 1 for axis in spec.summed_axes]  # channels come after the samples
     return jnp.sum(values, along, keepdims=True) if along else values
 
 
 def sum_of_calls(one: Callable[[jax.Array], jax.Array], count: int) -> jax.Array:
-    """The sum of ``one(1)`` to ``one(count)``, one after the other."""
+    """The sum of ``one(1)`` to ``one(count)``, by a scan."""
     numbers = jnp.arange(1, count + 1, dtype=jnp.int32)
     return jax.lax.scan(lambda total, number: (total + one(number), None), one(numbers[0]), numbers[1:])[0]
 
 
 def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
-    """The adjoint of `read` in its texels: adds `values` into zero texels of `spec.dtype`.
+    """The adjoint of `read` in its texels: the weighted sums of `values` into texels, of `spec.dtype`.
 
-    Values broadcast to S + (C,). Sums are taken in their dtype; weight outside is dropped.
+    Values broadcast to S + (C,). Sums are taken in their dtype. Taps outside are dropped.
     """
     coords = spec.coords(operands)
     units = units_of(values, spec.axes, functools.partial(samples_per_texel, coords)) if spec.deterministic else None
@@ -219,14 +222,14 @@ def accumulated(
     sums: TexelSums,
     axis_taps: AxisTaps = taps,
 ) -> jax.Array:
-    """`total` with the contributions of `values` added."""
+    """`total`, plus the contributions of `values`."""
     for address, value in contributions(values, coords, axes, axis_taps):
         total = scatter(total, address.flat_index, address.inside, sums.terms(value), "add")
     return total
 
 
 def as_texels(total: jax.Array, axes: tuple[Axis, ...], sums: TexelSums, dtype: np.dtype) -> jax.Array:
-    """Sums as the texels of a texture."""
+    """The texels of a texture, from sums in the layout `sums`."""
     return sums.joined(total).reshape(texels_shape(axes, sums.channels)).astype(dtype)
 
 
@@ -234,13 +237,13 @@ def as_texels(total: jax.Array, axes: tuple[Axis, ...], sums: TexelSums, dtype: 
 
 
 def samples_per_texel(coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
-    """How many samples fall on each texel under `axes`."""
+    """The number of samples that read each texel under `axes`, as float32."""
     ones = jnp.ones((*jnp.broadcast_shapes(*(c.shape for c in coords)), 1), jnp.float32)
     return splat(ones, *coords, spec=counting_spec(axes))
 
 
 def counting_spec(axes: tuple[Axis, ...], like: ReadSpec | None = None) -> ReadSpec:
-    """The spec of a splat of ones, with the operands of another one."""
+    """The spec of a splat that counts samples; `like` is the spec whose operands it takes."""
     spec = ReadSpec(axes, Decoding.ELEMENT, np.dtype(np.float32))
     return spec if like is None else dataclasses.replace(spec, grid=like.grid, stacks=like.stacks)
 
@@ -249,15 +252,15 @@ def counting_spec(axes: tuple[Axis, ...], like: ReadSpec | None = None) -> ReadS
 
 
 def vmapped(function: Callable[..., Any], operands: list[jax.Array]) -> Any:
-    """`function` over their first axis, which stays an axis of its own: the partitioner can cut it."""
+    """`function` over the first axis of `operands`, which stays an axis that the partitioner can divide."""
     return jax.vmap(function)(operands)
 
 
 def over_batch(function: Callable[..., Any], batch: int, each: Callable[..., Any] = vmapped) -> Callable[..., Any]:
-    """`function` over `batch` leading axes, on which an operand has their size or 1.
+    """`function` over `batch` leading axes, along which an operand has the batch size or 1.
 
     Args:
-        each: ``each(f, operands)`` is `f` over the first axis of a list of operands.
+        each: ``each(f, operands)`` maps `f` over the first axis of a list of operands.
     """
     if batch == 0:
         return function
@@ -282,11 +285,11 @@ def batched(implementation: Callable[..., Any], *args: jax.Array, batch: int, **
     return over_batch(functools.partial(implementation, **params), batch)(*args)
 
 
-# The weight of a read outside
+# The weight of taps outside
 
 
 def beyond(coords: Coords, axes: tuple[Axis, ...]) -> tuple[jax.Array, jax.Array]:
-    """The weight of each read that lies outside the texture, and whether all of its taps lie inside; shape S."""
+    """For each read, the weight of its taps outside the texture, and whether all of its taps are inside; shape S."""
     whole, total, all_inside = [], [], None
     for weight, _, steps in walks(coords, axes):
         share = jnp.asarray(weight, coords[-1].dtype)
@@ -306,13 +309,13 @@ def beyond(coords: Coords, axes: tuple[Axis, ...]) -> tuple[jax.Array, jax.Array
 def with_color(
     out: jax.Array, color: jax.Array, weight: jax.Array, all_inside: jax.Array, for_channels: ForChannels = alike
 ) -> jax.Array:
-    """A read with zero outside, S + (C,), and a color, which broadcasts to it, times the weight that lies outside."""
-    # Where all taps are inside, the color has no part, even if it is not finite.
+    """`out`, a read with zero outside, S + (C,), plus a color, which broadcasts to it, times the weight outside."""
+    # If all taps are inside, the color is not added, even if it is infinite or NaN.
     return jnp.where(for_channels(all_inside), out, out + weight[..., None] * color)
 
 
 def weight_outside(*operands: jax.Array, spec: ReadSpec) -> tuple[jax.Array, jax.Array]:
-    """The weight of each result that lies outside, and whether none does."""
+    """For each result, the weight of its taps outside, and whether all of its taps are inside."""
     if spec.expected is not None:
         weight = straight_through(drawn_outside(spec), expected_outside(spec.expected), *operands)
         return weight, jnp.zeros(weight.shape, bool)
@@ -325,7 +328,7 @@ def weight_outside(*operands: jax.Array, spec: ReadSpec) -> tuple[jax.Array, jax
 
 
 def drawn_outside(spec: ReadSpec) -> Callable[..., jax.Array]:
-    """The weight of drawn taps that lies outside, 0 or 1, as a function of the operands."""
+    """The function from operands to the weight of drawn taps outside, 0 or 1."""
     return lambda *operands: beyond(spec.coords(operands), spec.axes)[0].astype(spec.sums)
 
 

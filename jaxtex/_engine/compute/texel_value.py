@@ -1,4 +1,4 @@
-"""The value of a texel at the end of a walk: loaded, decoded, or what stands in its place outside the texture."""
+"""The value at the end of a walk: a texel that is loaded and decoded, or the border color."""
 
 from collections.abc import Callable
 
@@ -12,14 +12,14 @@ from ..._tables.storage_formats import Decoding, light_of, storage_format
 from ..describe.spec import ReadSpec
 from ..walk.texel_walk import Path, TexelAddress, TexelValue
 
-# From stored texels to the numbers that are filtered
+# The decoding of stored texels to the numbers that are filtered
 
 
 def read_dtype(stored: np.dtype, decoding: Decoding, blends: bool) -> np.dtype:
-    """The dtype of a read of texels stored as `stored`, before the caller asks for another one.
+    """The default dtype of a read of texels of dtype `stored`.
 
     Args:
-        decoding: one that texels of that dtype have, as `check_sampler` checks.
+        decoding: a decoding that the dtype has; `check_sampler` checks that.
         blends: whether the read combines several texels.
     """
     row = storage_format(stored)
@@ -29,7 +29,7 @@ def read_dtype(stored: np.dtype, decoding: Decoding, blends: bool) -> np.dtype:
 
 
 def decode(texel: jax.Array, decoding: Decoding, dtype: np.dtype) -> jax.Array:
-    """Stored texels, S + (C,), as numbers of `dtype`, the one in which they are filtered."""
+    """Stored texels, S + (C,), as numbers of `dtype`, in which they are filtered."""
     if decoding is Decoding.ELEMENT:
         return texel.astype(dtype)
     bits = storage_format(texel.dtype).fraction_bits
@@ -43,7 +43,7 @@ def decode(texel: jax.Array, decoding: Decoding, dtype: np.dtype) -> jax.Array:
 
 
 def is_color(texel: jax.Array) -> np.ndarray:
-    """Which channels of S + (C,) sRGB encodes: the first three of three or four, the first of one or two."""
+    """The mask of the channels that sRGB encodes: the first three of three or four, the first of one or two."""
     channel = np.arange(texel.shape[-1]).reshape(*[1] * (texel.ndim - 1), -1)
     return channel < (3 if channel.size >= 3 else 1)
 
@@ -54,18 +54,18 @@ SRGB_TO_LINEAR = light_of(np.arange(256) / 255)
 def ratio(code: jax.Array, bits: int, dtype: np.dtype) -> jax.Array:
     """``code / (2^bits - 1)``, correctly rounded.
 
-    A division by a constant is compiled to a multiplication by its reciprocal, which is wrong in the last bit.
-    With h = code / 2^bits, which is exact, the quotient is h + h / (2^bits - 1).
+    XLA compiles a division by a constant to a multiplication by its reciprocal, which is wrong in the last bit. With
+    h = code / 2^bits, which is exact, the quotient is h + h / (2^bits - 1).
     """
     scaled = code.astype(dtype) * 2.0**-bits
     return scaled + scaled * (1.0 / (2**bits - 1))
 
 
-# Texels that are moved, in other dtypes of the same bits
+# Texels that are moved, as integers with their bits
 
 
 def wide_dtype(stored: np.dtype, channels: int) -> np.dtype:
-    """The unsigned integers, of at most 32 bits, that hold whole texels of small integers; or `stored`."""
+    """The unsigned dtype of at most 32 bits into which the channels of an integer texel pack; `stored` if none does."""
     if not jnp.issubdtype(stored, jnp.integer):
         return stored
     size = stored.itemsize * channels
@@ -73,7 +73,7 @@ def wide_dtype(stored: np.dtype, channels: int) -> np.dtype:
 
 
 def in_wide_texels(function: Callable[..., jax.Array], texels: jax.Array, *values: jax.Array) -> jax.Array:
-    """``function(texels, *values)``, which only moves texels, with small integers packed into wide ones meanwhile."""
+    """``function(texels, *values)``, which only moves texels, called with small integers packed into wide ones."""
     stored, wide = np.dtype(texels.dtype), wide_dtype(np.dtype(texels.dtype), texels.shape[-1])
     if wide == stored:
         return function(texels, *values)
@@ -82,81 +82,81 @@ def in_wide_texels(function: Callable[..., jax.Array], texels: jax.Array, *value
 
 
 def moves_as_bits(stored: np.dtype) -> bool:
-    """Whether texels are moved as integers. XLA for CPUs moves bfloat16 as float32, which changes the bits of NaN."""
+    """Whether texels must be moved as integers: XLA for CPUs moves bfloat16 as float32, which changes bits of NaN."""
     return stored == jnp.bfloat16
 
 
 def in_bits(function: Callable[..., jax.Array], texels: jax.Array, *values: jax.Array) -> jax.Array:
-    """``function(texels, *values)``, which only moves texels, with integers of the same bits in place of floats."""
+    """``function(texels, *values)``, which only moves texels, called with the bits of floats as integers."""
     return from_bits(function(*(as_bits(a) for a in (texels, *values))), texels.dtype)
 
 
 def bits_dtype(dtype: np.dtype) -> np.dtype:
-    """The unsigned integers of the size of a dtype."""
+    """The unsigned dtype with as many bits as `dtype`."""
     return np.dtype(f"uint{8 * np.dtype(dtype).itemsize}")
 
 
 def as_bits(x: jax.Array) -> jax.Array:
-    """Numbers as unsigned integers with the same bits."""
+    """The bits of numbers, as unsigned integers."""
     return jax.lax.bitcast_convert_type(x, bits_dtype(x.dtype))
 
 
 def from_bits(bits: jax.Array, dtype: np.dtype) -> jax.Array:
-    """Unsigned integers as numbers of `dtype` with the same bits.
+    """The numbers of `dtype` with given bits.
 
-    They are computed first: in one loop, LLVM would compute with floats after all.
+    The bits are materialized first; in one loop, LLVM would compute with floats after all.
     """
     return jax.lax.bitcast_convert_type(materialized(bits), dtype)
 
 
 def with_nan_of(texels: jax.Array, result: jax.Array) -> jax.Array:
-    """`result`, of the same dtype, with the bits of `texels` where these are NaN."""
+    """`result`, with the bits of `texels` where `texels` is NaN; both have one dtype."""
     return from_bits(jnp.where(texels != texels, as_bits(texels), as_bits(result)), texels.dtype)
 
 
 def packed(texels: jax.Array, wide: np.dtype) -> jax.Array:
-    """Integer texels, S + (C,), in wider integers with the same bits."""
+    """Integer texels, S + (C,), packed into wider integers."""
     ratio = wide.itemsize // texels.dtype.itemsize
     groups = texels.reshape(*texels.shape[:-1], texels.shape[-1] // ratio, ratio)
     return jax.lax.bitcast_convert_type(groups, wide)
 
 
-# How texels are loaded
+# Loads of texels
 
-# The texel at an address as it is stored: S + (C,).
+# A function from an address to the stored texel, S + (C,).
 LoadTexel = Callable[[TexelAddress], jax.Array]
-# How those of an array are loaded, whose rows are texels in the order of their flat indices.
+# A function from an array of texels, indexed by `TexelAddress.flat_index`, to a `LoadTexel`.
 Loads = Callable[[jax.Array], LoadTexel]
 
 
 def gathers(stored: jax.Array) -> LoadTexel:
-    """Loads texels one by one."""
+    """The loads of texels by a gather."""
     return lambda address: gather(stored, address.flat_index)
 
 
-# Words of four bytes, the first channel lowest, that hold texels of uint8: one load for each texel on a CPU. XLA
-# vectorizes the loop over samples, but not its loads, and those of single bytes are most of its instructions.
+# Words of four bytes that hold uint8 texels, the first channel lowest, need one load per texel on a CPU. XLA vectorizes
+# the loop over samples, but not its loads, and loads of single bytes would be most of its instructions.
 
 WORD = np.dtype(np.uint32)
 
 
 def words_of_channels(words: jax.Array, channels: int) -> jax.Array:
-    """The words of texels, (..., 1), for each of their channels: (..., channels).
+    """The words of texels, (..., 1), broadcast to (..., channels).
 
-    The compiler loads one of them. To broadcast what is loaded would end XLA's loop.
+    The compiler still loads one word per texel. A broadcast after the load would end XLA's loop.
     """
     return jnp.broadcast_to(words, (*words.shape[:-1], channels))
 
 
 def bytes_in(words: jax.Array, channels: int) -> jax.Array:
-    """The bytes of words, (..., 1) or (..., channels): the one of each channel, (..., channels)."""
+    """The byte of each channel, uint8, (..., channels), from words, (..., 1) or (..., channels)."""
     axis = words.ndim - 1
     shift = jax.lax.broadcasted_iota(WORD, [1] * axis + [channels], axis) * 8
     return (words >> shift).astype(np.uint8)
 
 
 def loads_bytes(words: jax.Array) -> LoadTexel:
-    """Loads texels of uint8 from `words_of_channels`."""
+    """The loads of uint8 texels from words that `words_of_channels` has broadcast."""
 
     def load(address: TexelAddress) -> jax.Array:
         return bytes_in(gather(words, address.flat_index), words.shape[-1])
@@ -166,24 +166,25 @@ def loads_bytes(words: jax.Array) -> LoadTexel:
 
 # Taps outside the texture
 
-# Masks are conditions of samples, for each of their channels. A loop of XLA for CPUs over samples has one over their
-# channels inside. LLVM moves a condition that all channels share out of the inner one, as a branch, and then vectorizes
-# neither. A mask that each channel compares with a number of its own stays a mask. These numbers are zeros behind a
-# boundary, so that LLVM does not know them.
+# A mask of taps holds for all channels of a sample. In XLA's programs for CPUs, the loop over samples has an inner loop
+# over channels. LLVM hoists a condition that all channels share out of the inner loop, as a branch, and then vectorizes
+# neither loop. So every channel compares the mask with a number of its own, a zero behind a barrier that hides its
+# value from LLVM, and the condition stays a mask.
 
-# From a condition, S, to that of the channels, which broadcasts to S + (C,).
+# A function from a mask of samples, S, to a mask that broadcasts to S + (C,).
 ForChannels = Callable[[jax.Array], jax.Array]
-# More channels are a loop that is vectorized by itself, behind the branch. For more taps there is none.
+# Beyond these limits, a mask of its own for every channel does not pay off: with more channels, LLVM vectorizes the
+# inner loop behind the branch; with more taps, it makes no branch.
 MOST_CHANNELS, MOST_TAPS = 8, 8
 
 
 def alike(condition: jax.Array) -> jax.Array:
-    """A condition that all channels share."""
+    """A mask that all channels share, S + (1,)."""
     return condition[..., None]
 
 
 def one_by_one(channels: int, taps: int = 1) -> ForChannels:
-    """How the channels of an array compare by themselves, if they are few, for each of a few taps."""
+    """A function to a mask with a comparison for every channel, if channels and taps are few; otherwise `alike`."""
     if not 1 < channels <= MOST_CHANNELS or taps > MOST_TAPS:
         return alike
     zeros = materialized(jnp.zeros(channels, jnp.int32))
@@ -198,7 +199,7 @@ def zero_outside(address: TexelAddress, value: jax.Array) -> jax.Array:
 def color_outside(
     address: TexelAddress, value: jax.Array, color: jax.Array | None, for_channels: ForChannels = alike
 ) -> jax.Array:
-    """`value`, S + (C,), or `color`, which broadcasts to it, for taps outside; without one, zero."""
+    """`value`, S + (C,), or `color`, which broadcasts to it, for taps outside; `None` is zero."""
     if address.inside is None:
         return value
     if color is None:
@@ -209,8 +210,8 @@ def color_outside(
 def value_of_texel(
     load_texel: LoadTexel, spec: ReadSpec, color: jax.Array | None, for_channels: ForChannels = alike
 ) -> TexelValue:
-    """The value at the end of a walk of a read, S + (C,): a texel that is loaded and decoded, or the color outside."""
-    # Single texels keep all their bits, also those of NaN.
+    """A function of address and path to the decoded texel, S + (C,), or outside to `color`; `None` is zero."""
+    # Single texels keep all their bits, those of NaN included.
     single = color is None and spec.is_single
     dtype = spec.dtype if single else spec.sums
 

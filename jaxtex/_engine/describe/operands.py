@@ -1,4 +1,4 @@
-"""The operands of a read: how they hold numbers, and the grids that make coordinates of these."""
+"""The operands of a read, and grids, the functions from operands to coordinates."""
 
 import abc
 import dataclasses
@@ -9,16 +9,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-# A coordinate for each axis; before them the sizes and starts of axes that are operands.
+# One coordinate for each axis, preceded by the sizes and starts of axes that are operands.
 Coords = Sequence[jax.Array]
-# Coordinates as callers give them, x first.
+# Coordinates in the caller's order, x first.
 Arrays = tuple[jax.Array, ...]
-# From the operands of a read, arrays that broadcast, to a coordinate for each axis: element by element, and static.
+# A function from the operands of a read, which broadcast, to one coordinate for each axis; elementwise and hashable.
 Grid = Callable[..., Coords]
 
 
 class Shaped(Protocol):
-    """Anything with a shape and a dtype: an array, its abstract value, or a view of several arrays or a slice."""
+    """An object with a shape and a dtype: an array, its abstract value, or a view of a slice or of several arrays."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -27,50 +27,50 @@ class Shaped(Protocol):
     def dtype(self) -> np.dtype: ...
 
 
-# Operands that hold several numbers of each sample, as an array of points does: they are read where they lie
+# Stacked operands, which hold several numbers of each sample, such as an array of points
 
 
 class Stack(NamedTuple):
-    """How an operand holds several numbers of each sample.
+    """The layout of an operand that holds several numbers of each sample.
 
     Attributes:
-        axis: along which they lie, counted from the end: an operand has this axis besides those of the samples.
-        order: their places along it, in the order in which a grid takes them; each place once.
+        axis: the axis of the numbers, counted from the end; the operand has it in addition to the sample axes.
+        order: the places along the axis, in the order of the grid's arguments; each place once.
     """
 
     axis: int
     order: tuple[int, ...]
 
     def numbers(self, operand: jax.Array) -> list[jax.Array]:
-        """The numbers by themselves."""
+        """The numbers as arrays of their own."""
         along = operand.ndim + self.axis
         return [jax.lax.index_in_dim(operand, place, along, keepdims=False) for place in self.order]
 
     def without_axis(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """The shape of one of the numbers."""
+        """`shape` without the axis of the numbers."""
         return (*shape[: self.axis], *shape[len(shape) + self.axis + 1 :])
 
 
-# Of each operand, how it holds several numbers, or `None` if it holds one; empty if all hold one.
+# The stack of each operand, or `None` for an operand of one number; empty if all operands have one number.
 Stacks: TypeAlias = tuple[Stack | None, ...]
 
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Stacked:
-    """An operand that holds several numbers."""
+    """An operand that holds several numbers of each sample."""
 
     array: jax.Array
     stack: Stack = dataclasses.field(metadata={"static": True})
 
     @classmethod
     def last(cls, array: jax.Array) -> "Stacked":
-        """An array whose last axis holds the numbers in their order."""
+        """The operand of an array whose last axis holds the numbers, in order."""
         return cls(array, Stack(-1, tuple(range(array.shape[-1]))))
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of one of the numbers."""
+        """The shape without the axis of the numbers."""
         return self.stack.without_axis(self.array.shape)
 
 
@@ -78,51 +78,51 @@ Operand: TypeAlias = jax.Array | Stacked
 
 
 def split(operands: Sequence[Operand]) -> tuple[tuple[jax.Array, ...], Stacks]:
-    """The arrays of operands, and how they hold numbers."""
+    """The arrays of operands, and their stacks."""
     stacks = tuple(a.stack if isinstance(a, Stacked) else None for a in operands)
     return tuple(a.array if isinstance(a, Stacked) else a for a in operands), stacks if any(stacks) else ()
 
 
 def joined(arrays: Sequence[jax.Array], stacks: Stacks) -> tuple[Operand, ...]:
-    """Operands from what `split` returns."""
+    """The operands with these arrays and stacks: the inverse of `split`."""
     return tuple(arrays) if not stacks else tuple(a if s is None else Stacked(a, s) for a, s in zip(arrays, stacks))
 
 
 def behind(count: int, stacks: Stacks) -> Stacks:
-    """The stacks of `count` operands that hold one number, and of others behind them."""
+    """The stacks of `count` operands of one number, followed by operands with `stacks`."""
     return (*[None] * count, *stacks) if stacks else ()
 
 
 def num_numbers(operands: Sequence[Operand]) -> int:
-    """How many numbers operands hold."""
+    """The number of numbers of a sample that operands hold."""
     return sum(len(a.stack.order) if isinstance(a, Stacked) else 1 for a in operands)
 
 
 def numbers(arrays: Sequence[jax.Array], stacks: Stacks) -> list[jax.Array]:
     """The arguments of a grid, which broadcast to the samples: the numbers that operands hold."""
-    found = ([a] if s is None else s.numbers(a) for a, s in zip(arrays, stacks or [None] * len(arrays)))
-    return [number for some in found for number in some]
+    by_operand = ([a] if s is None else s.numbers(a) for a, s in zip(arrays, stacks or [None] * len(arrays)))
+    return [number for of_one in by_operand for number in of_one]
 
 
-# Grids: static functions from operands to coordinates, which are computed where they are used
+# Grids: hashable functions from operands to coordinates, which reads call as part of their own computation
 
 
 class SeveralReads(abc.ABC):
     """The grid of a weighted mean of several reads of each sample.
 
     Attributes:
-        most: the number of reads, at most.
+        most: the largest number of reads.
     """
 
     most: int
 
     @abc.abstractmethod
     def read(self, number: jax.Array, *operands: jax.Array) -> tuple[Coords, jax.Array]:
-        """The coordinates of one of the reads, counted from 1, and its weight, which may be zero."""
+        """The coordinates and the weight of read `number`, from 1; the weight may be zero."""
 
     @abc.abstractmethod
     def count(self, *operands: jax.Array) -> jax.Array:
-        """The number of reads of each sample. They have the same weight, and the others none."""
+        """The number of reads of each sample. These have equal weights; the weight of the others is zero."""
 
 
 def as_given(*operands: jax.Array) -> Coords:
@@ -131,11 +131,12 @@ def as_given(*operands: jax.Array) -> Coords:
 
 
 class StoredOrder(NamedTuple):
-    """A grid of coordinates in stored order, from a function that returns them in the caller's, x first.
+    """The grid of a function that returns coordinates in the caller's order, x first.
 
     Attributes:
-        affine_axes: if `function` is affine in its first operands, and these are the centers of pixels along x, y (and
-            z), one apart: how many there are; else 0.
+        function: the function.
+        affine_axes: the number of leading operands that are centers of pixels along x, y (and z), one apart, if
+            `function` is affine in them; otherwise 0.
     """
 
     function: Callable[..., Arrays]
@@ -146,7 +147,7 @@ class StoredOrder(NamedTuple):
 
 
 def covering(coords: Coords, operands: Sequence[jax.Array]) -> Coords:
-    """Coordinates, the first of them broadcast where no coordinate depends on some axis of the samples."""
+    """Coordinates that together broadcast to the shape of the samples: the first is broadcast if need be."""
     first, *rest = coords
     shape = jnp.broadcast_shapes(*(a.shape for a in operands))
     if jnp.broadcast_shapes(*(a.shape for a in coords)) != shape:
@@ -155,7 +156,7 @@ def covering(coords: Coords, operands: Sequence[jax.Array]) -> Coords:
 
 
 class OneMore(NamedTuple):
-    """A grid with one more operand in front, which is the coordinate at `position`."""
+    """A grid with one more operand in front, which becomes the coordinate at `position`."""
 
     grid: Grid
     position: int

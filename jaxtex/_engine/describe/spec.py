@@ -1,4 +1,4 @@
-"""A read: `ReadSpec`, its static half, and `Read`, the spec and its arrays."""
+"""A read: `ReadSpec` is its static half, and `Read` is the spec with its operands."""
 
 import dataclasses
 import math
@@ -16,7 +16,7 @@ from ..._tables.storage_formats import Decoding, sum_dtype
 from .axis import WEIGHT, Axis, Given, Role, differentiated, num_given
 from .operands import Coords, Grid, OneMore, SeveralReads, Shaped, Stack, Stacks, as_given, behind, numbers
 
-# A derivative is taken with respect to a tuple `wrt`: `TEXELS`, or k for operand k.
+# The arguments of a derivative are a tuple `wrt` of numbers: `TEXELS`, or k for operand k.
 TEXELS = -1
 Wrt = tuple[int, ...]
 
@@ -24,7 +24,7 @@ Arg = TypeVar("Arg", bound=Shaped)
 
 
 class Combination(StrEnum):
-    """How the taps of a read become one value; see `combinations`."""
+    """The combination of a read's taps into one value; see `walk.combinations`."""
 
     BLEND = "blend"
     LIMITED = "limited"
@@ -36,21 +36,22 @@ class ReadSpec:
     """A read, or its adjoint, without its arrays.
 
     Attributes:
-        axes: the axes as they are stored: level, layer, face, z, y, x.
+        axes: the axes in stored order: level, layer, face, z, y, x.
         decoding: how stored texels become numbers.
-        dtype: of the result. A read sums in `sums`, a splat in the dtype of its values, and both round to it.
-        deterministic: whether sums into texels have the same bits in every run.
-        grid: makes the coordinates of the operands, where they are used; as a rule the operands are the coordinates.
-            Operands that are sizes and starts stand in front of those of the grid.
-        stacks: of each operand, how it holds several numbers, or `None` if it holds one; empty if all hold one. The
-            grid takes each number as an argument of its own.
-        summed_axes: the axes of the samples along which the result is summed, counted from the end, as -1 is; its size
-            is 1 there. What an adjoint takes may have size 1 along any axis of the samples.
-        expected: of a read of drawn taps, whose first operand is the number that draws, the read that is its
-            expectation; the other operands are that one's, and the derivatives in them too.
+        dtype: the dtype of the result. A read sums in `sums`, a splat in the dtype of its values; both round to it.
+        deterministic: whether sums into texels have equal bits in every run.
+        grid: the function from operands to coordinates; by default the operands are the coordinates. Operands that are
+            sizes and starts of axes precede the operands of the grid.
+        stacks: the stack of each operand, or `None` for an operand of one number; empty if all operands have one
+            number. The grid takes every number as an argument of its own.
+        summed_axes: the sample axes along which the result is summed, counted from the end, such as -1; the result has
+            size 1 along them. The values of an adjoint may have size 1 along any sample axis.
+        expected: for a read of drawn taps, the expected read. The first operand is the number that draws; the others
+            are the operands of the expected read, which defines the derivatives in them.
         combination: how the taps of one read become its value.
-        materialized: whether XLA computes the result by itself, and so once; if not, the caller sees to that.
-        has_color: whether the array after the texels is the color outside them, (C,); if not, zero is outside.
+        materialized: whether the result is materialized, so that XLA does not recompute it; if not, the caller must
+            see to that.
+        has_color: whether the array after the texels is the border color, (C,); otherwise taps outside read zero.
     """
 
     axes: tuple[Axis, ...]
@@ -66,7 +67,7 @@ class ReadSpec:
     has_color: bool = False
 
     def __post_init__(self) -> None:
-        """Refuses features that do not meet; `tests/unit/reads/test_feature_pairs.py` tests all pairs of others."""
+        """Rejects unsupported pairs of features; `tests/unit/reads/test_feature_pairs.py` tests all other pairs."""
         roles, drawn = {axis.role for axis in self.axes}, self.expected is not None
         sized = any(isinstance(axis.size, Given) for axis in self.axes)
         windows = any(axis.stored is not None and axis.stored.is_window for axis in self.axes)
@@ -81,12 +82,12 @@ class ReadSpec:
                 raise NotImplementedError(f"a read: {sentence}.")
 
     def replace(self, **changes: Any) -> "ReadSpec":
-        """This spec with changes."""
+        """A copy of this spec with changes."""
         return dataclasses.replace(self, **changes)
 
     @property
     def several(self) -> SeveralReads | None:
-        """The grid of a mean of several reads; `None` of one read."""
+        """The grid of a mean of several reads; `None` for a single read."""
         return self.grid if isinstance(self.grid, SeveralReads) else None
 
     @property
@@ -96,11 +97,11 @@ class ReadSpec:
 
     @property
     def sums(self) -> np.dtype:
-        """The dtype in which a read decodes, weights and sums texels: that of its result, unless that has 16 bits."""
+        """The dtype in which a read decodes, weights and sums texels: `dtype`, or float32 if `dtype` has 16 bits."""
         return sum_dtype(self.dtype) if jnp.issubdtype(self.dtype, jnp.floating) else self.dtype
 
     def returns_texels(self, stored: np.dtype) -> bool:
-        """Whether it returns texels of that dtype as they are stored."""
+        """Whether the read returns texels of dtype `stored` unchanged."""
         single = all(axis.integer or (axis.kernel.num_taps == 1 and axis.order == 0) for axis in self.axes)
         weighted = self.several or self.summed_axes or any(axis.role is Role.WEIGHT for axis in self.axes)
         return (
@@ -113,31 +114,31 @@ class ReadSpec:
 
     @property
     def is_single(self) -> bool:
-        """Whether it reads single texels by their indices."""
+        """Whether the read takes single texels by their indices."""
         return all(axis.integer for axis in self.axes)
 
     @property
     def num_taps(self) -> int:
-        """How many texels one read looks at."""
+        """The number of texels that one read combines."""
         return math.prod(axis.kernel.num_taps for axis in self.axes if not axis.integer)
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is one weighted sum, which is not rounded, with zero outside: linear in the texels."""
+        """Whether the read is one weighted sum, not rounded, and zero outside; then it is linear in the texels."""
         blends = self.combination is Combination.BLEND and not self.has_color
         return blends and self.several is None and self.dtype == self.sums
 
     def plain(self) -> "ReadSpec":
-        """The spec of one read, with zero outside. Its operands are coordinates if the result is a mean of several."""
+        """The spec of one plain read. If this read is a mean of several, its operands are coordinates."""
         one = self if self.several is None else self.of_coords().unsummed()
         return one.over(None).with_dtype(self.sums)
 
     def over(self, color: jax.Array | None) -> "ReadSpec":
-        """This spec over a color outside, or over zero if that is `None`."""
+        """This spec with `has_color` set by whether there is a border color."""
         return self.replace(has_color=color is not None)
 
     def unsummed(self) -> "ReadSpec":
-        """The spec of the reads that this one sums."""
+        """The spec without a sum along sample axes."""
         return self.replace(summed_axes=())
 
     def differentiated(self, k: int) -> "ReadSpec":
@@ -147,56 +148,56 @@ class ReadSpec:
     # Operands
 
     def color_and_operands(self, args: Sequence[Arg]) -> tuple[Arg | None, Sequence[Arg]]:
-        """The color outside, or `None`, and the operands, from the arrays after the texels."""
+        """The border color or `None`, and the operands, from the arrays after the texels."""
         return (args[0], args[1:]) if self.has_color else (None, args)
 
     @property
     def given(self) -> int:
-        """The number of operands that are sizes and starts of axes. They stand in front of the others."""
+        """The number of operands that are sizes and starts of axes; these come first."""
         return num_given(self.axes)
 
     @property
     def takes_coords(self) -> bool:
-        """Whether each operand is the coordinate of the axis of its number."""
+        """Whether operand k, after sizes and starts, is the coordinate of axis k."""
         return self.grid is as_given and not self.stacks
 
     def stack_of(self, k: int) -> Stack | None:
-        """How operand `k` holds several numbers."""
+        """The stack of operand `k`; `None` if it has one number."""
         return self.stacks[k] if self.stacks else None
 
     def numbers_of(self, k: int) -> range:
-        """Which arguments of the grid operand `k` holds."""
+        """The numbers of the grid's arguments that operand `k` holds, counted with sizes and starts."""
         counts = [1 if stack is None else len(stack.order) for stack in self.stacks[: k + 1]] or [1] * (k + 1)
         return range(sum(counts[:k]), sum(counts))
 
     def numbers(self, operands: Sequence[jax.Array]) -> list[jax.Array]:
-        """The arguments of the grid."""
+        """The sizes, the starts and the arguments of the grid, from operands."""
         return numbers(operands, self.stacks)
 
     def coords(self, operands: Sequence[jax.Array]) -> Coords:
-        """The coordinates of operands, after the sizes and starts among them."""
+        """The sizes, the starts and the coordinates, from operands."""
         return operands if self.takes_coords else self.coords_at(*self.numbers(operands))
 
     def coords_at(self, *numbers: jax.Array) -> Coords:
-        """The coordinates of the numbers that operands hold, after the sizes and starts among them."""
+        """The sizes, the starts and the coordinates, from the numbers that operands hold."""
         assert not isinstance(self.grid, SeveralReads)
         return (*numbers[: self.given], *self.grid(*numbers[self.given :]))
 
     def read_at(self, number: jax.Array, *numbers: jax.Array) -> tuple[Coords, jax.Array]:
-        """The coordinates of one of several reads, counted from 1, as of `coords_at`, and its weight."""
+        """The coordinates of read `number`, from 1, of a mean, as `coords_at` returns them, and its weight."""
         assert isinstance(self.grid, SeveralReads)
         coords, weight = self.grid.read(number, *numbers[self.given :])
         return (*numbers[: self.given], *coords), weight
 
     def sample_shapes(self, operands: Sequence[Shaped]) -> list[tuple[int, ...]]:
-        """The shapes of operands without the axes of stacks: they broadcast to that of the samples."""
+        """The shapes of operands without the axes of stacks; they broadcast to the shape of the samples."""
         stacks = self.stacks or [None] * len(operands)
         return [tuple(a.shape) if s is None else s.without_axis(a.shape) for s, a in zip(stacks, operands)]
 
     # Axes
 
     def axes_of(self, wrt: Wrt) -> tuple[int, ...]:
-        """The axes along which the read changes with its operands in `wrt`."""
+        """The axes whose coordinates may depend on the operands in `wrt`, and along which the read has a derivative."""
         if self.grid is as_given:
             numbers = (n - self.given for k in wrt if k != TEXELS for n in self.numbers_of(k))
             candidates = tuple(n for n in numbers if n >= 0)
@@ -205,35 +206,35 @@ class ReadSpec:
         return tuple(k for k in candidates if not differentiated(self.axes, k)[k].vanishes)
 
     def adjoint(self, dtype: np.dtype) -> "ReadSpec":
-        """The spec of the transpose, whose result has `dtype`. Only numbers have one: texels that need no decoding."""
+        """The spec of the transpose in texels, whose result has `dtype`. Texels need no decoding there."""
         return self.replace(decoding=Decoding.ELEMENT, dtype=np.dtype(dtype))
 
     def of_coords(self) -> "ReadSpec":
-        """This spec for operands that are coordinates."""
+        """The spec of a read whose operands are coordinates."""
         return self.replace(grid=as_given, stacks=())
 
     def with_dtype(self, dtype: np.dtype) -> "ReadSpec":
-        """This spec with a result of another dtype."""
+        """The spec with another dtype of the result."""
         return self.replace(dtype=np.dtype(dtype))
 
 
 class Read(NamedTuple):
-    """A read of the engine, complete when it is planned. What changes it returns another one.
+    """A read, immutable and complete once it is planned.
 
     Attributes:
-        spec: its static half. The axes are those of the texels as they are stored: level, layer, face, z, y, x.
-        operands: the arrays from which `spec.grid` makes a coordinate for each axis; as a rule, the coordinates.
+        spec: the static half.
+        operands: the arguments of `spec.grid`, by default the coordinates; preceded by sizes and starts of axes.
     """
 
     spec: ReadSpec
     operands: tuple[jax.Array, ...]
 
     def replace(self, **changes: Any) -> "Read":
-        """This read with changes of its static half."""
+        """The read with changes of its spec."""
         return self._replace(spec=self.spec.replace(**changes))
 
     def with_given(self, given: Sequence[jax.Array]) -> "Read":
-        """This read with the sizes and starts that its axes need, which have one element each."""
+        """The read with the sizes and starts that its axes need, one element each."""
         if not given:
             return self
         rank = max(map(len, self.spec.sample_shapes(self.operands)))
@@ -241,7 +242,7 @@ class Read(NamedTuple):
         return self.replace(stacks=behind(len(given), self.spec.stacks))._replace(operands=operands)
 
     def with_axis(self, axis: Axis, coord: jax.Array, position: int) -> "Read":
-        """This read along one more axis, at `position`."""
+        """The read with one more axis, at `position`."""
         spec, operands = self.spec, self.operands
         assert not isinstance(spec.grid, SeveralReads)
         axes = (*spec.axes[:position], axis, *spec.axes[position:])
@@ -252,20 +253,21 @@ class Read(NamedTuple):
         return read._replace(operands=(*operands[:number], coord, *operands[number:]))
 
     def weighted_sum(self, weights: jax.Array, summed_axes: tuple[int, ...]) -> "Read":
-        """The sum of `weights` times reads, along axes of the samples, counted from the end."""
+        """The sum of `weights` times reads along sample axes, counted from the end."""
         position = int(self.spec.axes[0].role is Role.LEVEL)
         return self.with_axis(WEIGHT, weights, position).replace(summed_axes=summed_axes)
 
     def in_head(self, head: jax.Array, num_heads: int) -> "Read":
-        """This read in the head of that number, of those that share the channels of a texel."""
+        """The read of one of the heads that share the channels of a texel, chosen by `head`, int32."""
         axis = Axis(num_heads, POINT, LAST, integer=True, role=Role.LAYER)
         return self.with_axis(axis, head, len(self.spec.axes))
 
     def in_pyramid(self, level: jax.Array, shapes: Sequence[tuple[int, ...]]) -> "Read":
-        """This read in levels of any sizes. Each sample reads the level whose number is in `level`.
+        """The read of levels of any sizes; each sample reads one level.
 
         Args:
-            shapes: the shape of each level; their texels are stored one after the other.
+            level: the level of each sample, int32.
+            shapes: the shape of each level; levels are stored one after the other.
         """
         axes = self.spec.axes
         sizes = iter(zip(*(shape[-1 - sum(a.role is Role.SPACE for a in axes) : -1] for shape in shapes)))
@@ -274,18 +276,18 @@ class Read(NamedTuple):
         return self.replace(axes=axes).with_axis(levels, level, 0)
 
 
-# Finds the taps of a coordinate along an axis: unbounded integers, each with its weight.
+# A function ``axis_taps(coord, axis)``: the taps of a coordinate on an axis, unbounded int32, each with its weight.
 AxisTaps = Callable[[jax.Array, Axis], list[tuple[jax.Array, Weight]]]
 
 
 class TexelRead(NamedTuple):
-    """A function that reads texels, and what reads of sharded texels need to know about it.
+    """A function that reads texels, with its properties for reads of sharded texels.
 
     Attributes:
-        run: from texels, the color outside (`None` is zero), and the operands and the static half of a read, to values.
-        takes_halo: whether it takes texels in three arrays, where there is no color.
-        axis_taps: finds the taps of one axis as `run` does, if they are not the engine's. Its values are then no sums
-            of reads of some taps and of the others.
+        run: ``run(texels, color, operands, spec)`` returns values; the color `None` is zero.
+        takes_halo: whether `run` takes a `WithHalo`, if there is no color.
+        axis_taps: the taps of one axis in `run`, if they are not the engine's `taps`. Then a value is not the sum of
+            partial sums over taps.
     """
 
     run: Callable[[Any, jax.Array | None, Sequence[jax.Array], ReadSpec], jax.Array]

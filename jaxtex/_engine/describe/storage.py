@@ -1,4 +1,4 @@
-"""The arrays of a primitive of a read: what they hold, and where they lie."""
+"""The arrays of a primitive of a read: their contents, and their storage."""
 
 import itertools
 import math
@@ -17,7 +17,7 @@ from .spec import TEXELS, ReadSpec, Wrt
 
 
 class Content(Enum):
-    """What an array holds behind its batch axes: its dimensions."""
+    """The contents of an array, and its dimensions after the batch axes."""
 
     TEXTURE = "texels, sizes + (C,)"
     COLOR = "one texel, (C,)"
@@ -26,7 +26,7 @@ class Content(Enum):
 
 
 class Layout(NamedTuple):
-    """What the arrays of a primitive hold: the arguments before the operands of the grid, and the results."""
+    """The contents of a primitive's arrays: of its arguments before the operands of the grid, and of its results."""
 
     operands: Callable[[ReadSpec, Wrt], tuple[Content, ...]]
     results: Callable[[Wrt], tuple[Content, ...]]
@@ -36,12 +36,12 @@ class Layout(NamedTuple):
         return Content.TEXTURE in self.results(wrt)
 
     def textures(self, spec: ReadSpec, wrt: Wrt) -> tuple[int, ...]:
-        """The positions of the arguments that hold texels, or the color outside them."""
+        """The positions of the arguments that hold texels or the border color."""
         return tuple(k for k, a in enumerate(self.operands(spec, wrt)) if a in (Content.TEXTURE, Content.COLOR))
 
 
 def of_wrt(wrt: Wrt) -> tuple[Content, ...]:
-    """What the tangents, or the cotangents, of texels and operands hold."""
+    """The contents of the tangents, or the cotangents, of texels and operands in `wrt`."""
     return tuple(Content.TEXTURE if k == TEXELS else Content.SAMPLES for k in wrt)
 
 
@@ -54,24 +54,24 @@ PUSHFORWARD = Layout(lambda _, wrt: (*of_wrt(wrt), Content.TEXTURE), lambda _: (
 PULLBACK = Layout(lambda *_: (Content.VALUES, Content.TEXTURE), of_wrt)
 
 
-# Where they lie
+# Storage
 
 
 class Whole(NamedTuple):
-    """Each texture, and the values of samples, are one whole array."""
+    """The storage in which every texture, and the values of samples, are one whole array."""
 
 
 WHOLE = Whole()
 
 
 class Slice(NamedTuple):
-    """Values of samples are a slice of a larger array: elements side by side of each of its rows.
+    """The storage in which values of samples are a slice of a larger array: adjacent elements of each of its rows.
 
     Attributes:
-        shape: of the values.
-        row: the elements of a row.
-        start: the first one that is taken.
-        count: how many are taken.
+        shape: the shape of the values.
+        row: the number of elements of a row of the larger array.
+        start: the first element of a row that belongs to the slice.
+        count: the number of elements of a row that belong to the slice.
     """
 
     shape: tuple[int, ...]
@@ -80,16 +80,16 @@ class Slice(NamedTuple):
     count: int
 
     def keeps_aligned(self, width: int) -> bool:
-        """Whether rows of so many elements are aligned in the larger array, where they are in one of their own."""
+        """Whether groups of `width` elements that would be aligned in a whole array are aligned in the larger one."""
         return self.row % width == 0 and self.start % width == 0
 
 
 class WithHalo(NamedTuple):
-    """A texture in three arrays, one after the other along the first axis.
+    """A texture in three arrays, which follow each other along the first axis.
 
     Attributes:
-        own: the texels that a device stores.
-        before, after: the halo, which neighbors sent: two arrays of one shape.
+        own: the texels of this device.
+        before, after: the halo, which neighbors have sent: two arrays of equal shape.
     """
 
     own: jax.Array
@@ -106,35 +106,35 @@ class WithHalo(NamedTuple):
 
     @property
     def ends(self) -> tuple[int, int]:
-        """The numbers of the first element of `own`, and of `after`."""
+        """The offsets of the first element of `own` and of `after`, counted from the first of `before`."""
         row = math.prod(self.own.shape[1:])
         return self.before.shape[0] * row, (self.before.shape[0] + self.own.shape[0]) * row
 
     def arrays(self, name: str) -> dict[str, jax.Array]:
-        """The arrays, by names for a kernel that knows this one by `name`."""
+        """The arrays by their names in a kernel, in which this texture is called `name`."""
         return {f"{name}_before": self.before, f"{name}_own": self.own, f"{name}_after": self.after}
 
 
 class Halo(NamedTuple):
-    """A texture, and its cotangent, lie in three arrays, as a `WithHalo`.
+    """The storage in which a texture and its cotangent are three arrays, a `WithHalo`.
 
-    A sample that needs texels which are not stored has no gradient.
+    A sample that needs texels that are not stored has no gradient.
 
     Attributes:
-        reach: how many texels lie on each side of a device's own.
-        marks_missing: whether the value of such a sample is NaN, if it is a floating number; else it is zero.
+        reach: the number of texels of the halo on each side.
+        marks_missing: whether the value of such a sample is NaN, if floating; otherwise it is zero.
     """
 
     reach: int
     marks_missing: bool = False
 
     def divided(self, texels: jax.Array) -> WithHalo:
-        """The three arrays, of all texels."""
+        """The three arrays, from the whole texture."""
         before, own, after = jnp.split(texels, [self.reach, texels.shape[0] - self.reach])
         return WithHalo(own, before, after)
 
     def missing(self, dtype: np.dtype) -> float:
-        """The value of a sample that needs texels which are not stored."""
+        """The value of a sample that needs texels that are not stored."""
         return jnp.nan if self.marks_missing and jnp.issubdtype(dtype, jnp.floating) else 0
 
 
@@ -156,16 +156,16 @@ class Sliced(NamedTuple):
         return self.whole.dtype
 
 
-# Arguments, one for each texture, color, values or operand
+# A view: one argument in the sense of `Content`, which may be several arrays, or a slice of one
 View = jax.Array | WithHalo | Sliced
 
 
 def views(args: Sequence[Any], contents: Sequence[Content], storage: Storage) -> list[Any]:
-    """The arguments that the arrays of a primitive are, one `View` each.
+    """The arrays of a primitive, grouped into views.
 
     Args:
-        args: arrays, or what JAX passes to rules in their place.
-        contents: of the arguments before the operands of the grid.
+        args: the arrays, or the objects that JAX passes to rules in their place.
+        contents: the contents of the views before the operands of the grid.
     """
     rest = iter(args)
 
@@ -178,17 +178,17 @@ def views(args: Sequence[Any], contents: Sequence[Content], storage: Storage) ->
 
 
 def arrays_of(view: View) -> Sequence[jax.Array]:
-    """The arrays of an argument."""
+    """The arrays of a view."""
     return view if isinstance(view, WithHalo) else [view.whole if isinstance(view, Sliced) else view]
 
 
 def bind(p: Primitive, *args: View, storage: Storage = WHOLE, **params: Any) -> Any:
-    """Binds a primitive of a read to arguments as `views` returns them."""
+    """Binds a primitive of a read to views."""
     return primitives.bind(p, *(a for view in args for a in arrays_of(view)), storage=storage, **params)
 
 
 def where_whole(rule: Callable[..., Any], otherwise: Callable[..., Any]) -> Callable[..., Any]:
-    """`rule`, which takes no storage, where arrays are whole; `otherwise` elsewhere."""
+    """A function that calls `rule`, which takes no storage, for whole arrays, and `otherwise` for others."""
 
     def run(*args: Any, storage: Storage = WHOLE, **params: Any) -> Any:
         return rule(*args, **params) if storage == WHOLE else otherwise(*args, storage=storage, **params)
@@ -197,7 +197,7 @@ def where_whole(rule: Callable[..., Any], otherwise: Callable[..., Any]) -> Call
 
 
 def whole_array(view: View) -> jax.Array:
-    """A copy of an argument as a whole array, if it is none."""
+    """A view as one whole array, by a copy if need be."""
     if isinstance(view, WithHalo):
         return jnp.concatenate([view.before, view.own, view.after])
     if not isinstance(view, Sliced):
@@ -207,15 +207,15 @@ def whole_array(view: View) -> jax.Array:
 
 
 def slice_of(values: Shaped | Sliced) -> Slice:
-    """Where values lie: a whole array has them as rows of channels."""
+    """The slice of an array that holds `values`; a whole array is a slice whose rows are channels."""
     return values.slice if isinstance(values, Sliced) else Slice(values.shape, values.shape[-1], 0, values.shape[-1])
 
 
-# Results side by side
+# Concatenated results
 
 
 class Part(NamedTuple):
-    """The static half of one of several reads whose results lie side by side, or of its tangent along `wrt`."""
+    """The static half of one of several reads whose results are concatenated; with `wrt`, of its tangent."""
 
     spec: ReadSpec
     batch: int
@@ -224,7 +224,7 @@ class Part(NamedTuple):
 
 
 def each_part(parts: Sequence[Part], args: Sequence[Any]) -> Iterator[tuple[Part, Sequence[Any], Any, Sequence[Any]]]:
-    """Each part with its tangents, its texels and its operands."""
+    """The parts, each with its tangents, its texels and its operands."""
     rest = list(args)
     for part in parts:
         count = len(part.wrt or ())
@@ -234,7 +234,7 @@ def each_part(parts: Sequence[Part], args: Sequence[Any]) -> Iterator[tuple[Part
 
 
 def slices_of(shapes: Sequence[tuple[int, ...]], row_axes: int) -> list[Slice]:
-    """Where results lie in one array that holds them side by side. Their first `row_axes` axes number its rows."""
+    """The slices that results have in their concatenation. Their first `row_axes` axes become its rows."""
     counts = [math.prod(shape[row_axes:]) for shape in shapes]
     starts = itertools.accumulate(counts, initial=0)
     return [Slice(shape, sum(counts), start, count) for shape, start, count in zip(shapes, starts, counts)]

@@ -49,10 +49,10 @@ def splat_whole(values: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: 
 
 
 def are_available(spec: ReadSpec, operands: Sequence[jax.Array], axis_taps: AxisTaps = taps) -> jax.Array:
-    """Whether all texels that a result needs are stored.
+    """The mask of the results for which all texels are stored.
 
     Args:
-        axis_taps: finds the taps of one axis, as the read does.
+        axis_taps: the function for the taps of one axis in the read.
     """
     if spec.several is None:
         available = taps_are_available(spec.coords(operands), spec.axes, axis_taps)
@@ -70,7 +70,7 @@ def are_available(spec: ReadSpec, operands: Sequence[jax.Array], axis_taps: Axis
 def where_available(
     values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, missing: float = 0, axis_taps: AxisTaps = taps
 ) -> jax.Array:
-    """Values of samples, S + (C,), and `missing` where a sample needs texels that are not stored."""
+    """Values of samples, S + (C,), with `missing` in place of values that need texels that are not stored."""
     return jnp.where(are_available(spec, operands, axis_taps)[..., None], values, jnp.asarray(missing, values.dtype))
 
 

@@ -1,4 +1,4 @@
-"""The primitives of a read and their rules: the only place where derivatives are defined.
+"""The primitives of a read and their rules. No other module defines derivatives of reads.
 
 A read is linear in the texels, ``read(T, c) = sum_k w_k(c) T[i_k(c)]``, and its adjoint `splat` is linear in the
 values. Give the weights a derivative order on every axis (`Axis.order`), and the two close under differentiation,
@@ -8,20 +8,20 @@ transposition and batching:
     (b) d splat(v, c; m)  = splat(dv, c; m) + sum_axis splat(v dc_axis, c; m + e_axis)
     (c) transpose of read in T = splat          transpose of splat in v = read
 
-Hence forward and reverse mode, every order, `vmap`, `jit` and `linear_transpose`. Line (a), as a whole, is a primitive
-too, with tangents of the operands from which `ReadSpec.grid` makes the coordinates. So is its transpose, `pullback`:
-the gradients with respect to texels and operands are computed together, from one look at taps, texels and cotangent,
-and nothing but texels and operands is kept between the passes. Their own derivatives are those of (a) and (b).
+This gives forward and reverse mode of every order, `vmap`, `jit` and `linear_transpose`. Line (a) as a whole is a
+primitive too, `pushforward`, with tangents of the operands of `ReadSpec.grid`. So is its transpose, `pullback`: one
+pass over taps, texels and cotangent computes the gradients with respect to texels and operands, and reverse mode keeps
+nothing but texels and operands. The derivatives of these two follow from (a) and (b).
 
-A read that rounds its sums to 16 bits, one that is a mean of several, and one with a color outside are one pass each.
-So is one that stays between its nearest taps, whose kernel takes their extremes from the texels that it loads for the
-sum. Their derivatives are those of what they mean in terms of plain reads. A read of one drawn tap has its own
-derivative in the texels, and that of its expectation in the operands.
+A read that rounds its sums to 16 bits, a mean of several reads, a read with a border color, and a limited read are one
+pass each. Their derivatives are the derivatives of their meaning in plain reads. A read of one drawn tap has its own
+derivative in texels, and the derivative of its expectation in operands.
 
-Where arrays lie is a parameter of each primitive, see `describe.storage`. Line (a), and the transposes of read and of
-pushforward, pass it on. Where arrays are not whole, the other rules are those of the same primitive of whole arrays.
+The storage of arrays is a parameter of every primitive, see `describe.storage`. Line (a), and the transposes of read
+and of pushforward, pass it on. For arrays that are not whole, the other rules are those of the primitive on whole
+arrays.
 
-The weights are piecewise functions whose pieces are half-open, [i, i + 1): at a kink the right-hand slope is taken.
+The weights are piecewise functions with half-open pieces [i, i + 1): at a kink, the derivative is the right-hand one.
 """
 
 import functools
@@ -81,9 +81,9 @@ from .transformations import (
 def read(
     texels: jax.Array | WithHalo, color: jax.Array | None, operands: Sequence[jax.Array], spec: ReadSpec
 ) -> jax.Array:
-    """`operators.read` over a color, or zero, with derivatives of any order.
+    """`operators.read`, with a border color or zero outside, and derivatives of any order.
 
-    A sample that needs texels which are not stored is NaN, or zero if it is an integer.
+    A sample that needs texels that are not stored is NaN, or zero if it is an integer.
     """
     args = operands if color is None else (color, *operands)
     storage = Halo(texels.before.shape[0], marks_missing=True) if isinstance(texels, WithHalo) else WHOLE
@@ -91,17 +91,17 @@ def read(
 
 
 def splat(values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
-    """`operators.splat` with derivatives of any order."""
+    """`operators.splat`, with derivatives of any order."""
     return splat_whole(values, *operands, spec=spec, batch=0)
 
 
 def over_batch(implementation: Callable[..., Any], materialized: Callable[[Wrt], Sequence[int]]) -> Callable[..., Any]:
-    """The form of arrays: `implementation` over `batch` leading axes.
+    """The form of array operations: `implementation` over `batch` leading axes.
 
-    It is compiled by `jax.jit`, whose cache lets equal reads of a program share a jaxpr.
+    It is a function of `jax.jit`, whose cache lets equal reads of a program share a jaxpr.
 
     Args:
-        materialized: the numbers of the arguments that are materialized before the taps of samples look at them.
+        materialized: ``materialized(wrt)`` returns the positions of the arguments to materialize.
     """
 
     @typed_jit("spec", "wrt", "batch")
@@ -114,16 +114,16 @@ def over_batch(implementation: Callable[..., Any], materialized: Callable[[Wrt],
 
 
 def pushforward_textures(wrt: Wrt) -> tuple[int, ...]:
-    """The texels, and the tangent of the texels."""
+    """The positions of the texels and of their tangent among the arguments of a pushforward."""
     return len(wrt), *(k for k, w in enumerate(wrt) if w == TEXELS)
 
 
-# The shapes and dtypes of results, from those of arguments, without a trace of the walk. S is the shape of the samples,
-# that of the coordinates. Batch axes come first: an argument has their size or 1.
+# The shapes and dtypes of results, from those of arguments, without tracing the walk. S is the shape of the samples.
+# Batch axes come first; along them an argument has the batch size or 1.
 
 
 def type_of_read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, batch: int) -> jax.ShapeDtypeStruct:
-    """S + (C,)."""
+    """The type of values, batch + S + (C,)."""
     _, operands = spec.color_and_operands(args)
     samples = list(samples_shape(operands, spec, batch))
     for axis in spec.summed_axes:
@@ -132,19 +132,19 @@ def type_of_read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, batch: int
 
 
 def type_of_splat(*args: jax.Array, spec: ReadSpec, batch: int) -> jax.ShapeDtypeStruct:
-    """The texels."""
+    """The type of texels, batch + sizes + (C,)."""
     shape = texels_shape(spec.axes, args[0].shape[-1])
     return jax.ShapeDtypeStruct((*batch_axes(args, batch), *shape), spec.dtype)
 
 
 def type_of_pushforward(*args: jax.Array, spec: ReadSpec, wrt: Wrt, batch: int) -> jax.ShapeDtypeStruct:
-    """The tangent of the read: of texels and operands after one tangent for each of `wrt`."""
+    """The type of the tangent of values; the tangents in `wrt` precede texels and operands."""
     result = type_of_read(*args[len(wrt) :], spec=spec, batch=batch)
     return jax.ShapeDtypeStruct((*batch_axes(args, batch), *result.shape[batch:]), spec.dtype)
 
 
 def type_of_pullback(*args: jax.Array, spec: ReadSpec, wrt: Wrt, batch: int) -> list[jax.ShapeDtypeStruct]:
-    """Cotangents of texels and operands, which follow the cotangent of the read."""
+    """The types of the cotangents in `wrt`; the cotangent of values precedes texels and operands."""
     axes, primals = batch_axes(args, batch), dict(enumerate(args[1:], TEXELS))
     del spec
     return [jax.ShapeDtypeStruct((*axes, *primals[k].shape[batch:]), primals[k].dtype) for k in wrt]
@@ -155,7 +155,7 @@ def batch_axes(args: Sequence[jax.Array], batch: int) -> tuple[int, ...]:
 
 
 def samples_shape(operands: Sequence[jax.Array], spec: ReadSpec, batch: int) -> tuple[int, ...]:
-    """S, from the operands of one texture of a batch."""
+    """The shape S of the samples of one texture of a batch."""
     shapes = tuple(tuple(a.shape[batch:]) for a in operands)
     if spec.takes_coords:
         return np.broadcast_shapes(*shapes)
@@ -168,21 +168,22 @@ def samples_shape(operands: Sequence[jax.Array], spec: ReadSpec, batch: int) -> 
 def shape_of_grid(
     grid: Grid | SeveralReads, stacks: Stacks, shapes: tuple[tuple[int, ...], ...], dtypes: tuple[np.dtype, ...]
 ) -> tuple[int, ...]:
-    """The shape to which the coordinates broadcast that a grid makes of operands."""
+    """The shape to which the coordinates of a grid broadcast."""
 
     def coords(*operands: jax.Array) -> Any:
         given = numbers(operands, stacks)
         return grid.read(jnp.int32(1), *given) if isinstance(grid, SeveralReads) else grid(*given)
 
-    found = jax.eval_shape(coords, *map(jax.ShapeDtypeStruct, shapes, dtypes))
-    return np.broadcast_shapes(*(a.shape for a in jax.tree.leaves(found)))
+    results = jax.eval_shape(coords, *map(jax.ShapeDtypeStruct, shapes, dtypes))
+    return np.broadcast_shapes(*(a.shape for a in jax.tree.leaves(results)))
 
 
 def define_read(
     p: Primitive, meaning: Callable[..., Any], form: Callable[..., Any], types: Callable[..., Any], **how: Any
 ) -> None:
-    """Defines a primitive of a read from its form and its types where arrays are whole; elsewhere it has its meaning,
-    and the types of a trace.
+    """Defines a primitive of a read from its form and its types for whole arrays.
+
+    For other arrays, its form is its meaning, and a trace finds its types.
     """
 
     def form_of(*args: Any, storage: Storage = WHOLE, **params: Any) -> Any:

@@ -1,1 +1,1 @@
-"""From coordinates to texels: taps and weights of one axis, the walk over all axes, and how taps become one value."""
+"""The way from coordinates to texels: taps and weights of one axis, the walk over all axes, the combination."""

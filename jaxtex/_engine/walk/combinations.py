@@ -1,7 +1,7 @@
-"""How the taps of a read become one value, if not by their sum: that sum within its nearest taps, or a vote.
+"""The combinations of a read's taps other than their sum: a sum that is clipped to the nearest taps, and a vote.
 
-Both take the walk of every read, so that a kernel loads each texel once. `clipped` is the rule of the limit, for the
-walk and for the derivatives, which `primitives` states in terms of plain reads.
+Both take the walk of every read, in which a kernel loads every texel once. `clipped` defines the limit, for the walk
+here and for the derivatives, which `rules.meanings` takes from plain reads.
 """
 
 import functools
@@ -19,24 +19,24 @@ from ..describe.operands import Coords
 from .texel_order import in_level
 from .texel_walk import Path, Step, Tap, TexelAddress, TexelValue, taps, walks, weighted, with_given
 
-# The weighted sum within its nearest taps
+# The weighted sum, clipped to the nearest taps
 
 
 class Within(NamedTuple):
-    """A sum over some taps, and the bounds of the nearest among them; `None` where none of them is near."""
+    """A sum over taps, and the bounds (low, high) of the nearest taps among them; `None` if none of them is near."""
 
     total: jax.Array
     bounds: tuple[jax.Array, jax.Array] | None
 
     def times(self, factor: Weight) -> "Within":
-        """Both times a number of either sign."""
+        """The sum and the bounds, times a number of either sign."""
         assert self.bounds is not None
         ends = [weighted(factor, bound) for bound in self.bounds]
         return Within(weighted(factor, self.total), (lowest(ends), highest(ends)))
 
 
 def limited_blend(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValue) -> jax.Array:
-    """`blend`, clipped to the extremes of the nearest taps, channel by channel: in each level that it blends."""
+    """`blend`, clipped channel by channel to the extremes of the nearest taps, separately in each mip level."""
     coords, axes = with_given(coords, axes)
 
     def interpolate(address: TexelAddress, places: list[Place], path: Path, near: bool) -> Within:
@@ -59,12 +59,12 @@ def limited_blend(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValu
         return Within(total, (lowest(lows), highest(highs)))
 
     def limited(start: TexelAddress, steps: list[Step], number: int) -> jax.Array:
-        found = interpolate(start, places_of(start, steps, coords, axes), (number,), near=True)
-        assert found.bounds is not None
-        return clipped(found.total, *found.bounds)
+        within = interpolate(start, places_of(start, steps, coords, axes), (number,), near=True)
+        assert within.bounds is not None
+        return clipped(within.total, *within.bounds)
 
-    found = enumerate(walks(coords, axes))
-    return functools.reduce(jnp.add, (weighted(w, limited(start, steps, k)) for k, (w, start, steps) in found))
+    levels = enumerate(walks(coords, axes))
+    return functools.reduce(jnp.add, (weighted(w, limited(start, steps, k)) for k, (w, start, steps) in levels))
 
 
 class Place(NamedTuple):
@@ -75,11 +75,11 @@ class Place(NamedTuple):
     axes: tuple[Axis, ...]
 
     def may_be_near(self, tap: Tap) -> bool:
-        """Whether a tap may be among the nearest ones, as far as its number tells."""
+        """Whether a tap may be one of the nearest, judged by its number alone."""
         return all(number in candidates_of(axis) for number, axis in zip(tap.offset, self.axes))
 
     def nearest(self, candidates: Sequence[Tap], values: Sequence[jax.Array]) -> list[jax.Array]:
-        """The values of those taps that a linear filter blends; in place of the others, one of these again."""
+        """The values of the taps that a linear filter blends; the values of other taps are replaced by one of these."""
         odd = [k for k, axis in enumerate(self.axes) if len(candidates_of(axis)) > 2]
         if not odd:
             return list(values)
@@ -98,7 +98,7 @@ class Place(NamedTuple):
 
 
 def places_of(start: TexelAddress, steps: list[Step], coords: Coords, axes: tuple[Axis, ...]) -> list[Place]:
-    """The steps of a walk with the coordinates and axes that they span, as a rule one axis."""
+    """The steps of a walk, each with its coordinates and axes."""
     counts = [len(step.sizes) for step in steps]
     inner, along = axes[-sum(counts) :], tuple(coords[-sum(counts) :])
     inner = inner if start.level is None else in_level(inner, start.level)
@@ -107,7 +107,7 @@ def places_of(start: TexelAddress, steps: list[Step], coords: Coords, axes: tupl
 
 
 def candidates_of(axis: Axis) -> range:
-    """The numbers of the taps that may be the nearest of a position: two, or three around the texel that holds it."""
+    """The numbers of the taps that may be nearest to a position: the middle two, or three of an odd number."""
     count, first = axis.kernel.num_taps, -axis.kernel.first
     if axis.integer or count <= 2:
         return range(count)
@@ -116,59 +116,59 @@ def candidates_of(axis: Axis) -> range:
 
 
 def first_nearest(coord: jax.Array, axis: Axis) -> jax.Array:
-    """The first tap of a linear filter."""
+    """The first tap of a linear filter at `coord`."""
     ((tap, _),) = taps(coord, axis._replace(kernel=LINEAR_TAPS[0]))
     return tap
 
 
 def lowest(values: Sequence[jax.Array]) -> jax.Array:
-    """The least value; of equal ones the first, which gets the derivatives."""
+    """The minimum of values; of equal values, the first gets the derivative."""
     return functools.reduce(lambda low, x: jnp.where(x < low, x, low), values)
 
 
 def highest(values: Sequence[jax.Array]) -> jax.Array:
-    """The greatest value; of equal ones the first, which gets the derivatives."""
+    """The maximum of values; of equal values, the first gets the derivative."""
     return functools.reduce(lambda high, x: jnp.where(x > high, x, high), values)
 
 
 def clipped(total: jax.Array, low: jax.Array, high: jax.Array) -> jax.Array:
-    """`total`, or the bound that it passes; NaN stays."""
+    """`total`, clipped to `low` and `high`; NaN stays NaN."""
     return jnp.where(total < low, low, jnp.where(total > high, high, total))
 
 
 def nearest_taps(axes: tuple[Axis, ...]) -> list[tuple[Axis, ...]]:
-    """For each of the nearest taps, axes that read it alone, without a weight."""
+    """For each of the nearest taps, axes of a read that returns this tap's texel."""
     filtered = [axis.role is Role.SPACE and not axis.integer for axis in axes]
-    choices = itertools.product(*(LINEAR_TAPS if some else (axis.kernel,) for some, axis in zip(filtered, axes)))
+    choices = itertools.product(*(LINEAR_TAPS if blends else (axis.kernel,) for blends, axis in zip(filtered, axes)))
     return [tuple(a._replace(kernel=kernel) for a, kernel in zip(axes, kernels)) for kernels in choices]
 
 
 def each_level(axes: tuple[Axis, ...]) -> list[tuple[Axis, ...]]:
-    """For each level that a read blends, axes that read it alone, times its weight."""
+    """For each level that a read blends, axes of a read of this level alone, times its weight."""
     first, *others = axes
     if first.role is not Role.LEVEL or first.integer:
         return [axes]
-    each = (first._replace(kernel=first.kernel.only(k)) for k in range(first.kernel.num_taps))
-    return [(level, *others) for level in each]
+    levels = (first._replace(kernel=first.kernel.only(k)) for k in range(first.kernel.num_taps))
+    return [(level, *others) for level in levels]
 
 
 # The vote
 
 
 def heaviest(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValue) -> jax.Array:
-    """The value whose taps have the greatest weight together, channel by channel; of equally heavy ones the least.
+    """The value whose taps have the largest total weight, channel by channel; of ties, the smallest value.
 
-    The weights of a value are added up in the order of the taps for every tap that holds it, so that equal values have
-    equal sums, to the bit. The work grows with the square of the taps, and nothing with the number of values.
+    For each tap, the weights of all taps with an equal value are added in one order, so that equal values have sums
+    with equal bits. The work grows with the square of the number of taps, not with the number of values.
     """
-    found = [
+    ballots = [
         (weight, value)
         for k, (w, start, steps) in enumerate(walks(coords, axes))
         for weight, value in votes(start, steps, (k,), w, texel_value)
     ]
-    sums = [weight_of(value, found) for _, value in found]
-    most, chosen = sums[0], found[0][1]
-    for total, (_, value) in zip(sums[1:], found[1:]):
+    sums = [weight_of(value, ballots) for _, value in ballots]
+    most, chosen = sums[0], ballots[0][1]
+    for total, (_, value) in zip(sums[1:], ballots[1:]):
         better = (total > most) | ((total == most) & (value < chosen))
         most, chosen = jnp.where(better, total, most), jnp.where(better, value, chosen)
     return chosen
@@ -177,7 +177,7 @@ def heaviest(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValue) ->
 def votes(
     address: TexelAddress, steps: list[Step], path: Path, weight: Weight, texel_value: TexelValue
 ) -> Iterator[tuple[Weight, jax.Array]]:
-    """The weight and the value of each tap of the rest of a walk."""
+    """The weight and the value of each tap, for the remaining steps of a walk."""
     if not steps:
         yield weight, texel_value(address, path)
         return
@@ -186,7 +186,7 @@ def votes(
         yield from votes(address.advance(tap, step.sizes), rest, (*path, k), weight * own, texel_value)
 
 
-def weight_of(value: jax.Array, found: Sequence[tuple[Weight, jax.Array]]) -> jax.Array:
-    """The sum of the weights of all taps that hold `value`."""
-    some = (jnp.where(value == other, jnp.asarray(weight)[..., None], 0) for weight, other in found)
-    return functools.reduce(jnp.add, some)
+def weight_of(value: jax.Array, ballots: Sequence[tuple[Weight, jax.Array]]) -> jax.Array:
+    """The total weight of the taps whose value is `value`."""
+    shares = (jnp.where(value == other, jnp.asarray(weight)[..., None], 0) for weight, other in ballots)
+    return functools.reduce(jnp.add, shares)

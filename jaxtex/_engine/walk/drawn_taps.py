@@ -1,11 +1,11 @@
-"""Stochastic filtering: one tap of a read, drawn by its weight, in place of the sum over all taps.
+"""Stochastic filtering: a read of one tap, drawn with its weight as probability, in place of the sum over all taps.
 
-A read is a sum of texels with weights. A texel that is drawn with its weight as the probability has this sum as its
-expectation. Weights below zero are no probabilities: then one tap a is drawn among those of positive weight and one, b,
-among those of negative weight. Where the negative weights sum to -n, the positive ones sum to 1 + n, and the
-expectation of ``(1 + n) T[a] - n T[b]`` is the read. That of a constant is the constant itself.
+The expectation of the drawn texel is the weighted sum. Negative weights are no probabilities: with them, one tap a is
+drawn among the taps of positive weight, and one tap b among the taps of negative weight. If negative weights sum to -n,
+positive ones sum to 1 + n, and the expectation of ``(1 + n) T[a] - n T[b]`` is the weighted sum. For constant texels,
+it is the constant.
 
-One number from 0 to 1 is enough for all choices of a sample: what remains of it after a choice is uniform again.
+One uniform number from 0 to 1 suffices for all choices of a sample: its remainder after a choice is uniform again.
 
 Source: M. Pharr, B. Wronski, M. Salvi and M. Fajardo, "Filtering After Shading With Stochastic Texture Filtering",
 2024.
@@ -26,11 +26,11 @@ from .texel_walk import Step, Tap, axis_step, steps, taps
 
 
 class Choice(NamedTuple):
-    """A choice among candidates, drawn by their weights.
+    """A random choice among candidates, by their weights.
 
     Attributes:
         passed: for each candidate but the first, whether it or a later one is drawn.
-        rest: a number from 0 to 1 for the next choice.
+        rest: a uniform number from 0 to 1 for the next choice.
     """
 
     passed: list[jax.Array]
@@ -38,7 +38,7 @@ class Choice(NamedTuple):
 
     @classmethod
     def by(cls, weights: Sequence[Weight], number: jax.Array) -> "Choice":
-        """Drawn with the probabilities `weights`, which are not negative and need not sum to 1."""
+        """The choice by a uniform number from 0 to 1; weights are not negative, and need not sum to 1."""
         if len(weights) == 1:
             return cls([], number)
         sums = [jnp.asarray(weights[0], number.dtype)]
@@ -59,19 +59,19 @@ class Choice(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """The sums of the weights above zero, and of the magnitudes of those below."""
+    """The sum of the positive weights, and the sum of the magnitudes of the negative weights."""
 
     positive: Weight
     negative: Weight
 
 
 class DrawnTaps(NamedTuple):
-    """The grid of a read of single texels: from a number from 0 to 1 and operands to the stored indices of one tap.
+    """The grid of a read of single texels: from a uniform number and operands to the stored indices of a drawn tap.
 
     Attributes:
-        axes: the axes of the read that is its expectation.
-        grid: the grid of that read.
-        below_zero: whether it draws among the taps of negative weight, not among those of positive weight.
+        axes: the axes of the expected read.
+        grid: the grid of the expected read.
+        below_zero: whether the tap is drawn among the taps of negative weight, not among those of positive weight.
     """
 
     axes: tuple[Axis, ...]
@@ -85,18 +85,18 @@ class DrawnTaps(NamedTuple):
 
     @property
     def drawn_axes(self) -> tuple[Axis, ...]:
-        """The axes of the read of single texels. A tap outside has the index -1."""
+        """The axes of the read of single texels, in which a tap outside has index -1."""
         rule = BORDER if any(axis.address.has_outside for axis in self.axes) else CLAMP
         return tuple(axis._replace(kernel=POINT, address=rule, normalized=False, integer=True) for axis in self.axes)
 
     def __call__(self, number: jax.Array, *operands: jax.Array) -> Coords:
-        indices, found, number = self.walk(number, *operands)
+        indices, walk, number = self.walk(number, *operands)
         below: jax.Array | bool = self.below_zero
-        rest = shares(found) if self.signed else [Shares(1.0, 0.0)] * len(found)
-        for step, (positive, negative) in zip(found, rest):
+        rest = shares(walk) if self.signed else [Shares(1.0, 0.0)] * len(walk)
+        for step, (positive, negative) in zip(walk, rest):
             weights = step.weights()
             if self.signed and len(weights) > 1:
-                # The product of this weight and those to come must have the sign that is asked for.
+                # The product of this weight and the weights of later steps must have the sign `below`.
                 same, other = (jnp.where(below, a, b) for a, b in ((negative, positive), (positive, negative)))
                 weights = [jnp.maximum(w, 0) * same + jnp.maximum(-jnp.asarray(w), 0) * other for w in weights]
             choice = Choice.by(weights, number)
@@ -107,11 +107,11 @@ class DrawnTaps(NamedTuple):
         return indices
 
     def negative_share(self, number: jax.Array, *operands: jax.Array) -> jax.Array:
-        """The sum of the magnitudes of the weights below zero, of the level and the read that are drawn."""
+        """The sum n of the magnitudes of the negative weights, for the drawn level and the drawn read."""
         return jnp.asarray(total(self.walk(number, *operands)[1]).negative)
 
     def walk(self, number: jax.Array, *operands: jax.Array) -> tuple[list[jax.Array], list[Step], jax.Array]:
-        """The index of the drawn level, if there are levels, the steps within it, and the rest of the number."""
+        """The index of the drawn level, if there are levels; the steps within it; and the remainder of the number."""
         coords, number = self.coords(number, *operands)
         if self.axes[0].role is not Role.LEVEL:
             return [], steps(coords, self.axes, taps), number
@@ -121,7 +121,7 @@ class DrawnTaps(NamedTuple):
         return [level], steps(coords[1:], in_level(self.axes[1:], level), taps), choice.rest
 
     def coords(self, number: jax.Array, *operands: jax.Array) -> tuple[Coords, jax.Array]:
-        """The coordinates of the read, of one that is drawn if there are several, and the rest of the number."""
+        """The coordinates of the read, or of one that is drawn among several; and the remainder of the number."""
         if not isinstance(self.grid, SeveralReads):
             return self.grid(*operands), number
         count = self.grid.count(*operands)
@@ -132,21 +132,21 @@ class DrawnTaps(NamedTuple):
 
 
 def stored_indices(tap: Tap) -> tuple[jax.Array, ...]:
-    """The indices of a tap, -1 outside."""
+    """The stored indices of a tap, -1 if it is outside."""
     if tap.inside is None:
         return tap.index
     return tuple(jnp.where(tap.inside, index, -1) for index in tap.index)
 
 
-def shares(found: Sequence[Step]) -> list[Shares]:
-    """For each step, the shares of the products of the weights of the steps after it."""
-    return [total(found[k + 1 :]) for k in range(len(found))]
+def shares(walk: Sequence[Step]) -> list[Shares]:
+    """For each step, the shares of the products of weights over all later steps."""
+    return [total(walk[k + 1 :]) for k in range(len(walk))]
 
 
-def total(found: Sequence[Step]) -> Shares:
-    """The shares of the products of the weights of all steps."""
+def total(walk: Sequence[Step]) -> Shares:
+    """The shares of the products of weights over all steps."""
     positive, negative = 1.0, 0.0
-    for step in found:
+    for step in walk:
         weights = step.weights()
         if len(weights) > 1:
             above = sum(jnp.maximum(weight, 0) for weight in weights)

@@ -1,4 +1,4 @@
-"""The order in which texels are stored: level after level, and along each axis, as far as one index can number them."""
+"""The storage order of texels: sizes, flat indices, and the starts of the levels of a mip chain."""
 
 import functools
 import itertools
@@ -17,12 +17,12 @@ INDEX_LIMIT = 2**31
 
 
 def shares_index(extent: Size, size: Size) -> bool:
-    """Whether one flat index can hold an index of that extent and one more."""
+    """Whether a flat index of `extent` and an index of `size` fit into one flat index."""
     return not (isinstance(extent, int) and isinstance(size, int)) or extent * size < INDEX_LIMIT
 
 
 def groups(axes: tuple[Axis, ...]) -> Iterator[tuple[Axis, ...]]:
-    """The axes of each step of a walk: one, or those that are addressed together."""
+    """The axes of each step of a walk: one axis, or several that are addressed jointly."""
     while axes:
         count = axes[0].address.num_axes
         assert all(axis.address == axes[0].address for axis in axes[:count])
@@ -31,28 +31,28 @@ def groups(axes: tuple[Axis, ...]) -> Iterator[tuple[Axis, ...]]:
 
 
 def stored_sizes(group: tuple[Axis, ...], sizes: Sequence[Size], level: int = 0) -> tuple[Size, ...]:
-    """The extents of the stored indices of a step, from the sizes of its axes."""
+    """The extent of each stored index of a step, from the sizes of its axes."""
     rows = group[0].address.rows_of(level)
     return tuple(sizes) if rows is None else (rows,)
 
 
 def in_level(axes: tuple[Axis, ...], level: jax.Array) -> tuple[Axis, ...]:
-    """The axes in a level that each sample chooses."""
+    """The axes in the mip levels that samples choose, int32, one for each sample."""
     rules = [(group, group[0].address.in_level(level)) for group in groups(axes)]
     return tuple(axis.at(level)._replace(address=rule) for group, rule in rules for axis in group)
 
 
 def known_sizes(axes: tuple[Axis, ...], level: int = 0) -> list[int]:
-    """The extents of all stored indices, of axes whose samples do not choose their level, or in a known level."""
+    """The extent of each stored index, in a level that is known while tracing."""
     extents = lambda group: [
         axis.level_size(level) if axis.stored is None else axis.stored.count_in(level) for axis in group
     ]
-    each = (stored_sizes(group, extents(group), level) for group in groups(axes))
-    return [int(size) for sizes in each for size in sizes]
+    by_step = (stored_sizes(group, extents(group), level) for group in groups(axes))
+    return [int(size) for sizes in by_step for size in sizes]
 
 
 def flat_sizes(axes: tuple[Axis, ...]) -> list[int]:
-    """The extents of the flat indices of a `TexelAddress` after a walk over `axes`."""
+    """The extent of each flat index of a `TexelAddress` after a walk over `axes`."""
     for axis in axes:
         if isinstance(axis.size, Given):
             return [axis.size.capacity]
@@ -68,26 +68,26 @@ def flat_sizes(axes: tuple[Axis, ...]) -> list[int]:
 
 
 def level_starts(axes: tuple[Axis, ...]) -> np.ndarray:
-    """Where each level of a mip chain starts among the texels of the chain, and where the last one ends."""
+    """The flat index at which each level of a mip chain starts, and the number of texels of the chain."""
     levels, *rest = axes
     counts = [np.prod(known_sizes(tuple(rest), level), dtype=np.int64) for level in range(levels.known_size)]
     return np.concatenate([[0], np.cumsum(counts)])
 
 
 def texels_shape(axes: tuple[Axis, ...], channels: int) -> tuple[int, ...]:
-    """The shape of the texels that a walk over `axes` reads."""
+    """The shape of the array of texels that a walk over `axes` reads."""
     if any(axis.needs_size for axis in axes) or axes[0].role is Role.LEVEL:
         return (*flat_sizes(axes), channels)
     return (*known_sizes(tuple(axis for axis in axes if axis.role is not Role.WEIGHT)), channels)
 
 
 def flattened(texels: jax.Array, axes: tuple[Axis, ...]) -> jax.Array:
-    """Texels in the order of their flat indices, channels last."""
+    """Texels, reshaped for indexing by `TexelAddress.flat_index`, channels last."""
     return texels.reshape(*flat_sizes(axes), texels.shape[-1])
 
 
 def starts_of(levels: list[jax.Array], axes: tuple[Axis, ...]) -> list[jax.Array]:
-    """Where the levels start that a read blends. Each of them is the one before it or the next of the chain."""
+    """The flat indices at which the blended levels start. Each level is equal to the one before it, or follows it."""
     starts = [level_start(levels[0], axes)]
     for level, following in itertools.pairwise(levels):
         inner = in_level(axes[1:], level)
@@ -96,13 +96,13 @@ def starts_of(levels: list[jax.Array], axes: tuple[Axis, ...]) -> list[jax.Array
 
 
 def num_texels(axes: tuple[Axis, ...]) -> jax.Array:
-    """How many texels there are on axes within a level."""
+    """The number of texels of axes within a level, which may be an array."""
     sizes = (stored_sizes(group, [axis.extent for axis in group]) for group in groups(axes))
     return cast(jax.Array, functools.reduce(jnp.multiply, itertools.chain.from_iterable(sizes)))
 
 
 def num_levels(axes: tuple[Axis, ...]) -> Size:
-    """How many levels a chain has. One whose sizes are operands ends at a single texel."""
+    """The number of levels of a mip chain. A chain whose sizes are operands ends at a single texel."""
     levels, *rest = axes
     if sizes_are_known(tuple(rest)):
         return levels.known_size
@@ -112,15 +112,15 @@ def num_levels(axes: tuple[Axis, ...]) -> Size:
 
 
 def level_start(level: jax.Array, axes: tuple[Axis, ...]) -> jax.Array:
-    """Where a level of a mip chain starts among the texels of the chain."""
+    """The flat index at which the level of each sample starts in a mip chain."""
     if not sizes_are_known(axes):
-        each = (in_level(axes[1:], jnp.int32(k)) for k in range(axes[0].known_size - 1))
-        return sum((jnp.where(level > k, num_texels(a), 0) for k, a in enumerate(each)), jnp.zeros_like(level))
+        levels = (in_level(axes[1:], jnp.int32(k)) for k in range(axes[0].known_size - 1))
+        return sum((jnp.where(level > k, num_texels(a), 0) for k, a in enumerate(levels)), jnp.zeros_like(level))
     starts = level_starts(axes)[:-1]
     layers = math.prod(axis.known_size for axis in axes[1:] if axis.role is not Role.SPACE)
     finest = math.prod(axis.known_size for axis in axes[1:] if axis.role is Role.SPACE)
     bits = sum(axis.role is Role.SPACE for axis in axes)
-    # Where sizes are powers of two, the levels from some level on take as many texels as a shift leaves of all.
+    # If sizes are powers of two, a shift gives the number of texels from a level on.
     whole = sum(finest >> bits * k for k in range(len(starts)))
     if whole < INDEX_LIMIT and all(start == layers * (whole - (whole >> bits * k)) for k, start in enumerate(starts)):
         return layers * (whole - (np.int32(whole) >> (bits * level)))

@@ -1,11 +1,11 @@
-"""From coordinates to texels: a walk over the axes of a read, through levels, layers and seams, to flat indices.
+"""The walk of a read from coordinates to texels: over its axes, through levels, layers and seams, to flat indices.
 
-On one axis a coordinate becomes a position, and that becomes taps and weights. Positions are in texels; the center of
-texel i lies at i + 0.5.
+On one axis, a coordinate becomes a position, and a position becomes taps and weights. Positions are in texels; the
+center of texel i lies at i + 0.5.
 
-A walk is a list of steps, and a step a list of taps. A path through it takes one tap of each step. Most steps are one
-axis. Axes that are addressed together are one step: a tap off an edge of a cube's face changes the face, the row and
-the column.
+A walk is a list of steps, and a step is a list of taps. A path through a walk takes one tap of each step. Most steps
+are one axis. Axes that are addressed jointly are one step, because a tap off an edge of a cube's face changes face, row
+and column.
 """
 
 import functools
@@ -28,14 +28,14 @@ from .texel_order import groups, in_level, num_levels, shares_index, starts_of, 
 
 # One axis
 
-# Hardware treats normalized coordinates of 2^24 and more as 0 where the texture repeats.
+# Normalized coordinates from here on act as 0 if the texture repeats, as on NVIDIA GPUs.
 COORDINATE_LIMIT = 2.0**24
-# Positions must stay within int32, with room for the taps around them.
+# Positions from here on act as 0, so that the taps around a position fit in int32.
 POSITION_LIMIT = 2.0**30
 
 
 def usable(coord: jax.Array, axis: Axis) -> jax.Array:
-    """Where `coord` acts as itself; elsewhere it acts as 0 and every slope is zero."""
+    """The mask of the coordinates in range. Others act as 0, with derivative zero."""
     if axis.address.saturates:
         return coord == coord  # false for NaN alone
     if axis.reduced:
@@ -44,7 +44,7 @@ def usable(coord: jax.Array, axis: Axis) -> jax.Array:
 
 
 def texels_per_unit(axis: Axis, dtype: DTypeLike) -> jax.Array | int:
-    """How many texels one unit of the coordinate spans."""
+    """The number of texels per unit of the coordinate."""
     if not axis.normalized:
         return 1
     size = axis.given_size
@@ -52,24 +52,24 @@ def texels_per_unit(axis: Axis, dtype: DTypeLike) -> jax.Array | int:
 
 
 def to_position(coord: jax.Array, axis: Axis) -> jax.Array:
-    """The position of `coord` on `axis`."""
+    """The position of `coord` on `axis`, in texels."""
     coord = jnp.where(usable(coord, axis), coord, 0)
     if axis.reduced:
-        # An exact subtraction. The remainder keeps its sign: folding -1e-10 into [0, 1) would round it to 1.
+        # This subtraction is exact. The remainder keeps its sign, because folding -1e-10 into [0, 1) would round to 1.
         coord = coord - 2 * jnp.trunc(coord * 0.5)
     return coord * texels_per_unit(axis, coord.dtype) if axis.normalized else coord
 
 
-# The roundings of one position differ by less than this, in texels.
+# An upper bound of the difference between two roundings of one position, in texels.
 ROUNDING = 0.125
-# Unbounded taps on one axis, each with its weight.
+# The taps on one axis: pairs of an unbounded index and its weight.
 Taps = list[tuple[jax.Array, Weight]]
 
 
 def taps(coord: jax.Array, axis: Axis, *, bounded: bool = False) -> Taps:
-    """The taps of `coord` on `axis`, unbounded integers, each with its weight.
+    """The taps of `coord` on `axis`: unbounded int32, each with its weight.
 
-    On an integer axis the coordinate is its own tap: layers, faces and fetches take this path too.
+    On an integer axis (a layer, a face, an axis of a fetch), the coordinate is the only tap.
 
     Args:
         bounded: whether coordinates are known to be finite and far from the limits of int32.
@@ -86,17 +86,17 @@ def taps(coord: jax.Array, axis: Axis, *, bounded: bool = False) -> Taps:
     tap = low.astype(jnp.int32)
     stops = axis.address.saturates and not bounded
     if stops:
-        # Infinities: the conversion saturates, and the taps beside it must not overflow, so the first tap is stopped
-        # just outside.
+        # An infinity is converted to the largest int32, and later taps would overflow. So the first tap stops just
+        # outside the texture.
         if first + num_taps > 1:
             tap = jnp.minimum(tap, axis.given_size - first)
         if first < 0:
             tap = jnp.maximum(tap, -num_taps - first)
-    # From the tap, not from the floor: XLA may compute a coordinate twice, in two loops, and round it to both sides of
-    # a whole number.
+    # The fraction follows from the tap, not from `low`: XLA may compute a coordinate twice, in two loops, and round it
+    # to either side of an integer.
     fraction = shifted - tap.astype(shifted.dtype)
     if stops:
-        # Where the first tap is stopped all taps read the same. There any fraction will do; inf - inf is none.
+        # If the first tap has stopped, all taps read one value, and any fraction from 0 to 1 is right, but not NaN.
         beyond = shifted - low
         near = jnp.abs(fraction - 0.5) < 0.5 + ROUNDING
         fraction = jnp.where(near, fraction, jnp.where(beyond >= 0, beyond, 0))
@@ -116,14 +116,14 @@ class Tap(NamedTuple):
     """One tap of a step.
 
     Attributes:
-        index: the stored indices: one on each axis of the step, or one of all.
-        inside: whether the tap is a texel; `None` where every tap is.
+        index: the stored indices: one for each axis of the step, or one for all of them.
+        inside: whether the tap reads a texel and not the border; `None` if all taps do.
         factors: the weight of the tap on each filtered axis of the step.
-        unbounded: the index on each axis of the step before its address rule.
-        offset: how far `unbounded` lies beyond that of the first tap of the step.
-        missing: whether the tap lies off a corner of a cube, where there is no texel; `None` where no tap can.
-        available: whether the texel of the tap is stored, or lies outside the texture; `None` where all texels are
-            stored. A tap that is not available counts as outside.
+        unbounded: the index on each axis of the step, before its address rule.
+        offset: `unbounded` minus the `unbounded` of the step's first tap.
+        missing: whether the tap lies off a corner of a cube, where there is no texel; `None` if no tap can.
+        available: whether the tap's texel is stored, or lies outside the texture; `None` if all texels are stored. A
+            tap that is not available counts as outside.
     """
 
     index: tuple[jax.Array, ...]
@@ -136,17 +136,18 @@ class Tap(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The taps of one axis, or of several that are addressed together.
+    """The taps of one axis, or of several that are addressed jointly.
 
     Attributes:
-        sizes: the extents of the stored indices.
+        taps: the taps.
+        sizes: the extent of each stored index of a tap.
     """
 
     taps: list[Tap]
     sizes: tuple[Size, ...]
 
     def weights(self) -> list[Weight]:
-        """The weight of each tap: the product of its factors. The weight of a missing tap is shared equally."""
+        """The weight of each tap: the product of its factors. Other taps share the weight of a missing one equally."""
         products = [functools.reduce(lambda a, b: a * b, tap.factors) for tap in self.taps]
         missing = [tap.missing for tap in self.taps if tap.missing is not None]
         if not missing:
@@ -156,18 +157,24 @@ class Step(NamedTuple):
         return [jnp.where(gone, 0, w + lost * share) for gone, w in zip(missing, products)]
 
     def without_outside(self) -> "Step":
-        """This step with no weight for taps outside, which then need no mask."""
+        """The step with weight zero for taps outside, which then need no mask."""
         weights = [w if t.inside is None else jnp.where(t.inside, w, 0) for t, w in zip(self.taps, self.weights())]
         taps = [t._replace(inside=None, factors=(w,), missing=None) for t, w in zip(self.taps, weights)]
         return self._replace(taps=taps)
 
 
 class TexelAddress(NamedTuple):
-    """Where a walk has come to: flat indices so far, the extent of the last one, and whether it is inside.
+    """The address of a texel, or of the part of a texture that a walk has reached.
 
-    Neighboring axes share one flat index as long as an int32 can hold it. One index is the fastest; a texture of
-    more than 2^31 texels needs two. Texels of sizes that are operands lie under one index. So do the levels of a mip
-    chain, one after the other; the `level` of this walk begins at `start`.
+    Adjacent axes share a flat index as long as an int32 can hold it. One index is the fastest; a texture of more than
+    2^31 texels needs two. Texels whose sizes are operands, and the levels of a mip chain, have a single index.
+
+    Attributes:
+        indices: the flat indices so far.
+        extent: the extent of the last one.
+        inside: whether all taps so far are inside; `None` if all taps always are.
+        start: the flat index at which the level of this walk starts in a mip chain; `None` without levels.
+        level: that level, int32; `None` without levels.
     """
 
     indices: tuple[jax.Array, ...] = ()
@@ -192,26 +199,26 @@ class TexelAddress(NamedTuple):
         return self.indices if self.start is None else (self.start + self.indices[0],)
 
 
-# The number of the tap taken at each step of a walk, that of the walk first.
+# The number of the walk, followed by the number of the tap taken at each step.
 Path = tuple[int, ...]
-# The value at the end of a walk: S + (C,).
+# A function ``texel_value(address, path)``: the value at the end of a walk, S + (C,).
 TexelValue = Callable[[TexelAddress, Path], jax.Array]
 
 
 def weighted(weight: Weight, value: jax.Array) -> jax.Array:
-    """`weight` times a value with channels; a weight of 1 leaves every bit as it is."""
+    """`weight`, S, times a value, S + (C,). The Python number 1.0 changes no bit of the value."""
     if isinstance(weight, jax.Array):
         return value * weight[..., None].astype(value.dtype)
     return value if weight == 1.0 else value * weight
 
 
 def both(a: jax.Array | None, b: jax.Array | None) -> jax.Array | None:
-    """Whether both masks hold; `None` is a mask that holds everywhere."""
+    """The conjunction of two masks; `None` is a mask that is true everywhere."""
     return b if a is None else a if b is None else a & b
 
 
 def with_given(coords: Coords, axes: tuple[Axis, ...]) -> tuple[Coords, tuple[Axis, ...]]:
-    """Coordinates without the sizes and starts before them, and axes with these."""
+    """Coordinates without the leading sizes and starts, and axes with these in place."""
     num_sizes, count = sum(axis.needs_size for axis in axes), num_given(axes)
     sizes, starts = iter(coords[:num_sizes]), iter(coords[num_sizes:count])
     return coords[count:], tuple(axis.with_given(sizes, starts) for axis in axes)
@@ -220,10 +227,10 @@ def with_given(coords: Coords, axes: tuple[Axis, ...]) -> tuple[Coords, tuple[Ax
 def walks(
     coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps = taps, unit: float = 1.0
 ) -> Iterator[tuple[Weight, TexelAddress, list[Step]]]:
-    """The walks of a read, each with a weight and the address where it starts: one, or one for each level it blends.
+    """The walks of a read, one for each mip level that it blends: the level's weight, the start address, and the steps.
 
     Args:
-        axis_taps: finds the taps of one axis, with weights that sum to `unit`.
+        axis_taps: ``axis_taps(coord, axis)`` returns the taps of one axis, with weights that sum to `unit`.
     """
     coords, axes = with_given(coords, axes)
     if axes[0].role is not Role.LEVEL:
@@ -237,7 +244,7 @@ def walks(
 
 
 def only_address(coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps = taps) -> TexelAddress:
-    """The address of a walk that has one tap on every axis."""
+    """The address of a read with a single tap on every axis."""
     ((_, address, steps),) = walks(coords, axes, axis_taps)
     for step in steps:
         (tap,) = step.taps
@@ -252,30 +259,30 @@ def steps(coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps) -> list[S
 
 
 def step_of(coords: Coords, group: tuple[Axis, ...], axis_taps: AxisTaps) -> Step:
-    """The taps of one axis, or of several that are addressed together."""
+    """The step of one axis, or of several that are addressed jointly."""
     if group[0].address.apply_together is None:
         return axis_step(coords[0], group[0], axis_taps)
     return joint_step(coords, group, axis_taps)
 
 
 def axis_step(coord: jax.Array, axis: Axis, axis_taps: AxisTaps) -> Step:
-    """The taps of `coord` on `axis`, addressed."""
-    found = axis_taps(coord, axis)
-    stored = addressed([tap for tap, _ in found], axis)
-    taps = zip(stored, found)
+    """The step of one axis."""
+    pairs = axis_taps(coord, axis)
+    stored = addressed([tap for tap, _ in pairs], axis)
+    taps = zip(stored, pairs)
     every = [Tap((i,), inside, (w,), (tap,), (k,)) for k, ((i, inside), (tap, w)) in enumerate(taps)]
     return Step([in_store(tap, (axis,)) for tap in every], (axis.extent,))
 
 
 def in_store(tap: Tap, group: tuple[Axis, ...]) -> Tap:
-    """A tap with its indices among the texels that are stored."""
+    """A tap whose indices count the stored texels alone."""
     if all(axis.stored is None for axis in group):
         return tap
     places, available = list(tap.index), None
     for k, axis in enumerate(group):
         if axis.stored is not None:
-            places[k], found = axis.stored.place(tap.index[k], axis.given_size)
-            available = both(available, found)
+            places[k], is_stored = axis.stored.place(tap.index[k], axis.given_size)
+            available = both(available, is_stored)
     if all(axis.stored is None or axis.stored.is_window for axis in group):
         return tap._replace(index=tuple(places))
     assert available is not None
@@ -284,17 +291,17 @@ def in_store(tap: Tap, group: tuple[Axis, ...]) -> Tap:
 
 
 def taps_are_available(coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps = taps) -> jax.Array:
-    """Whether all texels that a sample needs are stored, where axes are stored in part."""
-    taps_of_walks = (tap for _, _, some in walks(coords, axes, axis_taps) for step in some for tap in step.taps)
+    """Whether all texels that a sample needs are stored; at least one axis must have a stored part."""
+    taps_of_walks = (tap for _, _, walk in walks(coords, axes, axis_taps) for step in walk for tap in step.taps)
     return functools.reduce(jnp.logical_and, (tap.available for tap in taps_of_walks if tap.available is not None))
 
 
 def other_part(coords: Coords, axes: tuple[Axis, ...], first: int, count: int) -> tuple[Coords, tuple[Axis, ...]]:
-    """Coordinates and axes of another part of an axis that is stored in part.
+    """Coordinates and axes for another part of the axis that has a stored part.
 
     Args:
-        first: how many texels it begins after the stored ones.
-        count: its texels.
+        first: the first texel of the other part, counted from the start of the stored part.
+        count: the number of texels of the other part.
     """
 
     def moved(start: jax.Array, size: Size) -> jax.Array:
@@ -309,7 +316,7 @@ def other_part(coords: Coords, axes: tuple[Axis, ...], first: int, count: int) -
 
 
 def addressed(taps: list[jax.Array], axis: Axis) -> list[Addressed]:
-    """What taps side by side on an axis read."""
+    """The stored indices of adjacent taps on an axis, and the masks of the taps inside."""
     apply, size = axis.address.apply, axis.given_size
     assert apply is not None
     if not axis.address.folds:
@@ -321,10 +328,11 @@ def addressed(taps: list[jax.Array], axis: Axis) -> list[Addressed]:
 
 
 class Folded(NamedTuple):
-    """What taps read by a rule, under which those within the axis read their own texel.
+    """The indices of taps by a rule with `folds`: taps inside read the texels of their own numbers.
 
     Attributes:
-        size: of the axis; `None` where it is given with the taps.
+        apply: the rule's function.
+        size: the size of the axis; `None` if it is an array, which comes with the taps.
     """
 
     apply: Callable[[jax.Array, Size], Addressed]
@@ -338,25 +346,25 @@ class Folded(NamedTuple):
 
 
 def joint_step(coords: Coords, group: tuple[Axis, ...], axis_taps: AxisTaps) -> Step:
-    """The taps of `coords` on axes that are addressed together: each combination of a tap on each axis."""
+    """The step of axes that are addressed jointly: a tap for each combination of one tap on each axis."""
     apply, sizes = group[0].address.apply_together, [axis.given_size for axis in group]
     assert apply is not None
     of_axes = [axis_taps(coord, axis) for coord, axis in zip(coords, group)]
-    stored = apply([[tap for tap, _ in found] for found in of_axes], sizes)
+    stored = apply([[tap for tap, _ in pairs] for pairs in of_axes], sizes)
     taps: list[Tap] = []
     for place, chosen in zip(stored, itertools.product(*map(enumerate, of_axes)), strict=True):
-        offset, found = zip(*chosen)
-        factors = tuple(weight for (_, weight), axis in zip(found, group) if not axis.integer)
-        unbounded = tuple(tap for tap, _ in found)
+        offset, pairs = zip(*chosen)
+        factors = tuple(weight for (_, weight), axis in zip(pairs, group) if not axis.integer)
+        unbounded = tuple(tap for tap, _ in pairs)
         tap = Tap(place.texel, place.inside, factors, unbounded, offset, place.missing)
         taps.append(in_store(tap, group))
     return Step(taps, stored_sizes(group, [axis.extent for axis in group]))
 
 
 def middle_texel(coord: jax.Array, axis: Axis) -> jax.Array:
-    """The texel that the tap in the middle reads, of an axis that is addressed by itself; outside the nearest one."""
-    found = taps(coord, axis)
-    tap, _ = found[len(found) // 2]
+    """The texel that the middle tap reads on an axis that is addressed by itself; under a border, the nearest texel."""
+    pairs = taps(coord, axis)
+    tap, _ = pairs[len(pairs) // 2]
     assert axis.address.apply is not None
     apply = clamp if axis.address.has_outside else axis.address.apply
     return apply(tap, axis.known_size)[0]
