@@ -1,14 +1,16 @@
 """What the tiles of a resize read, by filters that are as wide as its steps."""
 
 import functools
+from collections.abc import Callable
 from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._engine.compute.scaled_filter import ENTRIES_AT_ONCE, ScaledFilter, entries_along
+from ..._engine.compute.scaled_filter import ENTRIES_AT_ONCE, ScaledFilter
 from ..._jax.barriers import materialized
+from ..._jax.indexing import gather
 from ..._tables.filter_kernels import POINT
 from ..resizing import filters_of_axes, is_widened
 from .mappings import Size
@@ -20,47 +22,56 @@ AT_ONCE = 2 * ENTRIES_AT_ONCE
 
 
 class SizedRows(NamedTuple):
-    """Rows of a filter as operands, of an axis of known length.
+    """Rows of a filter as operands.
 
     Attributes:
-        columns, weights: (entries, rows).
-        length: how many entries count.
+        first: the texel that columns count from.
+        columns, weights: (entries, rows). Columns below 0 are of no texel.
+        entries, rows: how many count, rounded up to what a loop takes at once.
     """
 
+    first: jax.Array
     columns: jax.Array
     weights: jax.Array
-    length: jax.Array
+    entries: jax.Array
+    rows: jax.Array
 
 
-class Window(NamedTuple):
-    """The part of an image that a tile of a resize reads.
+class Filters(NamedTuple):
+    """The filters of a tile of a resize.
 
     Attributes:
-        origin: its first row and column.
-        rows: of the filters of both axes.
+        rows: of both axes.
         first_axis: the axis that is filtered first.
     """
 
-    origin: jax.Array
     rows: tuple[SizedRows, SizedRows]
     first_axis: jax.Array
 
 
 class ResizeShape(NamedTuple):
-    """The shapes in a program for tiles of resizes: of a tile, of the window that it reads, and of the rows."""
+    """The shapes in a program for tiles of resizes.
+
+    Attributes:
+        entries: of a row of a filter, at most.
+        tile: height and width.
+        turn: how many rows of a tile are computed at once, so that what lies between the filters stays in a cache.
+        window: how many rows of the image a turn reads at most, and how many columns.
+    """
 
     entries: int
     tile: tuple[int, int]
+    turn: int
     window: tuple[int, int]
 
 
 # A resize takes the first shape with room for its rows.
 SHAPES = (
-    ResizeShape(4, (256, 512), (520, 1032)),
-    ResizeShape(8, (128, 256), (400, 800)),
-    ResizeShape(16, (64, 128), (512, 1024)),
-    ResizeShape(32, (64, 128), (512, 1024)),
-    ResizeShape(1024, (32, 64), (1024, 2048)),
+    ResizeShape(4, (512, 256), 128, (400, 800)),
+    ResizeShape(8, (256, 256), 32, (240, 1856)),
+    ResizeShape(16, (256, 128), 16, (256, 2048)),
+    ResizeShape(32, (256, 64), 16, (512, 2048)),
+    ResizeShape(1024, (64, 64), 4, (1024, 2048)),
 )
 
 
@@ -72,12 +83,14 @@ class ResizeFilters(NamedTuple):
         filters: of the vertical and of the horizontal axis.
         shape: of its programs.
         counts: how many rows and columns of the output a tile has.
+        kept: operands of programs, by axis, first row and room for rows.
     """
 
     first_axis: int
     filters: tuple[ScaledFilter, ScaledFilter]
     shape: ResizeShape
     counts: tuple[int, int]
+    kept: dict[tuple[int, int, int], SizedRows]
 
     @classmethod
     def of(cls, source: Size, size: Size, read: ReadOptions) -> "ResizeFilters | None":
@@ -88,39 +101,60 @@ class ResizeFilters(NamedTuple):
         if not is_widened(steps, kernel, area=read.area, antialias=read.antialias):
             return None
         found = filters_of_axes(sizes, shape, steps, kernel, read.sampler.address_rules(2)[::-1])
-        filters = dict(found)[0], dict(found)[1]
-        return cls(found[0][0], filters, *fitting(filters))
+        filters, first = (dict(found)[0], dict(found)[1]), found[0][0]
+        return cls(first, filters, *fitting(filters, first), {})
 
     def places(self) -> list[Place]:
         """The tiles of the output."""
         height, width = (each.samples for each in self.filters)
         return list(grid_of(Place(0, 0, height, width), self.counts))
 
-    def at(self, place: Place, *, padded: bool) -> Window:
-        """What a tile reads; with rows of the shape of a program if they are padded."""
-        spans, sides = ((place.row, place.height), (place.column, place.width)), self.shape.tile
-        first, rows = zip(
-            *(
-                rows_of(each, *span, (self.shape.entries, side) if padded else None)
-                for each, span, side in zip(self.filters, spans, sides)
-            )
-        )
-        window = Window(np.array(first, np.int32), rows, np.array(self.first_axis, np.int32))  # pyright: ignore
-        return window  # of NumPy's arrays, before they are on a device
+    def spans(self, place: Place) -> np.ndarray:
+        """The first and the last texel that a tile reads along each axis, (2, 2)."""
+        columns = [each.rows().column[at] for each, at in zip(self.filters, self.samples(place))]
+        return np.array([(column.min(), column.max()) for column in columns])
+
+    def samples(self, place: Place) -> list[slice]:
+        """The rows of both filters that a tile has."""
+        spans = (place.row, place.height), (place.column, place.width)
+        return [slice(first, min(first + n, each.samples)) for (first, n), each in zip(spans, self.filters)]
+
+    def shape_within(self, place: Place, stored: tuple[int, int] | None) -> ResizeShape:
+        """The shapes in a program for a tile, of an image or of so many rows and columns that the tile reads."""
+        if stored is None:
+            return self.shape
+        entries = max(each.rows().column.shape[1] for each in self.filters)
+        return ResizeShape(entries, (place.height, place.width), place.height, stored)
+
+    def at(self, place: Place, shape: ResizeShape) -> Filters:
+        """The filters of a tile, as arrays of NumPy."""
+        found: list[SizedRows] = []
+        for axis, samples in enumerate(self.samples(place)):
+            key = axis, samples.start, shape.tile[axis]
+            if key not in self.kept:
+                turn = shape.turn if axis == 0 else 1
+                self.kept[key] = rows_of(self.filters[axis], samples, (shape.entries, shape.tile[axis]), turn)
+            found.append(self.kept[key])
+        return Filters((found[0], found[1]), cast(jax.Array, np.array(self.first_axis, np.int32)))
 
 
-def fitting(filters: tuple[ScaledFilter, ScaledFilter]) -> tuple[ResizeShape, tuple[int, int]]:
+def fitting(filters: tuple[ScaledFilter, ScaledFilter], first_axis: int) -> tuple[ResizeShape, tuple[int, int]]:
     """The shape of the programs of a resize, and how many rows and columns of the output a tile has."""
     entries = max(each.rows().column.shape[1] for each in filters)
+    vertical, horizontal = filters
     for shape in SHAPES:
-        sides = zip(filters, shape.tile, shape.window)
-        counts = [count_within(each, side, window) for each, side, window in sides]
-        if entries <= shape.entries and min(counts) > 0:
-            return shape, (counts[0], counts[1])
+        columns = count_within(horizontal, shape.tile[1], shape.window[1])
+        # Rows that are filtered first are read one by one.
+        reads_few = first_axis == 0 or span_of(vertical, shape.turn) <= shape.window[0]
+        if entries <= shape.entries and columns > 0 and reads_few:
+            # Tiles of about one size, as all columns of a program are computed.
+            tiles = -(-horizontal.samples // columns)
+            columns = count_within(horizontal, -(-horizontal.samples // tiles), shape.window[1])
+            return shape, (shape.tile[0], columns)
     # Around the ends of an axis, or at more than a hundred texels a step, windows are as large as they must be.
-    tile = SHAPES[-1].tile
-    height, width = (span_of(each, side) for each, side in zip(filters, tile))
-    return ResizeShape(entries, tile, (height, width)), tile
+    last = SHAPES[-1]
+    window = span_of(vertical, last.turn), span_of(horizontal, last.tile[1])
+    return ResizeShape(entries, last.tile, last.turn, window), last.tile
 
 
 @functools.lru_cache(maxsize=2**10)
@@ -141,74 +175,141 @@ def span_of(each: ScaledFilter, count: int) -> int:
     return int((high - low).max()) + 1
 
 
-def rows_of(each: ScaledFilter, first: int, count: int, shape: tuple[int, int] | None) -> tuple[int, SizedRows]:
-    """The first texel that some rows of a filter read, and the rows, with columns counted from it.
+def rows_of(each: ScaledFilter, samples: slice, shape: tuple[int, int], turn: int) -> SizedRows:
+    """Some rows of a filter, as arrays of NumPy, with columns counted from the first texel that they read.
 
     Args:
-        shape: the entries and the rows of arrays that hold them. Further entries change no sum: they have the weight
-            -0, and read a finite texel, or one behind a window that is 0. Further rows are any.
+        shape: of the arrays. Further entries change no sum: their weight is -0. Further rows read what the last one does.
+        turn: how many rows a loop takes at once.
     """
-    column, weight = each.rows()
-    at = np.minimum(np.arange(first, first + count), each.samples - 1)
-    start = int(column[at].min())
-    columns, weights = (column[at].T - start).astype(np.int32), weight[at].T.astype(np.float32)
-    entries = np.array(len(columns), np.int32)
-    if shape is not None:
-        more = [(0, n - m) for n, m in zip(shape, columns.shape)]
-        columns = np.pad(columns, more, constant_values=-1)
-        weights = np.pad(weights, more, constant_values=-0.0)
-    return start, SizedRows(columns, weights, entries)  # pyright: ignore  NumPy's arrays, as above
+    column, weight = (array[samples].T for array in each.rows())
+    entries, rows = column.shape
+    first = column.min()
+    columns, weights = np.full(shape, -1, np.int32), np.full(shape, -0.0, np.float32)
+    columns[:entries, :rows], weights[:entries, :rows] = column - first, weight
+    columns[:entries, rows:] = columns[:entries, rows - 1 : rows]
+    numbers = (np.array(n, np.int32) for n in (first, entries, -(-rows // turn) * turn))
+    first, entries, rows = numbers
+    return cast(SizedRows, SizedRows(first, columns, weights, entries, rows))
 
 
 # In programs
 
 
-def window_of(
-    texels: jax.Array, sizes: tuple[jax.Array, jax.Array], origin: tuple[jax.Array, jax.Array], shape: tuple[int, int]
+class Stored(NamedTuple):
+    """The texels that a resize reads.
+
+    Attributes:
+        texels: flat, (capacity, C), row after row; so many texels follow the image as the window has in a row.
+        height, width: of the image.
+        finite: whether all are finite numbers.
+    """
+
+    texels: jax.Array
+    height: int | jax.Array
+    width: int | jax.Array
+    finite: bool
+
+
+def filtered(
+    stored: Stored, filters: Filters, shape: ResizeShape, finish: Callable[[jax.Array], jax.Array]
 ) -> jax.Array:
-    """A part of an image whose sizes are operands, (*shape, C). Texels beyond the image have any value.
+    """A tile of a resize, (*shape.tile, C), some rows after the other.
 
     Args:
-        texels: flat, (capacity, C), row after row; so many texels follow the image as the window has in a row.
-        sizes: height and width of the image.
-        origin: the first row and the first column, within the image.
+        finish: makes pixels of sums, (..., C), one by one.
     """
-    rows = jnp.minimum(origin[0] + jnp.arange(shape[0], dtype=jnp.int32), sizes[0] - 1)
-    row = jax.lax.GatherDimensionNumbers(offset_dims=(1, 2), collapsed_slice_dims=(), start_index_map=(0,))
-    starts, extent = (rows * sizes[1] + origin[1])[:, None], (shape[1], texels.shape[-1])
-    return jax.lax.gather(texels, starts, row, extent, mode="promise_in_bounds")
+    channels = stored.texels.shape[1]
+    like = jax.eval_shape(finish, jax.ShapeDtypeStruct((1, 1, channels), np.float32))
+    rows, columns = filters.rows
+
+    def of_rows(sums: Callable[[SizedRows], jax.Array]) -> jax.Array:
+        def step(k: jax.Array, tile: jax.Array) -> jax.Array:
+            some = (jax.lax.dynamic_slice_in_dim(a, k * shape.turn, shape.turn, 1) for a in (rows.columns, rows.weights))
+            pixels = finish(sums(rows._replace(**dict(zip(("columns", "weights"), some)))))
+            # What writes into an array is not divided among threads, so it only copies.
+            return jax.lax.dynamic_update_slice_in_dim(tile, materialized(pixels), k * shape.turn, 0)
+
+        return jax.lax.fori_loop(0, rows.rows // shape.turn, step, jnp.zeros((*shape.tile, channels), like.dtype))
+
+    def rows_first(rows: SizedRows) -> jax.Array:
+        between = vertical_sums(stored, rows, columns.first, shape.window[1])
+        return sums_along(between, 1, columns, stored.finite)
+
+    def columns_first(rows: SizedRows) -> jax.Array:
+        first = jnp.min(jnp.where(rows.columns < 0, stored.height, rows.columns))
+        between = horizontal_sums(stored, rows.first + first, columns, shape.window[0])
+        return sums_along(between, 0, rows._replace(columns=rows.columns - first), stored.finite)
+
+    return jax.lax.cond(filters.first_axis == 0, lambda: of_rows(rows_first), lambda: of_rows(columns_first))
 
 
-def filtered_window(values: jax.Array, window: Window, *, finite: bool) -> jax.Array:
-    """A window of numbers, which may be known to be finite, filtered along both axes."""
+def vertical_sums(stored: Stored, rows: SizedRows, column: jax.Array, width: int) -> jax.Array:
+    """The sums of rows of an image along its columns, of so many columns from one on: (rows, width, C)."""
+    channels = stored.texels.shape[1]
 
-    def filtered(first: int) -> jax.Array:
-        found = values
-        for axis in (first, 1 - first):
-            found = sum_along(found, axis, window.rows[axis], finite)
-        return found
+    def entry(columns: jax.Array, weights: jax.Array) -> jax.Array:
+        starts = (rows.first + jnp.maximum(columns, 0)) * stored.width + column
+        return weighted(slices_from(stored.texels, starts, width), columns, weights, 0, stored.finite)
 
-    return cast(jax.Array, jax.lax.cond(window.first_axis == 0, lambda: filtered(0), lambda: filtered(1)))
+    return sum_of(entry, rows).reshape(-1, width, channels)
 
 
-def sum_along(values: jax.Array, axis: int, rows: SizedRows, finite: bool) -> jax.Array:
-    """The sums of rows along an axis, of which entries beyond their length add nothing."""
-    columns, weights, length = rows
-    columns = jnp.where(columns < 0, 0 if finite else values.shape[axis], columns)
-    if not finite:
-        values = jnp.pad(values, [(0, int(k == axis)) for k in range(values.ndim)])
-    entry = entries_along(materialized(values), axis, values.dtype)
+def horizontal_sums(stored: Stored, first: jax.Array, columns: SizedRows, height: int) -> jax.Array:
+    """The sums of columns of an image along its rows, of so many rows from one on: (height, columns, C)."""
+    rows = jnp.minimum(first + jnp.arange(height, dtype=jnp.int32), stored.height - 1)[:, None]
+
+    def entry(numbers: jax.Array, weights: jax.Array) -> jax.Array:
+        places = rows * stored.width + (columns.first + jnp.maximum(numbers, 0))[None]
+        return weighted(gather(stored.texels, (places,)), numbers, weights, 1, stored.finite)
+
+    return sum_of(entry, columns)
+
+
+def sums_along(values: jax.Array, axis: int, rows: SizedRows, finite: bool) -> jax.Array:
+    """The sums of rows along an axis of numbers that are not stored yet."""
+    values = materialized(values)
+
+    def entry(columns: jax.Array, weights: jax.Array) -> jax.Array:
+        place = (*[slice(None)] * axis, jnp.maximum(columns, 0))
+        read = values.at[place].get(mode="promise_in_bounds", wrap_negative_indices=False)
+        return weighted(read, columns, weights, axis, finite)
+
+    return sum_of(entry, rows)
+
+
+def slices_from(texels: jax.Array, starts: jax.Array, count: int) -> jax.Array:
+    """So many texels from each start on: (starts, count * C), or (starts, count, C) where an int32 counts no numbers."""
+    where = functools.partial(jax.lax.gather, mode="promise_in_bounds")
+    if texels.size > jnp.iinfo(jnp.int32).max:
+        row = jax.lax.GatherDimensionNumbers(offset_dims=(1, 2), collapsed_slice_dims=(), start_index_map=(0,))
+        return where(texels, starts[:, None], row, (count, texels.shape[1]))
+    # XLA vectorizes a loop over numbers, but not one over the channels of a texel.
+    row = jax.lax.GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(), start_index_map=(0,))
+    channels = texels.shape[1]
+    return where(texels.reshape(-1), starts[:, None] * channels, row, (count * channels,))
+
+
+def weighted(read: jax.Array, columns: jax.Array, weights: jax.Array, axis: int, finite: bool) -> jax.Array:
+    """What one entry of each row adds, of the numbers that it reads; those of no column count as 0."""
+    shape = [-1 if k == axis else 1 for k in range(read.ndim)]
+    values = read.astype(np.float32)
+    values = values if finite else jnp.where((columns < 0).reshape(shape), 0, values)
+    return values * weights.reshape(shape)
+
+
+def sum_of(entry: Callable[[jax.Array, jax.Array], jax.Array], rows: SizedRows) -> jax.Array:
+    """The sum over the entries of rows that count."""
 
     def several(columns: jax.Array, weights: jax.Array) -> jax.Array:
         return functools.reduce(jnp.add, map(entry, columns, weights))
 
-    if len(columns) <= AT_ONCE:
-        return several(columns, weights)
-    columns, weights = (a.reshape(-1, ENTRIES_AT_ONCE, *a.shape[1:]) for a in (columns, weights))
-    turns = (length + (ENTRIES_AT_ONCE - 1)) // ENTRIES_AT_ONCE
-    first = several(columns[0], weights[0])
+    if len(rows.columns) <= AT_ONCE:
+        return several(rows.columns, rows.weights)
+    columns, weights = (a.reshape(-1, ENTRIES_AT_ONCE, *a.shape[1:]) for a in (rows.columns, rows.weights))
+    turns = (rows.entries + (ENTRIES_AT_ONCE - 1)) // ENTRIES_AT_ONCE
 
     def step(k: jax.Array, total: jax.Array) -> jax.Array:
         return total + several(columns[k], weights[k])
 
-    return jax.lax.fori_loop(1, turns, step, first)
+    return jax.lax.fori_loop(1, turns, step, several(columns[0], weights[0]))

@@ -139,10 +139,10 @@ class ImageWarp(NamedTuple):
         sizes, target = (np.array(some, np.int32) for some in ((height, width), size[::-1]))
         words = takes_words(pixels, mapping, read, device) and filters is None
         least = LEAST_SHARED if device.platform == "cpu" else LEAST_COPIED
-        on_host = flat_words(pixels, least) if words else flat_texels(pixels, least, margin), sizes, border, target
-        texels, sizes, color, target = jax.device_put(on_host, device)
+        texels = jax.device_put(flat_words(pixels, least) if words else flat_texels(pixels, least, margin), device)
+        sizes, color, target = sent((sizes, border, target), device)
         if not isinstance(mapping.parameters, PerPixelParameters):
-            mapping = mapping._replace(parameters=jax.device_put(mapping.parameters, device))
+            mapping = mapping._replace(parameters=sent(mapping.parameters, device))
         source = DeviceTexels(texels, None, sizes, color)
         image = cls(source, mapping, target, size, read, smoothing.SHARP, 1, Programs(device), filters)
         image = image._replace(dtype=np.dtype(read.dtype or pixels.dtype), words=words)
@@ -170,7 +170,7 @@ class ImageWarp(NamedTuple):
         if not self.read.antialias:
             return self
         reads = self.reads_needed() if max(height, width) > 1 else smoothing.SHARP
-        operand = jax.device_put(np.array(reads, np.int32), self.programs.device)
+        operand = sent(np.array(reads, np.int32), self.programs.device)
         return self._replace(reads=reads, source=self.source._replace(reads=operand))
 
     def with_numbers(self, count: int, height: int, width: int, channels: int) -> "ImageWarp":
@@ -182,7 +182,7 @@ class ImageWarp(NamedTuple):
         alpha, light = self.read.has_alpha(channels), self.read.linear_light and not self.read.is_point
         texels, sizes = self.source.texels, self.source.sizes
         if self.stored is not None:
-            sizes = jax.device_put(np.array(self.stored, np.int32), self.programs.device)
+            sizes = sent(np.array(self.stored, np.int32), self.programs.device)
         words = channels if self.words else None
         convert = functools.partial(numbers_of, alpha=alpha, light=light, channels_of_words=words)
         device = self.programs.device
@@ -197,7 +197,7 @@ class ImageWarp(NamedTuple):
         into = memory_for((chain_capacity(height, width), channels), device)
         wanted = self.reads >= smoothing.TWO_LEVELS
         if wanted or self.read.has_numbers(channels):
-            weights, flag = jax.device_put((chain_weights(height, width), np.array(wanted)), device)
+            weights, flag = sent((chain_weights(height, width), np.array(wanted)), device)
             make = functools.partial(chain_program, convert)
             given = texels, sizes, weights, flag, into
             into = self.programs.run(("chain", alpha, light, words), make, *given, donated=4)
@@ -224,9 +224,8 @@ class ImageWarp(NamedTuple):
         program = program._replace(stored=self.stored, dtype=self.dtype, words=self.words)
         if self.filters is None:
             return program
-        if self.stored is not None:
-            return program._replace(window=self.stored)
-        return program._replace(shape=self.filters.shape.tile, window=self.filters.shape.window)
+        resize = self.filters.shape_within(place, self.stored)
+        return program._replace(shape=resize.tile, resize=resize)
 
     def run(self, program: TileProgram, name: str, place: Place, *more: jax.Array) -> Any:
         """Runs one of the programs for tiles.
@@ -236,12 +235,12 @@ class ImageWarp(NamedTuple):
         """
         parameters = parameters_of(self.mapping, place, self.size)
         if isinstance(self.mapping.parameters, PerPixelParameters):
-            parameters = jax.device_put(parameters, self.programs.device)
+            parameters = sent(parameters, self.programs.device)
         origin = origin_on(place.row, place.column, self.programs.device)
         source = self.source
-        if self.filters is not None:
-            window = self.filters.at(place, padded=self.stored is None)
-            source = source._replace(window=jax.device_put(window, self.programs.device))
+        if self.filters is not None and program.resize is not None:
+            filters = sent(self.filters.at(place, program.resize), self.programs.device)
+            source = source._replace(filters=filters)
         make = functools.partial(getattr, program, name)
         return self.programs.run((program, name), make, source, parameters, origin, self.target, *more)
 
@@ -265,6 +264,11 @@ def parameters_of(mapping: Mapping, place: Place, size: Size) -> Sequence[Array 
     if size == (1, 1):
         return mapping.parameters.at(Place(0, 0, 1, 1), size, 0)
     return mapping.parameters.at(place, size, 1)
+
+
+def sent(arrays: Any, device: Device) -> Any:
+    """Small arrays of NumPy on a device. For a CPU they stay as they are: a call of a program takes them faster."""
+    return arrays if device.platform == "cpu" else jax.device_put(arrays, device)
 
 
 @functools.lru_cache(maxsize=2**12)

@@ -1,6 +1,7 @@
 """What is computed of one tile, by programs that serve images of many sizes."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
@@ -21,7 +22,7 @@ from ..smoothing import in_texels
 from ..windows import position_spans
 from . import reads as tiles
 from .edges import coverage, may_be_covered, over
-from .filters import Window, filtered_window, window_of
+from .filters import Filters, ResizeShape, Stored, filtered
 from .options import ReadOptions
 from .pixels import premultiply, quantize, to_codes, to_fractions, to_light, unpremultiply
 
@@ -37,7 +38,7 @@ class DeviceTexels(NamedTuple):
         numbers: the same as numbers that are blended, with a mip chain behind them; `None` if neither is needed.
         sizes: height and width, int32.
         border: the texel outside, (C,), of any dtype.
-        window: of a resize by filters as wide as its steps, what one tile reads.
+        filters: of a resize by filters as wide as its steps, those of one tile.
         starts: the first row and column of `texels` where they are a part of the image; else `None`.
         reads: which of the reads of `smoothing` some pixel of the output needs, int32; `None` without antialiasing.
     """
@@ -46,7 +47,7 @@ class DeviceTexels(NamedTuple):
     numbers: jax.Array | None
     sizes: jax.Array
     border: jax.Array
-    window: Window | None = None
+    filters: Filters | None = None
     starts: jax.Array | None = None
     reads: jax.Array | None = None
 
@@ -63,7 +64,7 @@ class TileProgram(NamedTuple):
         shape: height and width of a tile.
         read: how the input is read.
         num_levels: the most levels of a chain.
-        window: of a resize by filters as wide as its steps, height and width of what a tile reads.
+        resize: of a resize by filters as wide as its steps, the shapes in the program.
         stored: height and width of the part of the image that `DeviceTexels` holds; `None` if it holds all of it.
         touches: whether texels are brought into a cache first, see `touching`: on a CPU.
         dtype: of the result.
@@ -74,7 +75,7 @@ class TileProgram(NamedTuple):
     shape: tuple[int, int]
     read: ReadOptions
     num_levels: int
-    window: tuple[int, int] | None = None
+    resize: ResizeShape | None = None
     stored: tuple[int, int] | None = None
     touches: bool = False
     dtype: np.dtype[Any] = np.dtype(np.uint8)
@@ -129,7 +130,7 @@ class TileProgram(NamedTuple):
         A loop over the pixels of a turned image meets a new line of memory every few pixels, and waits for it. A loop
         before that does little else than to load some texels waits for many lines at once.
         """
-        if not self.touches or not is_affine(self.function) or self.window:
+        if not self.touches or not is_affine(self.function) or self.resize:
             return origin
         if source.reads is None:
             return self.touched(source, parameters, origin, target)
@@ -157,9 +158,16 @@ class TileProgram(NamedTuple):
         """The pixels of a tile of an image without alpha, or for the point filter, which returns stored texels."""
         origin = self.touching(source, parameters, origin, target)
         tile, dtype = self.tile(parameters, origin, target), self.dtype
+        finish, color = functools.partial(converted, dtype=dtype), as_float(source.border)
         if self.read.linear_light and not self.read.is_point:
-            return quantize(to_codes(self.values(source, tile, to_light(to_fractions(source.border)))), dtype)
-        return converted(self.values(source, tile, as_float(source.border)), dtype)
+            color = to_light(to_fractions(source.border))
+
+            def finish(values: jax.Array) -> jax.Array:
+                return quantize(to_codes(values), dtype)
+
+        if self.resize is not None:
+            return self.filtered(source, self.resize, finish)
+        return finish(self.values(source, tile, color))
 
     def with_alpha(
         self, source: DeviceTexels, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
@@ -180,8 +188,8 @@ class TileProgram(NamedTuple):
 
     def values(self, source: DeviceTexels, tile: tiles.Tile, color: jax.Array) -> jax.Array:
         """The pixels of a tile in the numbers that are blended, of which `color` is one texel."""
-        if self.window is not None:
-            return self.filtered(source, self.window)
+        if self.resize is not None:
+            return self.filtered(source, self.resize, lambda values: values)
         sampler, sizes = self.read.sampler, (source.sizes[0], source.sizes[1])
         texels = source.texels
         if self.read.has_numbers(source.channels):
@@ -200,17 +208,19 @@ class TileProgram(NamedTuple):
             return out
         return over(out, color, coverage(tile.points, tile.footprint(), sizes[::-1], tile.shape))
 
-    def filtered(self, source: DeviceTexels, shape: tuple[int, int]) -> jax.Array:
-        """The pixels of a tile of a resize by filters as wide as its steps."""
-        assert source.window is not None
+    def filtered(
+        self, source: DeviceTexels, shape: ResizeShape, finish: Callable[[jax.Array], jax.Array]
+    ) -> jax.Array:
+        """The pixels of a tile of a resize by filters as wide as its steps; see `filters.filtered`."""
+        assert source.filters is not None
         texels = source.texels if source.numbers is None else source.numbers
-        if self.stored is None:
-            sizes, origin = (tuple(pair) for pair in (source.sizes, source.window.origin))
-            stored = window_of(texels, (sizes[0], sizes[1]), (origin[0], origin[1]), shape)
-        else:
-            stored = texels.reshape(*self.stored, texels.shape[-1])
+        height, width = self.stored or (source.sizes[0], source.sizes[1])
+        filters = source.filters
+        if self.stored is not None:  # the texels begin with the first one that is read
+            rows = (some._replace(first=jnp.zeros((), jnp.int32)) for some in filters.rows)
+            filters = filters._replace(rows=tuple(rows))
         finite = not jnp.issubdtype(source.texels.dtype, jnp.floating)
-        return filtered_window(stored.astype(np.float32), source.window, finite=finite)
+        return filtered(Stored(texels, height, width, finite), filters, shape, finish)
 
 
 def read_axes(sampler: Sampler) -> tuple[Axis, ...]:

@@ -1,8 +1,10 @@
 """Warps and resizes that are made once and serve images of any sizes."""
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
@@ -260,11 +262,17 @@ class SizedReads(NamedTuple):
         border = np.zeros(pixels.shape[-1], np.float32)
         if self.options.border_color is not None:
             border[...] = np.asarray(as_float(self.options.border_color))
-        size, device = (shape[1], shape[0]), cast(Device, next(iter(jnp.zeros(()).devices())))
+        size, device = (shape[1], shape[0]), device_under(jax.config.jax_default_device)
         warp = ImageWarp.of(pixels, mapping, border, size, self.read, device)
         tiles = ahead(((place.cut(size), warp.tile(place)) for place in warp.places()), PENDING)
         dtype = np.dtype(self.read.dtype or pixels.dtype)
         return Started((inner(*tile) for tile in tiles), (*shape, pixels.shape[-1]), dtype)
+
+
+@functools.lru_cache
+def device_under(setting: Any) -> Device:
+    """The device on which JAX computes, under its setting `jax_default_device`."""
+    return cast(Device, next(iter(jnp.zeros(()).devices())))
 
 
 def parameter_of(name: str, number: int, parameter: Any, shape: tuple[int, int]) -> Array:
