@@ -40,6 +40,14 @@ class Wave(Flow):
         return Flow("wave", Displacements(*numbers)).mapping(source, target)
 
 
+class Narrowed(Resize):
+    """A third as wide, so that columns are filtered first."""
+
+    def output_size(self, source):
+        width, height = super().output_size(source)
+        return -(-width // 3), height
+
+
 def read(address_mode="clamp", filter_mode="linear", **options):
     """How `jaxtex warp` reads: with a frame, unless an address mode is named."""
     options.setdefault("frame", address_mode == "clamp" and filter_mode != "point")
@@ -78,6 +86,8 @@ RESIZED = {
     "by a lanczos filter": (Resize(0.37), read("clamp", "lanczos3", antialias=True, frame=False), np.uint16, 1),
     "area with alpha": (Resize(fit=(90, 60)), read(antialias=True, frame=False, area=True), np.uint16, 4),
     "in linear light": (Resize(0.7), read(antialias=True, frame=False, linear_light=True), np.uint16, 3),
+    "narrowed": (Narrowed(0.6), read("clamp", antialias=True, frame=False), np.uint8, 3),
+    "narrowed much": (Narrowed(0.11), read("clamp", "cubic", antialias=True, frame=False), np.uint16, 1),
     "larger": (Resize(1.6), read("clamp", "cubic", antialias=True, frame=False), np.uint16, 3),
     "point": (Resize(0.5), read("clamp", "point"), np.uint8, 4),
 }
@@ -171,7 +181,7 @@ STREAMED = {
     **{name: VARIANTS[name] for name in ("frame", "light", "point", "flow")},
     "horizon": (HORIZON, read(), np.uint8, 3),
     "a little shrunk": SMOOTHED["a little shrunk"],
-    **{name: RESIZED[name] for name in ("half", "larger", "area with alpha")},
+    **{name: RESIZED[name] for name in ("half", "larger", "narrowed", "area with alpha")},
 }
 
 

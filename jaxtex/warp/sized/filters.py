@@ -1,7 +1,7 @@
 """What the tiles of a resize read, by filters that are as wide as its steps."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, cast
 
 import jax
@@ -19,6 +19,10 @@ from .tiling import Place, grid_of
 
 # Entries are added up in one expression up to here, as in `scaled_filter`.
 AT_ONCE = 2 * ENTRIES_AT_ONCE
+# How many rows are filtered at once along their columns before others.
+TURN = 32
+# What one entry of each row adds to sums, by its columns and weights.
+Entry = Callable[[jax.Array, jax.Array], jax.Array]
 
 
 class SizedRows(NamedTuple):
@@ -27,7 +31,7 @@ class SizedRows(NamedTuple):
     Attributes:
         first: the texel that columns count from.
         columns, weights: (entries, rows). Columns below 0 are of no texel.
-        entries, rows: how many count, rounded up to what a loop takes at once.
+        entries, rows: how many count.
     """
 
     first: jax.Array
@@ -55,8 +59,8 @@ class ResizeShape(NamedTuple):
     Attributes:
         entries: of a row of a filter, at most.
         tile: height and width.
-        turn: how many rows of a tile are computed at once, so that what lies between the filters stays in a cache.
-        window: how many rows of the image a turn reads at most, and how many columns.
+        turn: how many rows of a tile are computed at once: so few that what lies between the filters stays in a cache.
+        window: how many rows of the image a tile reads at most if columns are filtered first; how many columns.
     """
 
     entries: int
@@ -65,14 +69,23 @@ class ResizeShape(NamedTuple):
     window: tuple[int, int]
 
 
-# A resize takes the first shape with room for its rows.
-SHAPES = (
-    ResizeShape(4, (512, 256), 128, (400, 800)),
-    ResizeShape(8, (256, 256), 32, (240, 1856)),
-    ResizeShape(16, (256, 128), 16, (256, 2048)),
-    ResizeShape(32, (256, 64), 16, (512, 2048)),
-    ResizeShape(1024, (64, 64), 4, (1024, 2048)),
-)
+# The entries of a row, the height and width of a tile, and its rows in a turn. A resize takes the first with room for
+# its rows.
+TILES = ((4, (512, 256), 128), (8, (256, 256), 32), (16, (256, 128), 16), (32, (256, 64), 16), (1024, (64, 64), 4))
+# A window is as wide as a tile at this share of the most texels that rows of so many entries may be apart. At fewer
+# texels a step, columns of the window are filtered in vain; at more, columns of the tile.
+SHARE = 0.6
+# The most rows of a window, if columns are filtered first; and the most columns.
+MOST_ROWS, MOST_COLUMNS = 512, 2048
+
+
+def shapes_for(each: ScaledFilter) -> Iterator[ResizeShape]:
+    """The shapes of resizes by a filter."""
+    across = 2 * each.kernel.extent if each.kernel.blends else 1
+    for entries, (height, width), turn in TILES:
+        columns = int(SHARE * width * entries / across) + entries
+        rows = max(MOST_ROWS, entries)
+        yield ResizeShape(entries, (height, width), turn, (rows, min(columns, MOST_COLUMNS)))
 
 
 class ResizeFilters(NamedTuple):
@@ -132,8 +145,7 @@ class ResizeFilters(NamedTuple):
         for axis, samples in enumerate(self.samples(place)):
             key = axis, samples.start, shape.tile[axis]
             if key not in self.kept:
-                turn = shape.turn if axis == 0 else 1
-                self.kept[key] = rows_of(self.filters[axis], samples, (shape.entries, shape.tile[axis]), turn)
+                self.kept[key] = rows_of(self.filters[axis], samples, (shape.entries, shape.tile[axis]))
             found.append(self.kept[key])
         return Filters((found[0], found[1]), cast(jax.Array, np.array(self.first_axis, np.int32)))
 
@@ -142,19 +154,18 @@ def fitting(filters: tuple[ScaledFilter, ScaledFilter], first_axis: int) -> tupl
     """The shape of the programs of a resize, and how many rows and columns of the output a tile has."""
     entries = max(each.rows().column.shape[1] for each in filters)
     vertical, horizontal = filters
-    for shape in SHAPES:
+    for shape in shapes_for(horizontal):
         columns = count_within(horizontal, shape.tile[1], shape.window[1])
         # Rows that are filtered first are read one by one.
-        reads_few = first_axis == 0 or span_of(vertical, shape.turn) <= shape.window[0]
-        if entries <= shape.entries and columns > 0 and reads_few:
+        rows = shape.tile[0] if first_axis == 0 else count_within(vertical, shape.tile[0], shape.window[0])
+        if entries <= shape.entries and min(rows, columns) > 0:
             # Tiles of about one size, as all columns of a program are computed.
-            tiles = -(-horizontal.samples // columns)
-            columns = count_within(horizontal, -(-horizontal.samples // tiles), shape.window[1])
-            return shape, (shape.tile[0], columns)
+            columns = -(-horizontal.samples // -(-horizontal.samples // columns))
+            return shape, (rows, count_within(horizontal, columns, shape.window[1]))
     # Around the ends of an axis, or at more than a hundred texels a step, windows are as large as they must be.
-    last = SHAPES[-1]
-    window = span_of(vertical, last.turn), span_of(horizontal, last.tile[1])
-    return ResizeShape(entries, last.tile, last.turn, window), last.tile
+    _, tile, turn = TILES[-1]
+    height, width = (span_of(each, side) for each, side in zip(filters, tile))
+    return ResizeShape(entries, tile, turn, (height, width)), tile
 
 
 @functools.lru_cache(maxsize=2**10)
@@ -175,12 +186,12 @@ def span_of(each: ScaledFilter, count: int) -> int:
     return int((high - low).max()) + 1
 
 
-def rows_of(each: ScaledFilter, samples: slice, shape: tuple[int, int], turn: int) -> SizedRows:
+def rows_of(each: ScaledFilter, samples: slice, shape: tuple[int, int]) -> SizedRows:
     """Some rows of a filter, as arrays of NumPy, with columns counted from the first texel that they read.
 
     Args:
-        shape: of the arrays. Further entries change no sum: their weight is -0. Further rows read what the last one does.
-        turn: how many rows a loop takes at once.
+        shape: of the arrays. Further entries change no sum: their weight is -0. Further rows read what the last
+            one does.
     """
     column, weight = (array[samples].T for array in each.rows())
     entries, rows = column.shape
@@ -188,9 +199,8 @@ def rows_of(each: ScaledFilter, samples: slice, shape: tuple[int, int], turn: in
     columns, weights = np.full(shape, -1, np.int32), np.full(shape, -0.0, np.float32)
     columns[:entries, :rows], weights[:entries, :rows] = column - first, weight
     columns[:entries, rows:] = columns[:entries, rows - 1 : rows]
-    numbers = (np.array(n, np.int32) for n in (first, entries, -(-rows // turn) * turn))
-    first, entries, rows = numbers
-    return cast(SizedRows, SizedRows(first, columns, weights, entries, rows))
+    first, entries, rows = (np.array(n, np.int32) for n in (first, entries, rows))
+    return SizedRows(first, columns, weights, entries, rows)  # pyright: ignore  NumPy's arrays, before they are sent
 
 
 # In programs
@@ -224,24 +234,44 @@ def filtered(
     rows, columns = filters.rows
 
     def of_rows(sums: Callable[[SizedRows], jax.Array]) -> jax.Array:
-        def step(k: jax.Array, tile: jax.Array) -> jax.Array:
-            some = (jax.lax.dynamic_slice_in_dim(a, k * shape.turn, shape.turn, 1) for a in (rows.columns, rows.weights))
-            pixels = finish(sums(rows._replace(**dict(zip(("columns", "weights"), some)))))
-            # What writes into an array is not divided among threads, so it only copies.
-            return jax.lax.dynamic_update_slice_in_dim(tile, materialized(pixels), k * shape.turn, 0)
+        def pixels(k: jax.Array) -> jax.Array:
+            some = (jax.lax.dynamic_slice_in_dim(a, k, shape.turn, 1) for a in (rows.columns, rows.weights))
+            return finish(sums(rows._replace(**dict(zip(("columns", "weights"), some)))))
 
-        return jax.lax.fori_loop(0, rows.rows // shape.turn, step, jnp.zeros((*shape.tile, channels), like.dtype))
+        return in_turns(pixels, shape.turn, rows.rows, jnp.zeros((*shape.tile, channels), like.dtype))
 
-    def rows_first(rows: SizedRows) -> jax.Array:
-        between = vertical_sums(stored, rows, columns.first, shape.window[1])
-        return sums_along(between, 1, columns, stored.finite)
+    def rows_first() -> jax.Array:
+        def sums(some: SizedRows) -> jax.Array:
+            between = materialized(vertical_sums(stored, some, columns.first, shape.window[1]))
+            return sum_of(entries_of(between, 1, stored.finite), columns)
 
-    def columns_first(rows: SizedRows) -> jax.Array:
-        first = jnp.min(jnp.where(rows.columns < 0, stored.height, rows.columns))
-        between = horizontal_sums(stored, rows.first + first, columns, shape.window[0])
-        return sums_along(between, 0, rows._replace(columns=rows.columns - first), stored.finite)
+        return of_rows(sums)
 
-    return jax.lax.cond(filters.first_axis == 0, lambda: of_rows(rows_first), lambda: of_rows(columns_first))
+    def columns_first() -> jax.Array:
+        # Few images are so: a program with loops is small, and takes longer.
+        turn, total = (TURN, sum_one_by_one) if shape.turn < shape.tile[0] else (shape.window[0], sum_of)
+
+        def sums(row: jax.Array) -> jax.Array:
+            return total(horizontal_entries(stored, rows.first + row, turn, columns.first), columns)
+
+        between = jnp.zeros((shape.window[0], shape.tile[1], channels), np.float32)
+        between = materialized(in_turns(sums, turn, jnp.max(rows.columns) + 1, between))
+        return of_rows(functools.partial(total, entries_of(between, 0, stored.finite)))
+
+    return jax.lax.cond(filters.first_axis == 0, rows_first, columns_first)
+
+
+def in_turns(some: Callable[[jax.Array], jax.Array], turn: int, count: jax.Array, into: jax.Array) -> jax.Array:
+    """An array with its first rows set, by a function of the first of so many rows."""
+    if turn == into.shape[0]:
+        return some(jnp.zeros((), jnp.int32))
+
+    def step(k: jax.Array, found: jax.Array) -> jax.Array:
+        first = jnp.minimum(k * turn, into.shape[0] - turn)
+        # What writes into an array is not divided among threads, so it only copies.
+        return jax.lax.dynamic_update_slice_in_dim(found, materialized(some(first)), first, 0)
+
+    return jax.lax.fori_loop(0, (count + (turn - 1)) // turn, step, into)
 
 
 def vertical_sums(stored: Stored, rows: SizedRows, column: jax.Array, width: int) -> jax.Array:
@@ -255,31 +285,30 @@ def vertical_sums(stored: Stored, rows: SizedRows, column: jax.Array, width: int
     return sum_of(entry, rows).reshape(-1, width, channels)
 
 
-def horizontal_sums(stored: Stored, first: jax.Array, columns: SizedRows, height: int) -> jax.Array:
-    """The sums of columns of an image along its rows, of so many rows from one on: (height, columns, C)."""
-    rows = jnp.minimum(first + jnp.arange(height, dtype=jnp.int32), stored.height - 1)[:, None]
+def horizontal_entries(stored: Stored, row: jax.Array, height: int, column: jax.Array) -> Entry:
+    """What entries add along the rows of an image, of so many rows from one on, with columns counted from one."""
+    rows = jnp.minimum(row + jnp.arange(height, dtype=jnp.int32), stored.height - 1)[:, None]
 
-    def entry(numbers: jax.Array, weights: jax.Array) -> jax.Array:
-        places = rows * stored.width + (columns.first + jnp.maximum(numbers, 0))[None]
-        return weighted(gather(stored.texels, (places,)), numbers, weights, 1, stored.finite)
+    def entry(columns: jax.Array, weights: jax.Array) -> jax.Array:
+        places = rows * stored.width + (column + jnp.maximum(columns, 0))[None]
+        return weighted(gather(stored.texels, (places,)), columns, weights, 1, stored.finite)
 
-    return sum_of(entry, columns)
+    return entry
 
 
-def sums_along(values: jax.Array, axis: int, rows: SizedRows, finite: bool) -> jax.Array:
-    """The sums of rows along an axis of numbers that are not stored yet."""
-    values = materialized(values)
+def entries_of(values: jax.Array, axis: int, finite: bool) -> Entry:
+    """What entries along an axis add, of numbers."""
 
     def entry(columns: jax.Array, weights: jax.Array) -> jax.Array:
         place = (*[slice(None)] * axis, jnp.maximum(columns, 0))
         read = values.at[place].get(mode="promise_in_bounds", wrap_negative_indices=False)
         return weighted(read, columns, weights, axis, finite)
 
-    return sum_of(entry, rows)
+    return entry
 
 
 def slices_from(texels: jax.Array, starts: jax.Array, count: int) -> jax.Array:
-    """So many texels from each start on: (starts, count * C), or (starts, count, C) where an int32 counts no numbers."""
+    """So many texels from each start on: (starts, count * C), or (starts, count, C) of very many texels."""
     where = functools.partial(jax.lax.gather, mode="promise_in_bounds")
     if texels.size > jnp.iinfo(jnp.int32).max:
         row = jax.lax.GatherDimensionNumbers(offset_dims=(1, 2), collapsed_slice_dims=(), start_index_map=(0,))
@@ -298,18 +327,37 @@ def weighted(read: jax.Array, columns: jax.Array, weights: jax.Array, axis: int,
     return values * weights.reshape(shape)
 
 
-def sum_of(entry: Callable[[jax.Array, jax.Array], jax.Array], rows: SizedRows) -> jax.Array:
-    """The sum over the entries of rows that count."""
+def sum_of(entry: Entry, rows: SizedRows) -> jax.Array:
+    """The sum over the entries of rows, in the order of `scaled_filter.sum_of_entries`."""
 
     def several(columns: jax.Array, weights: jax.Array) -> jax.Array:
         return functools.reduce(jnp.add, map(entry, columns, weights))
 
     if len(rows.columns) <= AT_ONCE:
         return several(rows.columns, rows.weights)
+    return sum_in_groups(several, rows)
+
+
+def sum_one_by_one(entry: Entry, rows: SizedRows) -> jax.Array:
+    """The same sum by a loop over entries: in an eighth of the operations."""
+
+    def several(columns: jax.Array, weights: jax.Array, count: int | jax.Array = ENTRIES_AT_ONCE) -> jax.Array:
+        return added_up(lambda k: entry(columns[k], weights[k]), count)
+
+    if len(rows.columns) <= AT_ONCE:
+        return several(rows.columns, rows.weights, rows.entries)
+    return sum_in_groups(several, rows)
+
+
+def sum_in_groups(several: Entry, rows: SizedRows) -> jax.Array:
+    """The sum of sums of some entries each, of those that count."""
     columns, weights = (a.reshape(-1, ENTRIES_AT_ONCE, *a.shape[1:]) for a in (rows.columns, rows.weights))
     turns = (rows.entries + (ENTRIES_AT_ONCE - 1)) // ENTRIES_AT_ONCE
+    return added_up(lambda k: several(columns[k], weights[k]), turns)
 
-    def step(k: jax.Array, total: jax.Array) -> jax.Array:
-        return total + several(columns[k], weights[k])
 
-    return jax.lax.fori_loop(1, turns, step, several(columns[0], weights[0]))
+def added_up(term: Callable[[jax.Array], jax.Array], count: int | jax.Array) -> jax.Array:
+    """The sum of so many terms, one after the other."""
+    like = jax.eval_shape(term, jax.ShapeDtypeStruct((), np.int32))
+    # To add to -0 changes no number.
+    return jax.lax.fori_loop(0, count, lambda k, total: total + term(k), jnp.full(like.shape, -0.0, like.dtype))

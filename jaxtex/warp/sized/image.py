@@ -225,6 +225,8 @@ class ImageWarp(NamedTuple):
         if self.filters is None:
             return program
         resize = self.filters.shape_within(place, self.stored)
+        if not on_cpu:  # a loop takes longer there than all rows at once
+            resize = resize._replace(turn=resize.tile[0])
         return program._replace(shape=resize.tile, resize=resize)
 
     def run(self, program: TileProgram, name: str, place: Place, *more: jax.Array) -> Any:

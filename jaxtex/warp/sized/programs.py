@@ -208,9 +208,7 @@ class TileProgram(NamedTuple):
             return out
         return over(out, color, coverage(tile.points, tile.footprint(), sizes[::-1], tile.shape))
 
-    def filtered(
-        self, source: DeviceTexels, shape: ResizeShape, finish: Callable[[jax.Array], jax.Array]
-    ) -> jax.Array:
+    def filtered(self, source: DeviceTexels, shape: ResizeShape, finish: Callable[[jax.Array], jax.Array]) -> jax.Array:
         """The pixels of a tile of a resize by filters as wide as its steps; see `filters.filtered`."""
         assert source.filters is not None
         texels = source.texels if source.numbers is None else source.numbers

@@ -262,7 +262,7 @@ class SizedReads(NamedTuple):
         border = np.zeros(pixels.shape[-1], np.float32)
         if self.options.border_color is not None:
             border[...] = np.asarray(as_float(self.options.border_color))
-        size, device = (shape[1], shape[0]), device_under(jax.config.jax_default_device)
+        size, device = (shape[1], shape[0]), device_under(cast(Any, jax.config).jax_default_device)
         warp = ImageWarp.of(pixels, mapping, border, size, self.read, device)
         tiles = ahead(((place.cut(size), warp.tile(place)) for place in warp.places()), PENDING)
         dtype = np.dtype(self.read.dtype or pixels.dtype)
