@@ -1,4 +1,4 @@
-"""`python -m benchmarks.folders`: `jaxtex warp` of a folder of photographs beside a loop over OpenCV.
+"""`python -m benchmarks.folders`: `jaxtex warp` and `resize` of a folder of photographs beside OpenCV and Pillow.
 
     python -m benchmarks.folders --folder photographs
 
@@ -6,7 +6,14 @@ makes a hundred JPEG files of 3840x2160 from the photograph of the examples, onc
 of its own, and turns them by 20 degrees, with the linear filter, into JPEG files of quality 95 without subsampling: in
 a loop over `cv2.imread`, `cv2.warpAffine` and `cv2.imwrite`, by the same in as many threads as there are cores, and by
 the command line, in this process and as a program of its own, which starts and compiles. Rounds alternate between
-them; the table has medians over rounds, of the ratio as well. Needs OpenCV, which the extra bench installs.
+them; the table has medians over rounds, of the ratio as well: of speed, and of the CPU time of all cores, which other
+work on the machine changes less. Needs OpenCV, which the extra bench installs.
+
+    python -m benchmarks.folders --folder photographs --mixed --images 1000 --fit 256 256
+
+takes photographs that all have another size, the longer side from 300 to 1600, and makes them fit 256x256, with the
+linear filter as wide as the step, by a loop over Pillow in one thread and by the command line. `--mixed` alone turns
+them.
 """
 
 import argparse
@@ -39,7 +46,7 @@ ENCODING = (
 )
 # OpenCV rounds positions to a 32nd of a pixel: of codes from 0 to 255, on average.
 SAME_WORK = 1.5
-LOOP = "OpenCV, a loop"
+LONGER_SIDES = 300, 1600
 Run = Callable[[pathlib.Path, pathlib.Path], None]
 
 
@@ -51,16 +58,27 @@ def parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--images", type=int, default=100, help="how many photographs (100)")
     parser.add_argument("--size", type=int, nargs=2, default=(3840, 2160), metavar=("W", "H"), help="(3840 2160)")
+    parser.add_argument("--mixed", action="store_true", help="photographs of another size each, in place of --size")
+    parser.add_argument("--fit", type=int, nargs=2, metavar=("W", "H"), help="resize, beside Pillow")
     parser.add_argument("--rounds", type=int, default=5, help="how often each runs (5)")
     return parser
 
 
-def photographs(folder: pathlib.Path, count: int, size: tuple[int, int]) -> None:
+def mixed_sizes(count: int) -> list[tuple[int, int]]:
+    """Widths and heights that all differ: of short sides as often as of long ones, upright and lying."""
+    random, found = np.random.default_rng(0), dict[tuple[int, int], None]()
+    while len(found) < count:
+        longer = LONGER_SIDES[0] * (LONGER_SIDES[1] / LONGER_SIDES[0]) ** random.uniform()
+        size = round(longer), round(longer * random.uniform(0.55, 1))
+        found[size if random.uniform() < 0.6 else size[::-1]] = None
+    return list(found)
+
+
+def photographs(folder: pathlib.Path, sizes: Sequence[tuple[int, int]]) -> None:
     """Makes the files that are not there yet."""
-    width, height = size
     with Image.open(PHOTOGRAPH) as image:
         whole = image.convert("RGB")
-    for k in tqdm(range(count), desc="photographs", unit="image", leave=False, disable=None):
+    for k, size in enumerate(tqdm(sizes, desc="photographs", unit="image", leave=False, disable=None)):
         path = folder / f"{k:03}.jpg"
         if path.exists():
             continue
@@ -68,7 +86,7 @@ def photographs(folder: pathlib.Path, count: int, size: tuple[int, int]) -> None
         share = random.uniform(0.6, 1)
         left, top = (random.uniform(0, n * (1 - share)) for n in whole.size)
         box = (left, top, left + whole.width * share, top + whole.height * share)
-        pixels = np.asarray(whole.resize((width, height), Image.Resampling.BICUBIC, box), np.float32)
+        pixels = np.asarray(whole.resize(size, Image.Resampling.BICUBIC, box), np.float32)
         noise = random.normal(0, 4, pixels.shape).astype(np.float32)
         bright = np.clip(pixels * random.uniform(0.7, 1.2) + noise, 0, 255).astype(np.uint8)
         Image.fromarray(bright).save(path, quality=92)
@@ -92,27 +110,46 @@ def opencv_threads(source: pathlib.Path, target: pathlib.Path) -> None:
         list(pool.map(functools.partial(opencv_image, target=target), sorted(source.iterdir())))
 
 
-def jaxtex_arguments(source: pathlib.Path, target: pathlib.Path) -> list[str]:
-    return ["warp", str(source), str(target), "--rotate", str(DEGREES)]
+def pillow_loop(source: pathlib.Path, target: pathlib.Path, fit: tuple[int, int]) -> None:
+    for path in sorted(source.iterdir()):
+        with Image.open(path) as image:
+            scale = min(1, *(most / n for most, n in zip(fit, image.size)))
+            width, height = (max(1, round(scale * n)) for n in image.size)
+            small = image.resize((width, height), Image.Resampling.BILINEAR)
+        small.save(target / path.name, quality=QUALITY, subsampling=0)
 
 
-def jaxtex_here(source: pathlib.Path, target: pathlib.Path) -> None:
+def jaxtex_here(source: pathlib.Path, target: pathlib.Path, words: Sequence[str]) -> None:
+    command, *options = words
     with contextlib.redirect_stdout(io.StringIO()):
-        if jaxtex_command(jaxtex_arguments(source, target)):
-            raise RuntimeError("jaxtex warp failed")
+        if jaxtex_command([command, str(source), str(target), *options]):
+            raise RuntimeError(f"jaxtex {command} failed")
 
 
-def jaxtex_program(source: pathlib.Path, target: pathlib.Path) -> None:
-    command = [sys.executable, "-m", "jaxtex", *jaxtex_arguments(source, target)]
-    subprocess.run(command, check=True, capture_output=True)
+def jaxtex_program(source: pathlib.Path, target: pathlib.Path, words: Sequence[str]) -> None:
+    command, *options = words
+    arguments = [sys.executable, "-m", "jaxtex", command, str(source), str(target), *options]
+    subprocess.run(arguments, check=True, capture_output=True)
 
 
-RUNS: dict[str, Run] = {
-    LOOP: opencv_loop,
-    "OpenCV, threads": opencv_threads,
-    "jaxtex warp": jaxtex_here,
-    "jaxtex warp, as a program": jaxtex_program,
-}
+def runs(fit: tuple[int, int] | None) -> dict[str, Run]:
+    """What is compared, the loop first."""
+    if fit is None:
+        words = ["warp", "--rotate", str(DEGREES), "--filter", "linear"]
+        others: dict[str, Run] = {"OpenCV, a loop": opencv_loop, "OpenCV, threads": opencv_threads}
+    else:
+        words = ["resize", "--fit", "{}x{}".format(*fit), "--filter", "linear"]
+        others = {"Pillow, a loop": functools.partial(pillow_loop, fit=fit)}
+    return {
+        **others,
+        f"jaxtex {words[0]}": functools.partial(jaxtex_here, words=words),
+        f"jaxtex {words[0]}, as a program": functools.partial(jaxtex_program, words=words),
+    }
+
+
+def cpu_seconds() -> float:
+    """Of this process, and of those that it waited for."""
+    return sum(os.times()[:4])
 
 
 def check_same_work(folders: Sequence[pathlib.Path]) -> None:
@@ -126,30 +163,35 @@ def check_same_work(folders: Sequence[pathlib.Path]) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     options = parser().parse_args(argv)
-    source = options.folder / "in-{}x{}".format(*options.size)
-    targets = {name: options.folder / f"out-{k}" for k, name in enumerate(RUNS)}
+    compared = runs(options.fit)
+    loop, *_ = compared
+    of_size = "mixed sizes" if options.mixed else "{}x{}".format(*options.size)
+    source = options.folder / f"in-{of_size.replace(' ', '-')}"
+    targets = {name: options.folder / f"out-{k}" for k, name in enumerate(compared)}
     for folder in (source, *targets.values()):
         folder.mkdir(parents=True, exist_ok=True)
-    photographs(source, options.images, options.size)
+    photographs(source, mixed_sizes(options.images) if options.mixed else [tuple(options.size)] * options.images)
     print(", ".join(f"{key} {value}" for key, value in environment().items()), f"cores {os.cpu_count()}", sep=", ")
-    seconds: dict[str, list[float]] = {name: [] for name in RUNS}
-    with tqdm(total=(options.rounds + 1) * len(RUNS), unit="run", leave=False, disable=None) as progress:
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in compared}
+    with tqdm(total=(options.rounds + 1) * len(compared), unit="run", leave=False, disable=None) as progress:
         for number in range(options.rounds + 1):
-            for name, run in RUNS.items():
+            for name, run in compared.items():
                 progress.set_description(name)
-                start = time.perf_counter()
+                start = time.perf_counter(), cpu_seconds()
                 run(source, targets[name])
                 if number:  # the first round warms up files and programs
-                    seconds[name].append(time.perf_counter() - start)
+                    taken[name].append((time.perf_counter() - start[0], cpu_seconds() - start[1]))
                 progress.update()
             if not number:
                 check_same_work(list(targets.values()))
     count = len(list(source.iterdir()))
-    print(f"{count} photographs of {options.size[0]}x{options.size[1]}, median of {options.rounds} rounds")
-    for name, taken in seconds.items():
-        speed = statistics.median(count / s for s in taken)
-        ratio = statistics.median(loop / s for loop, s in zip(seconds[LOOP], taken))
-        print(f"{name:<28}{speed:6.2f} images/s{ratio:7.2f} of the loop's speed")
+    print(f"{count} photographs, {of_size}, median of {options.rounds} rounds")
+    for name, rounds in taken.items():
+        speed = statistics.median(count / wall for wall, _ in rounds)
+        faster, busier = (
+            statistics.median(first[k] / own[k] for first, own in zip(taken[loop], rounds)) for k in range(2)
+        )
+        print(f"{name:<28}{speed:7.2f} images/s{faster:7.2f} of the loop's speed{1 / busier:7.2f} of its CPU time")
     return 0
 
 

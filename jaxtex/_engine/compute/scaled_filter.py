@@ -87,8 +87,11 @@ class ScaledFilter(NamedTuple):
     def entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The entries of the matrix from texels to samples, in order: the sample, the texel and the weight of each."""
         tap, weight = self.taps()
-        with jax.ensure_compile_time_eval():
-            texel, inside = evaluated(functools.partial(addressed, self.address, size=self.size), tap.astype(np.int32))
+        texel, inside = tap, None
+        if tap.min() < 0 or tap.max() >= self.size:
+            with jax.ensure_compile_time_eval():
+                rule = functools.partial(addressed, self.address, size=self.size)
+                texel, inside = evaluated(rule, tap.astype(np.int32))
         kept = np.abs(weight) > NEGLIGIBLE
         kept = kept if inside is None else kept & inside
         # Several taps of a sample may read one texel; their weights are added.

@@ -21,6 +21,8 @@ from .tiling import Place, grid_of
 AT_ONCE = 2 * ENTRIES_AT_ONCE
 # How many rows are filtered at once along their columns before others.
 TURN = 32
+# From more entries on, a loop adds so many in one turn, as many as the rows of an image need.
+MOST_IN_PLACE, SEVERAL = 8, 4
 # What one entry of each row adds to sums, by its columns and weights.
 Entry = Callable[[jax.Array, jax.Array], jax.Array]
 
@@ -69,23 +71,25 @@ class ResizeShape(NamedTuple):
     window: tuple[int, int]
 
 
-# The entries of a row, the height and width of a tile, and its rows in a turn. A resize takes the first with room for
-# its rows.
-TILES = ((4, (512, 256), 128), (8, (256, 256), 32), (16, (256, 128), 16), (32, (256, 64), 16), (1024, (64, 64), 4))
+# The entries of a row, the height of a tile, and its rows in a turn. A resize takes the first with room for its rows.
+TILES = ((4, 512, 128), (8, 256, 32), (16, 256, 16), (32, 256, 16), (1024, 64, 4))
+# The widths of tiles: the largest for which a window does not have too many columns.
+WIDTHS = (256, 128, 64)
 # A window is as wide as a tile at this share of the most texels that rows of so many entries may be apart. At fewer
 # texels a step, columns of the window are filtered in vain; at more, columns of the tile.
 SHARE = 0.6
-# The most rows of a window, if columns are filtered first; and the most columns.
-MOST_ROWS, MOST_COLUMNS = 512, 2048
+# The most rows of a window, if columns are filtered first; and the most columns, but for very many entries.
+MOST_ROWS, MOST_COLUMNS, MOST_COLUMNS_OF_MANY = 512, 1280, 2048
 
 
 def shapes_for(each: ScaledFilter) -> Iterator[ResizeShape]:
     """The shapes of resizes by a filter."""
     across = 2 * each.kernel.extent if each.kernel.blends else 1
-    for entries, (height, width), turn in TILES:
-        columns = int(SHARE * width * entries / across) + entries
-        rows = max(MOST_ROWS, entries)
-        yield ResizeShape(entries, (height, width), turn, (rows, min(columns, MOST_COLUMNS)))
+    for entries, height, turn in TILES:
+        step = SHARE * entries / across
+        width = next((n for n in WIDTHS if step * n <= MOST_COLUMNS), WIDTHS[-1])
+        columns = min(int(step * width) + entries, MOST_COLUMNS_OF_MANY)
+        yield ResizeShape(entries, (height, width), turn, (max(MOST_ROWS, entries), columns))
 
 
 class ResizeFilters(NamedTuple):
@@ -163,9 +167,9 @@ def fitting(filters: tuple[ScaledFilter, ScaledFilter], first_axis: int) -> tupl
             columns = -(-horizontal.samples // -(-horizontal.samples // columns))
             return shape, (rows, count_within(horizontal, columns, shape.window[1]))
     # Around the ends of an axis, or at more than a hundred texels a step, windows are as large as they must be.
-    _, tile, turn = TILES[-1]
-    height, width = (span_of(each, side) for each, side in zip(filters, tile))
-    return ResizeShape(entries, tile, turn, (height, width)), tile
+    *_, last = shapes_for(horizontal)
+    height, width = (span_of(each, side) for each, side in zip(filters, last.tile))
+    return last._replace(entries=entries, window=(height, width)), last.tile
 
 
 @functools.lru_cache(maxsize=2**10)
@@ -232,6 +236,8 @@ def filtered(
     channels = stored.texels.shape[1]
     like = jax.eval_shape(finish, jax.ShapeDtypeStruct((1, 1, channels), np.float32))
     rows, columns = filters.rows
+    loops = shape.turn < shape.tile[0]
+    several = SEVERAL if loops and shape.entries > MOST_IN_PLACE else 0
 
     def of_rows(sums: Callable[[SizedRows], jax.Array]) -> jax.Array:
         def pixels(k: jax.Array) -> jax.Array:
@@ -242,21 +248,22 @@ def filtered(
 
     def rows_first() -> jax.Array:
         def sums(some: SizedRows) -> jax.Array:
-            between = materialized(vertical_sums(stored, some, columns.first, shape.window[1]))
-            return sum_of(entries_of(between, 1, stored.finite), columns)
+            between = materialized(vertical_sums(stored, some, columns.first, shape.window[1], several))
+            return sum_of(entries_of(between, 1, stored.finite), columns, several)
 
         return of_rows(sums)
 
     def columns_first() -> jax.Array:
         # Few images are so: a program with loops is small, and takes longer.
-        turn, total = (TURN, sum_one_by_one) if shape.turn < shape.tile[0] else (shape.window[0], sum_of)
+        turn = min(TURN, shape.window[0]) if loops else shape.window[0]
+        total = functools.partial(sum_of, several=int(loops))
 
         def sums(row: jax.Array) -> jax.Array:
             return total(horizontal_entries(stored, rows.first + row, turn, columns.first), columns)
 
         between = jnp.zeros((shape.window[0], shape.tile[1], channels), np.float32)
         between = materialized(in_turns(sums, turn, jnp.max(rows.columns) + 1, between))
-        return of_rows(functools.partial(total, entries_of(between, 0, stored.finite)))
+        return of_rows(lambda some: total(entries_of(between, 0, stored.finite), some))
 
     return jax.lax.cond(filters.first_axis == 0, rows_first, columns_first)
 
@@ -274,7 +281,7 @@ def in_turns(some: Callable[[jax.Array], jax.Array], turn: int, count: jax.Array
     return jax.lax.fori_loop(0, (count + (turn - 1)) // turn, step, into)
 
 
-def vertical_sums(stored: Stored, rows: SizedRows, column: jax.Array, width: int) -> jax.Array:
+def vertical_sums(stored: Stored, rows: SizedRows, column: jax.Array, width: int, several: int) -> jax.Array:
     """The sums of rows of an image along its columns, of so many columns from one on: (rows, width, C)."""
     channels = stored.texels.shape[1]
 
@@ -282,7 +289,7 @@ def vertical_sums(stored: Stored, rows: SizedRows, column: jax.Array, width: int
         starts = (rows.first + jnp.maximum(columns, 0)) * stored.width + column
         return weighted(slices_from(stored.texels, starts, width), columns, weights, 0, stored.finite)
 
-    return sum_of(entry, rows).reshape(-1, width, channels)
+    return sum_of(entry, rows, several).reshape(-1, width, channels)
 
 
 def horizontal_entries(stored: Stored, row: jax.Array, height: int, column: jax.Array) -> Entry:
@@ -327,37 +334,32 @@ def weighted(read: jax.Array, columns: jax.Array, weights: jax.Array, axis: int,
     return values * weights.reshape(shape)
 
 
-def sum_of(entry: Entry, rows: SizedRows) -> jax.Array:
-    """The sum over the entries of rows, in the order of `scaled_filter.sum_of_entries`."""
+def sum_of(entry: Entry, rows: SizedRows, several: int) -> jax.Array:
+    """The sum over the entries of rows, in the order of `scaled_filter.sum_of_entries`.
 
-    def several(columns: jax.Array, weights: jax.Array) -> jax.Array:
-        return functools.reduce(jnp.add, map(entry, columns, weights))
-
+    Args:
+        several: how many entries a loop adds in one turn. If there are no more, or it is 0, there is no loop.
+    """
     if len(rows.columns) <= AT_ONCE:
-        return several(rows.columns, rows.weights)
-    return sum_in_groups(several, rows)
-
-
-def sum_one_by_one(entry: Entry, rows: SizedRows) -> jax.Array:
-    """The same sum by a loop over entries: in an eighth of the operations."""
-
-    def several(columns: jax.Array, weights: jax.Array, count: int | jax.Array = ENTRIES_AT_ONCE) -> jax.Array:
-        return added_up(lambda k: entry(columns[k], weights[k]), count)
-
-    if len(rows.columns) <= AT_ONCE:
-        return several(rows.columns, rows.weights, rows.entries)
-    return sum_in_groups(several, rows)
-
-
-def sum_in_groups(several: Entry, rows: SizedRows) -> jax.Array:
-    """The sum of sums of some entries each, of those that count."""
+        return added_up(entry, rows.columns, rows.weights, rows.entries, several)
     columns, weights = (a.reshape(-1, ENTRIES_AT_ONCE, *a.shape[1:]) for a in (rows.columns, rows.weights))
-    turns = (rows.entries + (ENTRIES_AT_ONCE - 1)) // ENTRIES_AT_ONCE
-    return added_up(lambda k: several(columns[k], weights[k]), turns)
+    inner = 0 if several > 1 else several
+
+    def group(columns: jax.Array, weights: jax.Array) -> jax.Array:
+        return added_up(entry, columns, weights, ENTRIES_AT_ONCE, inner)
+
+    return added_up(group, columns, weights, (rows.entries + (ENTRIES_AT_ONCE - 1)) // ENTRIES_AT_ONCE, 1)
 
 
-def added_up(term: Callable[[jax.Array], jax.Array], count: int | jax.Array) -> jax.Array:
-    """The sum of so many terms, one after the other."""
-    like = jax.eval_shape(term, jax.ShapeDtypeStruct((), np.int32))
+def added_up(entry: Entry, columns: jax.Array, weights: jax.Array, count: int | jax.Array, several: int) -> jax.Array:
+    """The sum of what so many entries add, one after the other."""
+    if several == 0 or len(columns) <= several:
+        return functools.reduce(jnp.add, map(entry, columns, weights))
+    columns, weights = (a.reshape(-1, several, *a.shape[1:]) for a in (columns, weights))
+
+    def step(k: jax.Array, total: jax.Array) -> jax.Array:
+        return functools.reduce(jnp.add, map(entry, columns[k], weights[k]), total)
+
+    like = jax.eval_shape(entry, columns[0, 0], weights[0, 0])
     # To add to -0 changes no number.
-    return jax.lax.fori_loop(0, count, lambda k, total: total + term(k), jnp.full(like.shape, -0.0, like.dtype))
+    return jax.lax.fori_loop(0, (count + (several - 1)) // several, step, jnp.full(like.shape, -0.0, like.dtype))
