@@ -22,6 +22,7 @@ import functools
 import io
 import os
 import pathlib
+import resource
 import statistics
 import subprocess
 import sys
@@ -149,7 +150,8 @@ def runs(fit: tuple[int, int] | None) -> dict[str, Run]:
 
 def cpu_seconds() -> float:
     """Of this process, and of those that it waited for."""
-    return sum(os.times()[:4])
+    used = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def check_same_work(folders: Sequence[pathlib.Path]) -> None:

@@ -165,15 +165,20 @@ def test_the_figures_of_the_picture_are_those_of_the_page():
     assert {ms for row in results["rows"] for ms in row["milliseconds"].values()} <= table
 
 
-def test_folders_are_warped_by_everybody_alike(module, tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("options", "sizes", "fit"),
+    [(["--size", "96", "64"], "96x64", None), (["--mixed", "--fit", "80", "80"], "mixed sizes", (80, 80))],
+)
+def test_folders_are_warped_by_everybody_alike(options, sizes, fit, module, tmp_path, capsys):
     pytest.importorskip("cv2")
-    arguments = ["--folder", str(tmp_path), "--images", "2", "--size", "96", "64", "--rounds", "1"]
+    arguments = ["--folder", str(tmp_path), "--images", "2", "--rounds", "1", *options]
     assert module("folders").main(arguments) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1] == "2 photographs of 96x64, median of 1 rounds"
-    assert [line.split("  ")[0] for line in lines[2:]] == list(module("folders").RUNS)
+    assert lines[1] == f"2 photographs, {sizes}, median of 1 rounds"
+    runs = module("folders").runs(fit)
+    assert [re.split(r"  |\d", line)[0].strip() for line in lines[2:]] == list(runs)
     names = [sorted(p.name for p in folder.iterdir()) for folder in sorted(tmp_path.glob("out-*"))]
-    assert names == [["000.jpg", "001.jpg"]] * 4
+    assert names == [["000.jpg", "001.jpg"]] * len(runs)
 
 
 def test_images_are_warped_by_everybody_alike(module, capsys):
