@@ -17,8 +17,8 @@ from ._engine.compute.texel_value import decode
 from ._engine.describe.plan import layout_of, space_axes
 from ._engine.rules.convolution import convolve
 from ._jax.calls import typed_jit
-from ._tables.address_rules import SPHERE, WRAP, AddressRule, addressed
-from ._tables.filter_kernels import FilterKernel, Polynomials, evaluate, evaluated
+from ._tables.address_rules import SPHERE, WRAP, AddressRule
+from ._tables.filter_kernels import FilterKernel, Polynomials, evaluate
 from ._tables.storage_formats import sum_dtype
 from .modes import FilterMode
 from .sampler import Sampler
@@ -164,8 +164,8 @@ def interpolation(kernel: FilterKernel, rule: AddressRule, size: int, rows: Any 
     centers = np.arange(size) if rows is None else rows
     matrix, weights = np.zeros((len(centers), size)), np.array(center_weights(kernel))
     tap = (centers + kernel.first + np.arange(len(weights))[:, None]).astype(np.int32)
-    with jax.ensure_compile_time_eval():
-        index, inside = evaluated(functools.partial(addressed, rule, size=size), tap)
+    assert rule.apply is not None
+    index, inside = rule.apply(tap, size)
     share = weights[:, None] * (np.ones(tap.shape) if inside is None else inside)
     np.add.at(matrix, (np.broadcast_to(np.arange(len(centers)), tap.shape), index), share)
     return matrix

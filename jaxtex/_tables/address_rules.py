@@ -2,12 +2,12 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from .._jax.calls import typed_jit
 from ..modes import AddressMode
 
 # The size of an axis: a number, or an int32 array with one size for each sample, if each sample chooses a mip level.
@@ -96,7 +96,7 @@ class AddressRule(NamedTuple):
     """
 
     name: str
-    apply: Callable[[jax.Array, Size], Addressed] | None
+    apply: Callable[[Any, Size], Addressed] | None
     has_outside: bool
     apply_together: JointRule | None = None
     num_axes: int = 1
@@ -121,37 +121,48 @@ class AddressRule(NamedTuple):
         return None if self.apply_together is None else self.apply_together.rows_of(level)
 
 
-def is_inside(tap: jax.Array, size: Size) -> jax.Array:
+# Rules of one axis map JAX arrays to JAX arrays, and taps that are known while tracing, NumPy arrays, to NumPy arrays.
+
+
+def module_of(tap: Any) -> Any:
+    """The module with the functions of an array: that of JAX or NumPy."""
+    return jnp if isinstance(tap, jax.Array) else np
+
+
+def is_inside(tap: Any, size: Size) -> Any:
     """Whether 0 <= `tap` < `size`, by one comparison: as uint32 a negative tap is a large number."""
-    return tap.astype(jnp.uint32) < jnp.asarray(size, jnp.uint32)
+    xp = module_of(tap)
+    return tap.astype(xp.uint32) < xp.asarray(size, xp.uint32)
 
 
-def clamp(tap: jax.Array, size: Size) -> Addressed:
-    return jnp.clip(tap, 0, size - 1), None
+def clamp(tap: Any, size: Size) -> Addressed:
+    return module_of(tap).clip(tap, 0, size - 1), None
 
 
-def border(tap: jax.Array, size: Size) -> Addressed:
+def border(tap: Any, size: Size) -> Addressed:
     inside = is_inside(tap, size)
-    return jnp.where(inside, tap, 0), inside
+    return module_of(tap).where(inside, tap, 0), inside
 
 
-def wrap(tap: jax.Array, size: Size) -> Addressed:
-    return jnp.mod(tap, size), None
+def wrap(tap: Any, size: Size) -> Addressed:
+    return module_of(tap).mod(tap, size), None
 
 
-def mirror(tap: jax.Array, size: Size) -> Addressed:
-    phase = jnp.mod(tap, 2 * size)
-    return jnp.minimum(phase, 2 * size - 1 - phase), None
+def mirror(tap: Any, size: Size) -> Addressed:
+    xp = module_of(tap)
+    phase = xp.mod(tap, 2 * size)
+    return xp.minimum(phase, 2 * size - 1 - phase), None
 
 
-def reflect(tap: jax.Array, size: Size) -> Addressed:
-    period = jnp.maximum(2 * (size - 1), 1) if isinstance(size, jax.Array) else max(2 * (size - 1), 1)
-    phase = jnp.mod(tap, period)
-    return jnp.minimum(phase, period - phase), None
+def reflect(tap: Any, size: Size) -> Addressed:
+    xp = module_of(tap)
+    period = xp.maximum(2 * (size - 1), 1) if isinstance(size, jax.Array) else max(2 * (size - 1), 1)
+    phase = xp.mod(tap, period)
+    return xp.minimum(phase, period - phase), None
 
 
-def last(tap: jax.Array, size: Size) -> Addressed:
-    return jnp.where(is_inside(tap, size), tap, size - 1), None
+def last(tap: Any, size: Size) -> Addressed:
+    return module_of(tap).where(is_inside(tap, size), tap, size - 1), None
 
 
 def sphere(taps: TapsOfAxes, sizes: Sequence[Size]) -> list[StoredTap]:
@@ -170,13 +181,6 @@ def sphere(taps: TapsOfAxes, sizes: Sequence[Size]) -> list[StoredTap]:
         row = jnp.where(beyond, 2 * height - 1 - phase, phase)
         stored += [StoredTap((row, jnp.where(beyond, *x))) for x in zip(across, here)]
     return stored
-
-
-@typed_jit("rule")
-def addressed(rule: AddressRule, tap: jax.Array, size: Size) -> Addressed:
-    """`rule.apply` for a rule of one axis; the size is an array, so that one program serves all sizes."""
-    assert rule.apply is not None
-    return rule.apply(tap, jnp.asarray(size, jnp.int32))
 
 
 # The defaults of most rows.

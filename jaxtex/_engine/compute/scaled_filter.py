@@ -16,8 +16,8 @@ import numpy as np
 
 from ..._jax.barriers import materialized
 from ..._jax.indexing import explicit_sharding
-from ..._tables.address_rules import AddressRule, addressed
-from ..._tables.filter_kernels import FilterKernel, evaluated
+from ..._tables.address_rules import AddressRule
+from ..._tables.filter_kernels import FilterKernel
 from ..._tables.storage_formats import sum_dtype
 
 # The entries of a row that are added in one iteration of a scan, so that programs stay small.
@@ -89,9 +89,8 @@ class ScaledFilter(NamedTuple):
         tap, weight = self.taps()
         texel, inside = tap, None
         if tap.min() < 0 or tap.max() >= self.size:
-            with jax.ensure_compile_time_eval():
-                rule = functools.partial(addressed, self.address, size=self.size)
-                texel, inside = evaluated(rule, tap.astype(np.int32))
+            assert self.address.apply is not None
+            texel, inside = self.address.apply(tap.astype(np.int32), self.size)
         kept = np.abs(weight) > NEGLIGIBLE
         kept = kept if inside is None else kept & inside
         # Several taps of a sample may read one texel; their weights are added.
