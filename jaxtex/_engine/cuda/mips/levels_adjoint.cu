@@ -4,7 +4,7 @@
 
 #include "trace/scalars.cuh"
 #include "mips/config.cuh"
-#include "mips/traced.cuh"
+#include "mips_adjoint/traced.cuh"
 #include "mips/columns.cuh"
 
 // Hands down the cotangent of the texel of `level` that covers slice `z` and row `y` of the column.

@@ -63,8 +63,8 @@ class MipLevels(NamedTuple):
     def shape(self, level: int) -> tuple[int, ...]:
         return self.chains, self.texels(level), self.channels
 
-    def run(self, file: str, arrays: KernelArrays, *, stores_finest: bool = False) -> Filled:
-        """The arrays that a kernel fills."""
+    def run(self, file: str, room: str, arrays: KernelArrays, *, stores_finest: bool = False) -> Filled:
+        """The arrays that the kernel of a file fills; `room` is the folder of the header of its arrays."""
         dtype, width = arrays.find(ArrayRole.CHAIN).array.dtype, width_of_part(self.channels)
         parts, (deep, down, across), rows = -(-self.channels // width), self.sizes, self.rows
         warps = self.chains * self.images * (deep // rows[0]) * (down // rows[1]) * -(-across // LANES) * parts
@@ -87,7 +87,7 @@ class MipLevels(NamedTuple):
         )
         headers = {
             "mips/config.cuh": config(MADE_BY, constants, f"typedef {C_TYPES[dtype.name]} Stored;\n"),
-            "mips/traced.cuh": header(
+            f"{room}/traced.cuh": header(
                 f"The kernel, by {MADE_BY}; no function of it is traced.",
                 (SCALARS, "mips/config.cuh"),
                 arrays.declared(),
@@ -163,7 +163,7 @@ def made_by(launches: Sequence[MipLevels], texels: jax.Array) -> tuple[jax.Array
         coarse = jax.ShapeDtypeStruct(levels.shape(levels.count), texels.dtype)
         results = [KernelArray(ArrayRole.CHAIN, whole, start=chain), KernelArray(ArrayRole.COARSE, coarse)]
         arrays = KernelArrays([KernelArray(ArrayRole.VALUES, texels)], results)
-        filled = levels.run("mips/levels.cu", arrays, stores_finest=chain is None)
+        filled = levels.run("mips/levels.cu", "mips", arrays, stores_finest=chain is None)
         chain, texels = filled[ArrayRole.CHAIN, 0], filled[ArrayRole.COARSE, 0]
     assert chain is not None
     return chain, texels
@@ -175,5 +175,5 @@ def handed_down(launches: Sequence[MipLevels], cotangent: jax.Array, total: jax.
         given = [KernelArray(ArrayRole.CHAIN, cotangent), KernelArray(ArrayRole.COARSE, total)]
         finer = jax.ShapeDtypeStruct(levels.shape(0), cotangent.dtype)
         arrays = KernelArrays(given, [KernelArray(ArrayRole.RESULT, finer)])
-        total = levels.run("mips/levels_adjoint.cu", arrays)[ArrayRole.RESULT, 0]
+        total = levels.run("mips/levels_adjoint.cu", "mips_adjoint", arrays)[ArrayRole.RESULT, 0]
     return total
