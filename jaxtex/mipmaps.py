@@ -7,7 +7,6 @@ from typing import cast
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.sharding import PartitionSpec
 from jax.typing import ArrayLike
 

@@ -153,9 +153,7 @@ def supports_convolve(values: Shaped, *, weights: tuple[float, ...], axis: int, 
     return values.dtype == jnp.float32 and row < COUNT_LIMIT and kernel_fits([values], 1)
 
 
-def supports_mip_chain(
-    values: Shaped, *, shape: tuple[int, ...], ndim: int, num_levels: int, adjoint: bool
-) -> bool:
+def supports_mip_chain(values: Shaped, *, shape: tuple[int, ...], ndim: int, num_levels: int, adjoint: bool) -> bool:
     """Whether a first level can be made by a kernel, which halves even sizes."""
     del adjoint
     texels = values.size // values.shape[-1] if 0 not in values.shape else 0

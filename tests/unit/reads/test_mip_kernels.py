@@ -25,7 +25,7 @@ CHAINS = {
     "float16": ((32, 8, 7), 2, np.float16, [3]),
     "a large level": ((256, 512, 1), 2, np.float32, [3]),
 }
-SMALL = [name for name in CHAINS if name != "a large level"]
+CASES = [*((name, ()) for name in CHAINS), *((name, (2,)) for name in CHAINS if name != "a large level")]
 
 
 def draw(shape, dtype=np.float32):
@@ -35,7 +35,7 @@ def draw(shape, dtype=np.float32):
     return jnp.asarray(np.where(rng.uniform(size=shape) < 0.05, special, rng.normal(size=shape)), dtype)
 
 
-@pytest.mark.parametrize(("name", "batch"), [*((name, ()) for name in CHAINS), *((name, (2,)) for name in SMALL)], ids=str)
+@pytest.mark.parametrize(("name", "batch"), CASES, ids=str)
 def test_kernels_make_the_levels_that_arrays_make(name, batch):
     shape, ndim, dtype, counts = CHAINS[name]
     num_levels = 4 if name in ("a large level", "wider than a warp") else max(shape[-1 - ndim : -1]).bit_length()

@@ -132,31 +132,31 @@ def levels_at_once(sizes: Sequence[int], texels: int, most: int) -> int:
 
 
 def mip_chain(values: jax.Array, *, shape: tuple[int, ...], ndim: int, num_levels: int, adjoint: bool) -> jax.Array:
-    """`jaxtex._engine.compute.mip_levels.chain_of`. Where a size is odd, array operations make the levels that follow."""
-    batch = values.shape[: -2 if adjoint else values.ndim - len(shape)]
-    chains, launches = math.prod(batch), launches_of(shape, ndim, num_levels, math.prod(batch))
-    last, count = launches[-1], sum(levels.count for levels in launches)
-    of_last = chains, *shape[: -1 - ndim], *(max(n >> count, 1) for n in shape[-1 - ndim : -1]), shape[-1]
+    """`compute.mip_levels.chain_of`. Where a size is odd, array operations make the levels that follow."""
+    batch, channels = values.shape[: -2 if adjoint else values.ndim - len(shape)], shape[-1]
+    launches = launches_of(shape, ndim, num_levels, math.prod(batch))
+    chains, last, count = launches[0].chains, launches[-1], sum(levels.count for levels in launches)
+    coarse_shape = *shape[: -1 - ndim], *(max(n >> count, 1) for n in shape[-1 - ndim : -1]), channels
+    start, end, total = last.starts[-1], last.starts[-1] + last.texels(last.count), last.chain_texels
 
-    def rest(texels: jax.Array) -> jax.Array:
-        levels = levels_after(texels.reshape(of_last), ndim, num_levels - 1 - count)
-        return jnp.concatenate([level.reshape(chains, -1, shape[-1]) for level in levels], 1)
+    def following(coarse: jax.Array) -> jax.Array:
+        levels = levels_after(coarse.reshape(chains, *coarse_shape), ndim, num_levels - 1 - count)
+        return jnp.concatenate([level.reshape(chains, -1, channels) for level in levels], 1)
 
-    end = last.starts[-1] + last.texels(last.count)
     if not adjoint:
         chain, coarse = made_by(launches, values.reshape(launches[0].shape(0)))
-        if end < last.chain_texels:
-            chain = jax.lax.dynamic_update_slice_in_dim(chain, rest(coarse), end, 1)
-        return chain.reshape(*batch, -1, shape[-1])
-    chain = values.reshape(chains, -1, shape[-1])
-    total = jax.lax.slice_in_dim(chain, last.starts[-1], end, axis=1)
-    if end < last.chain_texels:
-        total = total + jax.linear_transpose(rest, total)(jax.lax.slice_in_dim(chain, end, last.chain_texels, axis=1))[0]
-    return handed_down(launches, chain, total).reshape(*batch, *shape)
+        if end < total:
+            chain = jax.lax.dynamic_update_slice_in_dim(chain, following(coarse), end, 1)
+        return chain.reshape(*batch, total, channels)
+    chain = values.reshape(chains, total, channels)
+    coarse = jax.lax.slice_in_dim(chain, start, end, axis=1)
+    if end < total:
+        coarse = coarse + jax.linear_transpose(following, coarse)(jax.lax.slice_in_dim(chain, end, total, axis=1))[0]
+    return handed_down(launches, chain, coarse).reshape(*batch, *shape)
 
 
 def made_by(launches: Sequence[MipLevels], texels: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The chain, (chains, texels, C), of its finest level, (chains, texels, C), up to the last level, and that level."""
+    """A chain up to the level that the last launch makes, and that level, of the finest: (chains, texels, C) each."""
     chain = None
     for levels in launches:
         whole = jax.ShapeDtypeStruct((levels.chains, levels.chain_texels, levels.channels), texels.dtype)
@@ -170,7 +170,7 @@ def made_by(launches: Sequence[MipLevels], texels: jax.Array) -> tuple[jax.Array
 
 
 def handed_down(launches: Sequence[MipLevels], cotangent: jax.Array, total: jax.Array) -> jax.Array:
-    """The cotangent of the finest level, from that of the chain, and all that the last level gets."""
+    """The cotangent of the finest level, from that of a chain, and all that the last level of the launches gets."""
     for levels in reversed(launches):
         given = [KernelArray(ArrayRole.CHAIN, cotangent), KernelArray(ArrayRole.COARSE, total)]
         finer = jax.ShapeDtypeStruct(levels.shape(0), cotangent.dtype)
