@@ -156,5 +156,5 @@ def supports_convolve(values: Shaped, *, weights: tuple[float, ...], axis: int, 
 def supports_mip_chain(values: Shaped, *, shape: tuple[int, ...], ndim: int, num_levels: int, adjoint: bool) -> bool:
     """Whether a first level can be made by a kernel, which halves even sizes."""
     del adjoint
-    texels = values.size // values.shape[-1] if 0 not in values.shape else 0
-    return is_known(values.dtype) and kernel_fits([values], texels) and bool(launches_of(shape, ndim, num_levels, 1))
+    fits = is_known(values.dtype) and kernel_fits([values], math.prod(values.shape[:-1]))
+    return fits and bool(launches_of(shape, ndim, num_levels, 1))

@@ -45,7 +45,7 @@ template <int level> DEVICE int64 place_in_level(const Column& at, int z, int y)
 
 DEVICE Texel load_texel(const Stored* from) {
   if constexpr (is_aligned) return load_aligned_row<width>(from);
-  else return load_row<width>(from);
+  else return load_row_by_pair<width>(from);
 }
 DEVICE void store_texel(Stored* to, const Texel& texel) {
   if constexpr (is_aligned) store_aligned_row(to, texel);
