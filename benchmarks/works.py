@@ -145,7 +145,7 @@ def works(size: int) -> tuple[Work, ...]:
         "mip chains": [
             Work("read", at(2048), at(2048), mips=True, targets=aims(nvdiffrast=0.9)),
             Work("gradients", at(2048), at(2048), mips=True, targets=aims(nvdiffrast=0.7)),
-            Work("build", at(2048), at(2048)),
+            Work("build", at(2048), at(2048), targets=aims(nvdiffrast=1.0)),
         ],
         "cubemaps": [
             Work(what, at(512), at(2048), kind="cubemap", coordinates="panorama", targets=aims(nvdiffrast=ratio))

@@ -7,7 +7,6 @@ from typing import cast
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.sharding import PartitionSpec
 from jax.typing import ArrayLike
 
@@ -15,8 +14,10 @@ from ._checks.arguments import as_array, as_integer, check_function, check_textu
 from ._checks.calls import public
 from ._checks.texels import chain_shapes
 from ._checks.words import listing
+from ._engine.compute.mip_levels import halved, next_of
 from ._engine.describe.levels import Cut
 from ._engine.describe.operands import Arrays
+from ._engine.rules.mip_chain import mip_chain
 from ._jax.calls import typed_jit
 from ._jax.indexing import everywhere, explicit_sharding, is_sharded, names_of, parts_of
 from ._tables.storage_formats import sum_dtype
@@ -84,16 +85,10 @@ def with_levels(texture: Texture, num_levels: int) -> Texture:
         from ._engine.sharded.access import report_whole, struct_of
 
         report_whole(struct_of(finest))
-    levels = [everywhere(finest)]
-    for _ in range(num_levels - 1):
-        levels.append(next_of(levels[-1], ndim))
-    return packed(texture.kind, levels, texture.border_color)
-
-
-def next_of(texels: jax.Array, ndim: int) -> jax.Array:
-    """The level after the level `texels`."""
-    # Without the barrier, XLA computes each level again from the finest for every texel of the packed chain.
-    return jax.lax.optimization_barrier(halved(texels, ndim))
+    if num_levels == 1:
+        return packed(texture.kind, [everywhere(finest)], texture.border_color)
+    texels = mip_chain(everywhere(finest), ndim, num_levels)
+    return Texture(texels, texture.border_color, texture.kind, tuple(shapes))
 
 
 def cut_chain_of(finest: jax.Array, shapes: Sequence[tuple[int, ...]], ndim: int) -> tuple[Cut, tuple[str, ...]] | None:
@@ -142,32 +137,6 @@ def next_level(texture: Texture) -> Texture:
     shapes = chain_shapes(texture.kind, texture.shape, 2, "build_mipmaps")
     finest = finest if cut_chain_of(finest, shapes, ndim) is not None else everywhere(finest)
     return packed(texture.kind, [halved(finest, ndim)], texture.border_color)
-
-
-def halved(texels: jax.Array, ndim: int) -> jax.Array:
-    """One level from the one before: the box filter along each of the last `ndim` axes before the channels."""
-    result = texels.astype(sum_dtype(texels.dtype))
-    for axis in range(-1 - ndim, -1):
-        result = halved_along(result, result.ndim + axis)
-    return result.astype(texels.dtype)
-
-
-def halved_along(texels: jax.Array, axis: int) -> jax.Array:
-    n = texels.shape[axis]
-    m = n >> 1
-    if m == 0:
-        return texels
-
-    def every(first: int) -> jax.Array:
-        return jax.lax.slice_in_dim(texels, first, first + 2 * m - 1, 2, axis)
-
-    if n == 2 * m:
-        return (every(0) + every(1)) * 0.5
-    # Texel i covers [i n / m, (i + 1) n / m): of 2i all but i / m, 2i + 1 whole, of 2i + 2 the first (i + 1) / m.
-    along = np.arange(m).reshape(-1, *[1] * (texels.ndim - 1 - axis)) / m
-    first, third = (jnp.asarray(w * (m / n), texels.dtype) for w in (1 - along, along + 1 / m))
-    shape = [1] * axis + list(first.shape)
-    return every(0) * first.reshape(shape) + every(1) * (m / n) + every(2) * third.reshape(shape)
 
 
 @public

@@ -78,27 +78,29 @@ def define(
     return p
 
 
-def define_along_axis(
+def define_linear(
     name: str,
     form: Callable[..., Any],
     transposed: Callable[..., dict[str, Any]],
+    batched: Callable[..., dict[str, Any]],
     *,
     static: Sequence[str],
     lowerings: Sequence[Form] = (),
 ) -> Primitive:
-    """A linear primitive of one array, along the axis that its parameter `axis` names.
+    """A linear primitive of one array.
 
     Args:
         transposed: the parameters of its transpose, from the abstract value of the array and its own parameters.
-        static: the names of its other parameters.
+        batched: its parameters where the array has one more axis in front, from its own.
+        static: the names of its parameters.
     """
-    p = define(name, form, static=("axis", *static), lowerings=lowerings)
+    p = define(name, form, static=static, lowerings=lowerings)
 
     def transpose(cotangent: Any, x: Any, **params: Any) -> list[Any]:
         return [p.bind(cotangent, **transposed(x.aval, **params))]
 
-    def batch(args: Sequence[jax.Array], dims: Dims, *, axis: int, **params: Any) -> tuple[jax.Array, int]:
-        return p.bind(at_front(args[0], dims[0]), axis=axis + 1, **params), 0
+    def batch(args: Sequence[jax.Array], dims: Dims, **params: Any) -> tuple[jax.Array, int]:
+        return p.bind(at_front(args[0], dims[0]), **batched(**params)), 0
 
     ad.deflinear2(p, transpose)
     batching.primitive_batchers[p] = batch

@@ -54,6 +54,7 @@ LAYERS = (
     "_engine.cuda.scatter",
     "_engine.cuda.gather",
     "_engine.cuda.convolve",
+    "_engine.cuda.mips",
     "_engine.cuda",
     "_engine.forms",
     "_engine.rules",

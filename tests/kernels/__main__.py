@@ -28,6 +28,10 @@ def spline(texels):
     return jt.spline_filter(jt.texture2d(texels), jt.Sampler(filter_mode="bspline")).texels
 
 
+def mip_chain(texels):
+    return jt.build_mipmaps(jt.texture2d(texels)).texels
+
+
 def gradient(function, *args):
     value, pull = jax.vjp(function, *args)
     return pull(jnp.ones_like(value))
@@ -39,6 +43,8 @@ PROGRAMS = (
     (functools.partial(gradient, read), (IMAGE, SAMPLES, SAMPLES)),
     (functools.partial(gradient, jt.warp.warp_affine), (IMAGE, (2, 3))),
     (spline, ((512, 512, 4),)),
+    (mip_chain, (IMAGE,)),
+    (functools.partial(gradient, mip_chain), (IMAGE,)),
 )
 
 

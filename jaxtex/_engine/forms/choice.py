@@ -212,6 +212,7 @@ def adjoints(name: str, layout: Layout, form_of: Callable[..., Callable[..., Any
 
 LOWERINGS: dict[str, tuple[Lowering, ...]] = {
     "convolve": (Lowering("cuda", *kernel("convolve")),),
+    "mip_chain": (Lowering("cuda", *kernel("mip_chain")),),
     "concatenated_read": (Lowering("cuda", *kernel("concatenated_read")),),
     "scaled_filter": (Lowering("cpu", *kernel("resized", "cpu_resize")),),
     "read": (

@@ -12,6 +12,7 @@ from ..cuda.adjoint_kernel import adjoint
 from ..cuda.build.launch import target_capability
 from ..cuda.build.nvrtc import CompilationFailed, CompilerUnavailable
 from ..cuda.convolve.convolution_kernel import convolve
+from ..cuda.mips.mip_kernel import launches_of, mip_chain
 from ..cuda.read.read_kernel import WIDTHS, concatenated_read, read, result_shape
 from ..cuda.samples.sample_tiles import Lanes, samples_shape
 from ..cuda.trace.elementwise import C_TYPES
@@ -30,6 +31,7 @@ __all__ = [
     "adjoint",
     "concatenated_read",
     "convolve",
+    "mip_chain",
     "read",
 ]
 
@@ -149,3 +151,10 @@ def supports_convolve(values: Shaped, *, weights: tuple[float, ...], axis: int, 
     del full
     row = math.prod(values.shape[axis:]) + 4 * len(weights) * math.prod(values.shape[axis + 1 :])
     return values.dtype == jnp.float32 and row < COUNT_LIMIT and kernel_fits([values], 1)
+
+
+def supports_mip_chain(values: Shaped, *, shape: tuple[int, ...], ndim: int, num_levels: int, adjoint: bool) -> bool:
+    """Whether a first level can be made by a kernel, which halves even sizes."""
+    del adjoint
+    fits = is_known(values.dtype) and kernel_fits([values], math.prod(values.shape[:-1]))
+    return fits and bool(launches_of(shape, ndim, num_levels, 1))

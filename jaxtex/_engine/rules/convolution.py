@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from ..._jax.barriers import materialized, with_materialized
-from ..._jax.primitives import define_along_axis
+from ..._jax.primitives import define_linear
 from ..forms.choice import LOWERINGS
 
 
@@ -43,10 +43,11 @@ def convolved_once(values: jax.Array, **params: Any) -> jax.Array:
     return with_materialized(functools.partial(convolved, **params), (0,))(values)
 
 
-convolve_p = define_along_axis(
+convolve_p = define_linear(
     "spline_convolve",
     convolved_once,
     lambda _, *, full, **params: {"full": not full, **params},
-    static=("weights", "full"),
+    lambda *, axis, **params: {"axis": axis + 1, **params},
+    static=("weights", "axis", "full"),
     lowerings=LOWERINGS["convolve"],
 )

@@ -18,6 +18,8 @@ class ArrayRole(enum.StrEnum):
     COLOR = "color"
     VALUES = "values"
     OPERAND = "operand"
+    CHAIN = "chain"
+    COARSE = "coarse"
     UNITS = "units"
     VIEWS = "views"
     FIRST_ROW = "first_row"

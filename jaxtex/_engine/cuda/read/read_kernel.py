@@ -165,7 +165,7 @@ def steps_of(spec: ReadSpec, width: int, dtype: np.dtype, threads: int, exact: b
     if spec.several or spec.summed_axes or most < 2:
         return 1
     # Exact arithmetic takes longer than the loads, so even wide texels gain from two samples.
-    return power_of_two_below(min(most, max(1 + exact, TAP_BYTES // (width * dtype.itemsize))))
+    return power_of_two_below(min(most, max(1 + exact, -(-TAP_BYTES // (width * dtype.itemsize)))))
 
 
 def tiles_of_block(shape: tuple[int, ...], batch: int, volumes: bool, parts: int, steps: int) -> SampleTiles:

@@ -145,7 +145,7 @@ class ReadSource(KernelSource):
         channel, texels = self.threads.first_channel(part, self.channels), self.arrays[ArrayRole.TEXELS]
         sizes = flat_sizes(self.spec.axes)
         factors = [self.channels * math.prod(sizes[k:]) for k in range(len(sizes) + 1)]
-        load = functools.partial(load_row, count=width, aligned=self.threads.aligned)
+        load = functools.partial(load_row, count=width, aligned=self.threads.aligned, by_pair=True)
 
         def load_texel(address: TexelAddress) -> jax.Array:
             texture = offset(index, texels.shape[: self.batch])

@@ -209,14 +209,16 @@ Place = jax.Array | Sequence[tuple[jax.Array, int]]
 
 @load_row_p.def_abstract_eval
 def shape_of_row(
-    *first: ShapedArray, array: str, factors: tuple[int, ...], count: int, dtype: np.dtype, aligned: bool
+    *first: ShapedArray, array: str, factors: tuple[int, ...], count: int, dtype: np.dtype, function: str
 ) -> ShapedArray:
-    del array, factors, aligned
+    del array, factors, function
     of_row = lambda *first: jnp.zeros((*jnp.broadcast_shapes(*(a.shape for a in first)), count), dtype)
     return jax.make_jaxpr(of_row)(*first).out_avals[0]
 
 
-def load_row(array: str, first: Place, count: int, dtype: np.dtype, *, aligned: bool = False) -> jax.Array:
+def load_row(
+    array: str, first: Place, count: int, dtype: np.dtype, *, aligned: bool = False, by_pair: bool = False
+) -> jax.Array:
     """Loads adjacent elements of an array that the kernel does not write.
 
     Args:
@@ -225,17 +227,19 @@ def load_row(array: str, first: Place, count: int, dtype: np.dtype, *, aligned: 
             is taken in 64 bits.
         count: the number of elements of a row.
         aligned: whether all offsets are multiples of `count`, so that a row is one load.
+        by_pair: whether a row of three that is not aligned is two loads, which take more registers.
 
     Returns:
         S + ``(count,)``.
     """
     numbers, factors = zip(*([(first, 1)] if isinstance(first, jax.Array) else first))
-    return load_row_p.bind(*numbers, array=array, factors=factors, count=count, dtype=np.dtype(dtype), aligned=aligned)
+    function = "load_aligned_row" if aligned else "load_row_by_pair" if by_pair and count == 3 else "load_row"
+    return load_row_p.bind(*numbers, array=array, factors=factors, count=count, dtype=np.dtype(dtype), function=function)
 
 
 def load_row_rule(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
-    array, factors, count, aligned = (eqn.params[name] for name in ("array", "factors", "count", "aligned"))
-    c_type, function = c_type_of(eqn.params["dtype"]), "load_aligned_row" if aligned else "load_row"
+    array, factors, count, function = (eqn.params[name] for name in ("array", "factors", "count", "function"))
+    c_type = c_type_of(eqn.params["dtype"])
     numbers = np.broadcast_arrays(*args)
     rows = np.empty((*numbers[0].shape, count), object)
     for index in np.ndindex(numbers[0].shape):

@@ -312,8 +312,20 @@ template <int N, class T> DEVICE Row<T, N> load_aligned_row(const T* first) {
   }
   return row;
 }
+// Three numbers of 32 bits in two loads: one of the two pairs begins at a multiple of its length.
+template <int N, class T> DEVICE Row<T, N> load_row_by_pair(const T* first) {
+  if constexpr (N == 3 && sizeof(T) == 4) {
+    const bool odd = (uint64)first & 4;
+    const int2 pair = __ldg((const int2*)(first + odd));
+    const int other = __ldg((const int*)(first + (odd ? 0 : 2)));
+    return {{bits_as<T>(odd ? other : pair.x), bits_as<T>(odd ? pair.x : pair.y), bits_as<T>(odd ? pair.y : other)}};
+  } else {
+    return load_row<N>(first);
+  }
+}
 #else
 template <int N, class T> DEVICE Row<T, N> load_aligned_row(const T* first) { return load_row<N>(first); }
+template <int N, class T> DEVICE Row<T, N> load_row_by_pair(const T* first) { return load_row<N>(first); }
 #endif
 
 // Elements in three arrays, one after the other. A row lies in one of the arrays.

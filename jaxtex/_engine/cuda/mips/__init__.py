@@ -1,0 +1,1 @@
+"""The kernels of a mip chain: its levels, and their adjoint."""

@@ -1,0 +1,179 @@
+"""The kernels of a mip chain. A launch makes several levels, or adds up their cotangents."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from ...compute.mip_levels import levels_after
+from ..build import launch
+from ..build.arrays import ArrayRole, Filled, KernelArray, KernelArrays
+from ..build.launch import LANES, Kernel
+from ..build.source import SCALARS, Constant, config, header, program
+from ..read.read_kernel import WIDTHS, width_of_part
+from ..samples.sample_tiles import Extent
+from ..trace.elementwise import C_TYPES
+
+THREADS = 128
+NAME, MADE_BY = "texture_mip_levels", "mip_kernel.py"
+# The texels of a lane: at most so many of a large level, where loads of many lanes are under way together, and of a
+# level of at most so many texels, of which launches take most of the time.
+LARGE_ROWS, SMALL_ROWS, SMALL_LEVEL = 8, 16, 2**16
+
+
+class MipLevels(NamedTuple):
+    """The levels that one launch makes of a finer one, of several chains.
+
+    Attributes:
+        chains: how many of them there are.
+        images: of each level, such as layers, which are not mixed.
+        sizes: of the finer level: deep, down and across.
+        channels: of a texel.
+        count: how many levels it makes.
+        chain_texels: of a whole chain.
+        starts: where the finer level and those after it begin in a chain, in texels.
+    """
+
+    chains: int
+    images: int
+    sizes: Extent
+    channels: int
+    count: int
+    chain_texels: int
+    starts: tuple[int, ...]
+
+    @property
+    def is_halved(self) -> tuple[bool, bool, bool]:
+        """Along which axes."""
+        deep, down, across = (n > 1 for n in self.sizes)
+        return deep, down, across
+
+    @property
+    def rows(self) -> tuple[int, int]:
+        """How many texels of a lane lie one behind the other, and in a column."""
+        deep, down, _ = (1 << self.count if halved else 1 for halved in self.is_halved)
+        return deep, down
+
+    def texels(self, level: int) -> int:
+        """The texels of a level of one chain, counted from the finer one."""
+        return self.images * math.prod(n >> level if halved else n for n, halved in zip(self.sizes, self.is_halved))
+
+    def shape(self, level: int) -> tuple[int, ...]:
+        return self.chains, self.texels(level), self.channels
+
+    def run(self, file: str, room: str, arrays: KernelArrays, *, stores_finest: bool = False) -> Filled:
+        """The arrays that the kernel of a file fills; `room` is the folder of the header of its arrays."""
+        dtype, width = arrays.find(ArrayRole.CHAIN).array.dtype, width_of_part(self.channels)
+        parts, (deep, down, across), rows = -(-self.channels // width), self.sizes, self.rows
+        warps = self.chains * self.images * (deep // rows[0]) * (down // rows[1]) * -(-across // LANES) * parts
+        constants = (
+            Constant("threads", THREADS, "of a block"),
+            Constant("levels", self.count, "that are made of a finer one"),
+            Constant("chains", self.chains, "how many there are"),
+            Constant("images", self.images, "of each level"),
+            *map(Constant, ("deep", "down", "across"), self.sizes, ("of the finer level", "", "")),
+            *map(Constant, ("is_deep_halved", "is_down_halved"), self.is_halved),
+            *map(Constant, ("rows_deep", "rows_down"), rows, ("the texels of a lane", "")),
+            Constant("channels", self.channels, "of a texel"),
+            Constant("width", width, "the channels of a lane"),
+            Constant("parts", parts, "the lanes of a texel"),
+            Constant("is_aligned", width in WIDTHS and self.channels % width == 0),
+            Constant("stores_finest", stores_finest, "in the chain"),
+            Constant("chain_texels", self.chain_texels, "of a whole chain"),
+            Constant("start_of", self.starts, "of a level in a chain"),
+            Constant("level_texels", [self.texels(level) for level in range(self.count + 1)], "of a level of a chain"),
+        )
+        headers = {
+            "mips/config.cuh": config(MADE_BY, constants, f"typedef {C_TYPES[dtype.name]} Stored;\n"),
+            f"{room}/traced.cuh": header(
+                f"The kernel, by {MADE_BY}; no function of it is traced.",
+                (SCALARS, "mips/config.cuh"),
+                arrays.declared(),
+                arrays.entry(NAME, "threads"),
+            ),
+        }
+        blocks = -(-warps * LANES // THREADS)
+        kernel = Kernel(program(file, headers), NAME, blocks, THREADS, headers)
+        return arrays.collected(launch.run(kernel, arrays.arguments, arrays.shapes, arrays.aliases))
+
+
+def launches_of(shape: tuple[int, ...], ndim: int, num_levels: int, chains: int) -> list[MipLevels]:
+    """The launches for a chain whose finest level has that shape. Where a size is odd, there are no more of them.
+
+    Args:
+        ndim: how many axes before the channels are halved.
+        num_levels: of the chain.
+        chains: how many of them there are.
+    """
+    *before, channels = shape
+    images, sizes = math.prod(before[:-ndim]), (*[1] * (3 - ndim), *before[-ndim:])
+    halved = lambda level: (max(n >> level, 1) for n in sizes)
+    counts = [images * math.prod(halved(level)) for level in range(num_levels)]
+    starts, first, found = [sum(counts[:level]) for level in range(num_levels)], 0, list[MipLevels]()
+    while count := levels_at_once(tuple(halved(first)), counts[first], num_levels - 1 - first):
+        deep, down, across = halved(first)
+        of_launch = tuple(starts[first : first + count + 1])
+        found.append(MipLevels(chains, images, (deep, down, across), channels, count, sum(counts), of_launch))
+        first += count
+    return found
+
+
+def levels_at_once(sizes: Sequence[int], texels: int, most: int) -> int:
+    """How many levels a launch makes, `most` at most, of one of those sizes, deep, down and across, and texels."""
+    if sizes[-1] == 1:
+        return 0
+    rows = SMALL_ROWS if texels <= SMALL_LEVEL else LARGE_ROWS
+    axes = sum(n > 1 for n in sizes[:-1])
+    fitting = (rows.bit_length() - 1) // axes if axes else LANES.bit_length() - 1
+    even = ((n & -n).bit_length() - 1 for n in sizes if n > 1)
+    return min(most, max(fitting, 1), *even)
+
+
+def mip_chain(values: jax.Array, *, shape: tuple[int, ...], ndim: int, num_levels: int, adjoint: bool) -> jax.Array:
+    """`compute.mip_levels.chain_of`. Where a size is odd, array operations make the levels that follow."""
+    batch, channels = values.shape[: -2 if adjoint else values.ndim - len(shape)], shape[-1]
+    launches = launches_of(shape, ndim, num_levels, math.prod(batch))
+    chains, last, count = launches[0].chains, launches[-1], sum(levels.count for levels in launches)
+    coarse_shape = *shape[: -1 - ndim], *(max(n >> count, 1) for n in shape[-1 - ndim : -1]), channels
+    start, end, total = last.starts[-1], last.starts[-1] + last.texels(last.count), last.chain_texels
+
+    def following(coarse: jax.Array) -> jax.Array:
+        levels = levels_after(coarse.reshape(chains, *coarse_shape), ndim, num_levels - 1 - count)
+        return jnp.concatenate([level.reshape(chains, -1, channels) for level in levels], 1)
+
+    if not adjoint:
+        chain, coarse = made_by(launches, values.reshape(launches[0].shape(0)))
+        if end < total:
+            chain = jax.lax.dynamic_update_slice_in_dim(chain, following(coarse), end, 1)
+        return chain.reshape(*batch, total, channels)
+    chain = values.reshape(chains, total, channels)
+    coarse = jax.lax.slice_in_dim(chain, start, end, axis=1)
+    if end < total:
+        coarse = coarse + jax.linear_transpose(following, coarse)(jax.lax.slice_in_dim(chain, end, total, axis=1))[0]
+    return handed_down(launches, chain, coarse).reshape(*batch, *shape)
+
+
+def made_by(launches: Sequence[MipLevels], texels: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """A chain up to the level that the last launch makes, and that level, of the finest: (chains, texels, C) each."""
+    chain = None
+    for levels in launches:
+        whole = jax.ShapeDtypeStruct((levels.chains, levels.chain_texels, levels.channels), texels.dtype)
+        coarse = jax.ShapeDtypeStruct(levels.shape(levels.count), texels.dtype)
+        results = [KernelArray(ArrayRole.CHAIN, whole, start=chain), KernelArray(ArrayRole.COARSE, coarse)]
+        arrays = KernelArrays([KernelArray(ArrayRole.VALUES, texels)], results)
+        filled = levels.run("mips/levels.cu", "mips", arrays, stores_finest=chain is None)
+        chain, texels = filled[ArrayRole.CHAIN, 0], filled[ArrayRole.COARSE, 0]
+    assert chain is not None
+    return chain, texels
+
+
+def handed_down(launches: Sequence[MipLevels], cotangent: jax.Array, total: jax.Array) -> jax.Array:
+    """The cotangent of the finest level, from that of a chain, and all that the last level of the launches gets."""
+    for levels in reversed(launches):
+        given = [KernelArray(ArrayRole.CHAIN, cotangent), KernelArray(ArrayRole.COARSE, total)]
+        finer = jax.ShapeDtypeStruct(levels.shape(0), cotangent.dtype)
+        arrays = KernelArrays(given, [KernelArray(ArrayRole.RESULT, finer)])
+        total = levels.run("mips/levels_adjoint.cu", "mips_adjoint", arrays)[ArrayRole.RESULT, 0]
+    return total

@@ -1,0 +1,25 @@
+#pragma once
+// The sizes and switches of one kernel, by mip_kernel.py.
+#include "trace/scalars.cuh"
+
+constexpr int threads = 128;  // of a block
+constexpr int levels = 4;  // that are made of a finer one
+constexpr int chains = 1;  // how many there are
+constexpr int images = 1;  // of each level
+constexpr int deep = 1;  // of the finer level
+constexpr int down = 256;
+constexpr int across = 192;
+constexpr bool is_deep_halved = false;
+constexpr bool is_down_halved = true;
+constexpr int rows_deep = 1;  // the texels of a lane
+constexpr int rows_down = 16;
+constexpr int channels = 4;  // of a texel
+constexpr int width = 4;  // the channels of a lane
+constexpr int parts = 1;  // the lanes of a texel
+constexpr bool is_aligned = true;
+constexpr bool stores_finest = true;  // in the chain
+constexpr int chain_texels = 65535;  // of a whole chain
+DEVICE constexpr int start_of(int k) { constexpr int all[] = {0, 49152, 61440, 64512, 65280}; return all[k]; }  // of a level in a chain
+DEVICE constexpr int level_texels(int k) { constexpr int all[] = {49152, 12288, 3072, 768, 192}; return all[k]; }  // of a level of a chain
+
+typedef float Stored;
