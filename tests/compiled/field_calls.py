@@ -127,6 +127,8 @@ SPLATS = {
         )
         for channels, deterministic in ((1, False), (2, True), (3, False))
     },
+    # Copies of an odd number of texels: in every other one, pairs of texels are no aligned rows.
+    "few texels of many taps": splat((9, 1, 5, 1), 3000, row="long sum", filter_mode="cubic"),
     **{
         f"random samples, {channels} channels": splat((40, 30, 21, channels), 500, address_mode=mode)
         for channels, mode in ((1, "mirror"), (2, "border"), (3, "border"))
