@@ -68,7 +68,7 @@ class WeightFunction(NamedTuple):
         if order >= len(self.bounds):
             raise ValueError(
                 f"Sampler: deterministic=True needs a bound of the weights' derivatives of order {order}, and the "
-                f"filter has {len(self.bounds)} bounds; add it to its row, or leave deterministic out."
+                f"filter has {len(self.bounds)} bounds; add it to its row, or pass deterministic=False."
             )
         return self.bounds[order]
 

@@ -1,9 +1,12 @@
 """The adjoint: which form a program gets, large gradients in blocks, and sums in any order."""
 
+import contextlib
 import dataclasses
+import functools
 import math
 import types
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import jax.numpy as jnp
@@ -23,12 +26,14 @@ from jaxtex._engine.forms import gpu_kernels
 from jaxtex._engine.forms.choice import as_splat
 from jaxtex._engine.walk import texel_order
 from jaxtex._jax import versions
+from jaxtex._jax.contexts import is_deterministic
 from jaxtex._reads.calls import plan_of_call
 from tests.support.host_compiler import RUN_HERE
 from tests.support.tolerances import assert_close, assert_sums_close, assert_trees_close
 
 F32 = np.dtype(np.float32)
 ON_GPU = jax.default_backend() == "gpu"
+GRID = jt.nn.MultiresolutionGrid(ndim=2, num_levels=2, base_resolution=4, log2_hashmap_size=5)
 
 
 def normal(*shape):
@@ -273,6 +278,114 @@ def test_a_gpu_reads_with_a_kernel_whatever_the_channels(monkeypatch):
         warnings.simplefilter("always")
         assert launch.TARGET not in lowered_for_cuda(monkeypatch, lambda *a: a_read(*a) + 0, *args)
     assert "floor has no rule" in str(caught[0].message)
+
+
+# Who asks for the same bits in every run
+
+XLA_FLAG = "--xla_gpu_deterministic_ops=true"
+ASKS = {
+    "nobody": (None, "", None, False),
+    "a flag": (None, XLA_FLAG, None, True),
+    "another flag": (None, "--xla_gpu_autotune_level=0 --xla_gpu_exclude_nondeterministic_ops", None, True),
+    "a flag that is off": (None, f"{XLA_FLAG} --xla_gpu_deterministic_ops=false", None, False),
+    "a block": (None, "", True, True),
+    "a block against a flag": (None, XLA_FLAG, False, False),
+    "a sampler against both": (False, XLA_FLAG, True, False),
+    "a sampler against a block": (True, "", False, True),
+}
+
+
+def gradient_of_texels(sampler, block):
+    """The gradient of a read in a block, taken outside of it."""
+
+    def loss(texels, *xy):
+        with contextlib.nullcontext() if block is None else jt.deterministic(block):
+            return jt.sample(jt.texture2d(texels), xy, sampler).sum()
+
+    return lambda *args: jax.grad(loss)(*args)
+
+
+@pytest.mark.parametrize("who", ASKS)
+def test_who_asks_for_the_same_bits_on_a_gpu(who, monkeypatch):
+    deterministic, flags, block, expected = ASKS[who]
+    args = normal(6, 7, 1), *uniform(2, 9, 33)
+    program = functools.partial(lowered_for_cuda, monkeypatch)
+    monkeypatch.setenv("XLA_FLAGS", "")
+    asked = program(gradient_of_texels(jt.Sampler(deterministic=expected), None), *args)
+    monkeypatch.setenv("XLA_FLAGS", flags)
+    jax.clear_caches()  # XLA reads its flags once a process, and so JAX's cache does not compare them
+    run = gradient_of_texels(jt.Sampler(deterministic=deterministic), block)
+    assert program(run, *args) == asked
+    assert asked.count("texture_splat") == 1 + expected  # one more counts the samples at each texel
+    if deterministic is None:  # nothing changes on a CPU
+        plain = gradient_of_texels(jt.Sampler(deterministic=False), None)
+        on_cpu = lambda f: jax.jit(f).trace(*args).lower(lowering_platforms=("cpu",)).as_text()
+        assert on_cpu(run) == on_cpu(plain)
+    jax.clear_caches()
+
+
+def test_flags_may_lie_in_a_file(monkeypatch, tmp_path):
+    file = tmp_path / "flags"
+    file.write_text(f"--xla_dump_to=there\n{XLA_FLAG}\n")
+    for value, expected in ((file, True), (tmp_path / "missing", False), ("", False), ("--xla_dump_to=a=b", False)):
+        monkeypatch.setenv("XLA_FLAGS", str(value))
+        assert is_deterministic() is expected
+
+
+def test_a_compiled_function_is_traced_again_in_a_block():
+    traces = []
+
+    @jax.jit
+    def read(texels):
+        traces.append(is_deterministic())
+        return texels
+
+    texels = jnp.ones(3)
+    for block in (False, True, True, False):
+        with jt.deterministic(block):
+            read(texels)
+    with jt.deterministic(), ThreadPoolExecutor(1) as pool:
+        assert pool.submit(is_deterministic).result() is False  # the block is that of its thread
+        with jt.deterministic(False):
+            read(texels)
+        read(texels)
+    assert traces == [False, True]
+
+
+SUMS = {
+    "splat": (lambda v, x, y: jt.splat(v, (x, y), (6, 7, 2)).texels, normal(9, 33, 2)),
+    "sum of reads": (lambda t, x, y: jt.nn.sample_weighted(jt.texture2d(t), (x, y), x, axis=(0,)), normal(6, 7, 2)),
+    "texels": (
+        lambda t, x, y: jt.fetch(jt.texture2d(t), (jnp.int32(7 * x), jnp.int32(6 * y))),
+        normal(6, 7, 2),
+    ),
+    "surface": (
+        lambda t, x, y: jt.surface_read(jt.texture2d(t), (jnp.int32(7 * x), jnp.int32(6 * y)), boundary_mode="zero"),
+        normal(6, 7, 2),
+    ),
+    "indices": (lambda t, x, y: jt.ndimage.map_coordinates(t, jnp.stack([x, y]), order=1), normal(6, 7)),
+    "hashed grid": (
+        lambda t, x, y: jt.nn.multiresolution_grid(t, jnp.stack([x, y], -1), GRID),
+        normal(sum(GRID.table_sizes), 2),
+    ),
+    "rows of texels": (lambda t, x, y: jt.warp.remap(t, (x, y)), normal(6, 7, 3)),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_without_an_option_have_the_same_bits_in_a_block(name, monkeypatch):
+    function, array = SUMS[name]
+    gradient = lambda array, *xy: jax.grad(lambda a: (function(a, *xy) ** 2).sum())(array)
+    program = lambda: lowered_for_cuda(monkeypatch, lambda *args: gradient(*args), array, *uniform(2, 9, 33))
+    with jt.deterministic():
+        asked = program()
+    added = asked.count(launch.TARGET) - program().count(launch.TARGET)
+    assert added == 1, "a kernel that counts the samples at each texel"
+
+
+def test_a_block_is_true_or_false():
+    with pytest.raises(TypeError, match="deterministic: enabled is 1, expected True or False"), jt.deterministic(1):
+        pass
 
 
 ONE_PASS = {
