@@ -310,8 +310,9 @@ def deterministic(enabled: bool = True) -> Generator[None, None, None]:
         >>> gradient[:, 0].round(1)
         Array([0.7, 1.2, 0.1, 1. ], dtype=float32)
     """
-    if not isinstance(enabled, bool | np.bool_):
-        raise TypeError(f"deterministic: enabled is {shown(enabled)}, expected True or False.")
+    given: Any = enabled
+    if not isinstance(given, bool | np.bool_):
+        raise TypeError(f"deterministic: enabled is {shown(given)}, expected True or False.")
     with DETERMINISTIC(bool(enabled)):
         yield
 

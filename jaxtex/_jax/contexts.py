@@ -43,5 +43,5 @@ def flags_ask(value: str) -> bool:
     if value.strip() and not value.lstrip().startswith("-"):
         file = Path(value)
         value = file.read_text() if file.is_file() else ""
-    given = dict(flag.partition("=")[::2] for flag in value.split())
+    given = {name: setting for name, _, setting in (flag.partition("=") for flag in value.split())}
     return any(given.get(name, "false").lower() in ("", "1", "true") for name in FLAGS)
