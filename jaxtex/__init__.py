@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .exports import kernels_in_exports
     from .mipmaps import build_mipmaps, footprint
     from .modes import AddressMode, Arithmetic, BoundaryMode, FilterMode, Limit, ReadMode, TextureKind
-    from .sampler import Sampler
+    from .sampler import Sampler, deterministic
     from .sampling import fetch, gather, sample, splat
     from .splines import spline_filter
     from .surface import surface_add, surface_max, surface_min, surface_read, surface_write
@@ -51,6 +51,7 @@ __all__ = [
     "build_mipmaps",
     "cubemap",
     "cubemap_layered",
+    "deterministic",
     "fetch",
     "footprint",
     "gather",

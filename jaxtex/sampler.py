@@ -2,11 +2,12 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
+import contextlib
 import dataclasses
 import functools
 import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Any, Literal, TypeVar, cast
 
 import jax
@@ -14,12 +15,13 @@ import numpy as np
 
 from ._checks.integers import is_integer
 from ._checks.words import check_keywords, listing, shown
+from ._jax.contexts import DETERMINISTIC
 from ._tables.address_rules import ADDRESS_RULES, AddressRule
 from ._tables.filter_kernels import MAX_SPLINE_ORDER, FilterKernel, FilterOptions, filter_kernel
 from ._tables.storage_formats import Decoding
 from .modes import AddressMode, Arithmetic, FilterMode, Limit, OptionEnum, ReadMode, choose
 
-__all__ = ["Sampler"]
+__all__ = ["Sampler", "deterministic"]
 __dir__ = listing(__all__)
 
 # The enumeration of each option, or those of its members that the option offers.
@@ -34,7 +36,7 @@ OPTIONS: dict[str, type[OptionEnum] | tuple[OptionEnum, ...]] = {
 NUMBERS = ("cubic_coefficient", "mipmap_level_bias", "min_mipmap_level_clamp", "max_mipmap_level_clamp")
 FLAGS = ("normalized_coords", "srgb", "seamless_cubemap", "deterministic")
 # Options that may be left to what reads.
-OPTIONAL = ("address_mode", "filter_mode", "limit")
+OPTIONAL = ("address_mode", "filter_mode", "deterministic", "limit")
 # Numbers that enter weights and sums; the bounds of levels may be infinite.
 FINITE = ("cubic_coefficient", "mipmap_level_bias")
 MAX_ANISOTROPY = 16
@@ -141,7 +143,8 @@ class Sampler:
             the order of additions changes from run to run. This option rounds the terms first, so that no addition
             rounds and the order does not matter, at two to three times the cost. Each of the n terms at a texel is
             rounded to a multiple of ``n^2 / 2^47`` times the largest value. A sum of fewer than a thousand terms
-            keeps as many bits as a floating-point sum.
+            keeps as many bits as a floating-point sum. ``None`` does so in programs for GPUs where `deterministic` or
+            a flag of XLA asks for it, and elsewhere not.
         limit: ``"taps"`` keeps a read by a filter of several taps between its nearest taps, channel by channel: the 2
             per axis that the linear filter would blend. Where the filter overshoots, the read returns the least or the
             greatest of them. So semi-Lagrangian advection by a cubic filter makes no new extremes. Of several mip
@@ -178,7 +181,7 @@ class Sampler:
     max_anisotropy: int = 1
     seamless_cubemap: bool = True
     arithmetic: ArithmeticLike = "float"
-    deterministic: bool = False
+    deterministic: bool | None = None
     limit: LimitLike | None = None
 
     def __post_init__(self):
@@ -268,6 +271,52 @@ class Sampler:
         return rules
 
 
+@contextlib.contextmanager
+def deterministic(enabled: bool = True) -> Generator[None, None, None]:
+    """Chooses whether the sums of calls inside this context have the same bits in every run on a GPU.
+
+    These sums are gradients with respect to texels, and splats: those of all functions of jaxtex, which have no option
+    of their own for it. `Sampler` says what they cost, and how exact they are. On CPUs all sums have the same bits in
+    every run, and no program changes.
+
+    Without this context, the sums are deterministic where the environment variable ``XLA_FLAGS`` contains
+    ``--xla_gpu_deterministic_ops=true`` or ``--xla_gpu_exclude_nondeterministic_ops=true`` when a call is traced.
+    jaxtex does not see these flags in the ``compiler_options`` of `jax.jit`: use this context there. It decides where a
+    flag is set too, and a `Sampler` with ``deterministic=True`` or ``deterministic=False`` decides before both.
+
+    The choice applies to calls of this thread that are traced inside the context. A function that `jax.jit` compiled
+    outside of it is compiled again.
+
+    It does not apply to `surface_add` of floating numbers, nor to sums that are not jaxtex's, such as ``x.at[i].add``.
+    XLA's flags apply to both.
+
+    Args:
+        enabled: whether sums have the same bits in every run.
+
+    Returns:
+        A context manager.
+
+    Gradients: of a call follow the choice for the call, wherever they are computed.
+
+    Raises:
+        TypeError: if `enabled` is not True or False.
+
+    Example:
+        >>> import jax, jax.numpy as jnp, jaxtex as jt
+        >>> x = jnp.array([0.2, 0.4, 0.9])
+        >>> loss = lambda texels: jt.sample(jt.texture1d(texels), (x,)).sum()
+        >>> with jt.deterministic():
+        ...     gradient = jax.grad(loss)(jnp.ones((4, 1)))
+        >>> gradient[:, 0].round(1)
+        Array([0.7, 1.2, 0.1, 1. ], dtype=float32)
+    """
+    given: Any = enabled
+    if not isinstance(given, bool | np.bool_):
+        raise TypeError(f"deterministic: enabled is {shown(given)}, expected True or False.")
+    with DETERMINISTIC(bool(enabled)):
+        yield
+
+
 def _chosen(name: str, value: object, options: type[OptionEnum] | tuple[OptionEnum, ...]) -> object:
     """The member, or the tuple of members, that an option names."""
     if name in OPTIONAL and value is None:
@@ -288,7 +337,9 @@ def _number(name: str, value: Any) -> float:
     return number
 
 
-def _flag(name: str, value: Any) -> bool:
+def _flag(name: str, value: Any) -> bool | None:
+    if name in OPTIONAL and value is None:
+        return None
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"Sampler: {name} is {shown(value)}, expected True or False.")
     return bool(cast(bool, value))

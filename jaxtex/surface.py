@@ -162,7 +162,8 @@ def surface_add(
         was added to, or zero if it was dropped. `texture` receives the whole cotangent.
 
     Precision: float16 and bfloat16 are summed in float32 and rounded once. On a GPU the order of additions, and so
-        the last bits of floating sums, may differ from run to run.
+        the last bits of floating sums, may differ from run to run, also in a block of `deterministic`; with XLA's flag
+        ``--xla_gpu_deterministic_ops=true`` they do not.
 
     Raises:
         ValueError, TypeError: as in `surface_write`; bool texels cannot be added or ordered.

@@ -6,6 +6,9 @@ here, before jaxtex traces anything: JAX allows no new one while other threads u
 
 # pyright: strict, reportUnknownMemberType=false
 
+import functools
+import os
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -21,3 +24,24 @@ METHOD: Any = jax.make_user_context(None)
 REPORT: Any = jax.make_user_context(None)
 # Whether programs hold how many samples reach too far, for `jaxtex.sharded.count_beyond`.
 COUNT: Any = jax.make_user_context(False)
+# Whether sums have the same bits in every run on a GPU; `None` is what XLA's flags say. See `jaxtex.deterministic`.
+DETERMINISTIC: Any = jax.make_user_context(None)
+
+# The flags of XLA that ask for the same bits in every run.
+FLAGS = ("--xla_gpu_deterministic_ops", "--xla_gpu_exclude_nondeterministic_ops")
+
+
+def is_deterministic() -> bool:
+    """Whether sums of programs for GPUs have the same bits in every run, where a call does not say so itself."""
+    chosen = DETERMINISTIC.value
+    return flags_ask(os.environ.get("XLA_FLAGS", "")) if chosen is None else chosen
+
+
+@functools.cache
+def flags_ask(value: str) -> bool:
+    """Whether ``XLA_FLAGS`` sets one of `FLAGS`. As XLA reads it, it holds flags, or the name of a file that does."""
+    if value.strip() and not value.lstrip().startswith("-"):
+        file = Path(value)
+        value = file.read_text() if file.is_file() else ""
+    given = {name: setting for name, _, setting in (flag.partition("=") for flag in value.split())}
+    return any(given.get(name, "false").lower() in ("", "1", "true") for name in FLAGS)

@@ -34,8 +34,8 @@ class Polynomials(NamedTuple):
         return order >= max(map(len, self.rows))
 
     def bound(self, order: int) -> float:
-        """An upper bound of the magnitude of the derivatives of that order."""
-        return max(sum(map(abs, derivative(row, order))) for row in self.rows)
+        """The largest magnitude of the derivatives of that order."""
+        return max(largest_magnitude(derivative(row, order)) for row in self.rows)
 
 
 class WeightFunction(NamedTuple):
@@ -68,7 +68,7 @@ class WeightFunction(NamedTuple):
         if order >= len(self.bounds):
             raise ValueError(
                 f"Sampler: deterministic=True needs a bound of the weights' derivatives of order {order}, and the "
-                f"filter has {len(self.bounds)} bounds; add it to its row, or leave deterministic out."
+                f"filter has {len(self.bounds)} bounds; add it to its row, or pass deterministic=False."
             )
         return self.bounds[order]
 
@@ -308,6 +308,13 @@ def derivative(polynomial: tuple[float, ...], order: int) -> tuple[float, ...]:
     for _ in range(order):
         polynomial = tuple(k * c for k, c in enumerate(polynomial))[1:]
     return polynomial or (0.0,)
+
+
+@functools.cache
+def largest_magnitude(polynomial: tuple[float, ...]) -> float:
+    """The largest magnitude of a polynomial from 0 to 1: at an end, or where its slope is zero."""
+    turns = np.roots(derivative(polynomial, 1)[::-1]).real
+    return float(np.abs(np.polyval(polynomial[::-1], [0.0, 1.0, *np.clip(turns, 0.0, 1.0)])).max())
 
 
 def evaluate(polynomial: tuple[float, ...], x: jax.Array) -> Weight:

@@ -78,8 +78,8 @@ def sample_weighted(
 
     Gradients: of any order, in forward and reverse mode, with respect to floating texels, the border colors, the
         coordinates, the weights and `lod`. Each read has the gradients of `jaxtex.sample`. Reverse mode stores only the
-        arguments. But terms are stored in hardware arithmetic, with ``deterministic``, and for several textures with
-        mip chains or border colors.
+        arguments. But terms are stored in hardware arithmetic, and for several textures with mip chains or border
+        colors.
 
     Raises:
         ValueError: if coordinates, weights, axis, layer or sampler do not fit the textures, or textures differ in kind,
@@ -227,7 +227,7 @@ def weighted(
 
 def has_one_pass(textures: Sequence[Texture], sampler: Sampler, several: bool) -> bool:
     """Whether the engine sums in the pass that reads."""
-    if sampler.arithmetic is not Arithmetic.FLOAT or sampler.deterministic:
+    if sampler.arithmetic is not Arithmetic.FLOAT:
         return False
     plain = all(t.num_levels == 1 and t.border_color is None for t in textures)
     return not several or (plain and sum(math.prod(t.shape[:-1]) for t in textures) < MOST_TEXELS)

@@ -127,6 +127,8 @@ SPLATS = {
         )
         for channels, deterministic in ((1, False), (2, True), (3, False))
     },
+    # Copies of an odd number of texels: in every other one, pairs of texels are no aligned rows.
+    "few texels of many taps": splat((9, 1, 5, 1), 3000, row="long sum", filter_mode="cubic"),
     **{
         f"random samples, {channels} channels": splat((40, 30, 21, channels), 500, address_mode=mode)
         for channels, mode in ((1, "mirror"), (2, "border"), (3, "border"))
@@ -184,10 +186,10 @@ def multiresolution(**sizes):
     return Call(encode, ([normal(size, 2) for size in grid.table_sizes], points), (0, 1))
 
 
-def of_pyramid(levels, x, y, w):
+def of_pyramid(levels, x, y, w, deterministic=None):
     """Levels of any sizes, whose channels are divided among two heads: S is (queries, heads, levels, points)."""
     head, textures = jnp.arange(2)[:, None, None], [jt.texture2d(t) for t in levels]
-    sampler = jt.Sampler(address_mode="border")
+    sampler = jt.Sampler(address_mode="border", deterministic=deterministic)
     return jt.nn.sample_weighted(textures, (x, y), w, sampler, axis=(2, 3), head=head, num_heads=2)
 
 
@@ -212,6 +214,7 @@ IN_LEVELS = normal(6, 5, 3), normal(3), places(3, 4), places(3, 4)[::-1].copy(),
 OF_HEADS = places(6, 2, 3, 2), places(6, 2, 3, 2)[::-1].copy(), normal(6, 2, 3, 2)
 
 
+IN_TWO_LEVELS = tuple(a[:, :, :2] for a in OF_HEADS)
 KEY = np.zeros(2, np.uint32)
 
 
@@ -238,6 +241,9 @@ MODELS = {
     "levels of a grid": multiresolution(base_resolution=3),
     "a pyramid of heads": Call(
         of_pyramid, ([normal(5, 7, 8), normal(2, 3, 8), normal(1, 1, 8)], *OF_HEADS), (0, 1, 2, 3)
+    ),
+    "a reproducible pyramid": Call(
+        functools.partial(of_pyramid, deterministic=True), ([normal(5, 7, 8), normal(2, 3, 8)], *IN_TWO_LEVELS), (0, 3)
     ),
     "a weighted chain": Call(of_chain, IN_LEVELS, tuple(range(6))),
     "weighted layers": Call(of_layers, IN_LAYERS, (0, 1, 2, 3)),

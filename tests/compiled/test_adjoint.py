@@ -1,9 +1,12 @@
 """The adjoint: which form a program gets, large gradients in blocks, and sums in any order."""
 
+import contextlib
 import dataclasses
+import functools
 import math
 import types
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import jax.numpy as jnp
@@ -23,12 +26,14 @@ from jaxtex._engine.forms import gpu_kernels
 from jaxtex._engine.forms.choice import as_splat
 from jaxtex._engine.walk import texel_order
 from jaxtex._jax import versions
+from jaxtex._jax.contexts import is_deterministic
 from jaxtex._reads.calls import plan_of_call
 from tests.support.host_compiler import RUN_HERE
 from tests.support.tolerances import assert_close, assert_sums_close, assert_trees_close
 
 F32 = np.dtype(np.float32)
 ON_GPU = jax.default_backend() == "gpu"
+GRID = jt.nn.MultiresolutionGrid(ndim=2, num_levels=2, base_resolution=4, log2_hashmap_size=5)
 
 
 def normal(*shape):
@@ -129,6 +134,17 @@ def test_sums_by_parts_have_the_same_bits_in_any_order(alike, count, scale):
     terms = max(count, 4)
     bound = 2.0**-24 * whole + count * max(terms**2 * 2.0**-47 * abs(values).max(), 2.0**-126)
     assert abs(float(np.frombuffer(bits, np.float32)[0]) - exact) <= bound
+
+
+def test_weighted_sums_have_the_same_bits_in_any_order():
+    """Also where weights are large: they are factors of the terms."""
+    rng = np.random.default_rng(0)
+    (x, y), weights = uniform(2, 400), (rng.normal(size=400) * 10.0 ** rng.uniform(-3, 3, 400)).astype(np.float32)
+    sampler = jt.Sampler(deterministic=True)
+    read = lambda texels, x, y, w: jt.nn.sample_weighted(jt.texture2d(texels), (x, y), w, sampler)
+    gradient = jax.jit(jax.grad(lambda *args: read(*args).sum()))
+    orders = [np.arange(400), *(rng.permutation(400) for _ in range(5))]
+    assert len({np.asarray(gradient(normal(3, 4, 2), x[k], y[k], weights[k])).tobytes() for k in orders}) == 1
 
 
 def test_sums_by_parts_keep_what_is_not_finite():
@@ -273,6 +289,114 @@ def test_a_gpu_reads_with_a_kernel_whatever_the_channels(monkeypatch):
         warnings.simplefilter("always")
         assert launch.TARGET not in lowered_for_cuda(monkeypatch, lambda *a: a_read(*a) + 0, *args)
     assert "floor has no rule" in str(caught[0].message)
+
+
+# Who asks for the same bits in every run
+
+XLA_FLAG = "--xla_gpu_deterministic_ops=true"
+ASKS = {
+    "nobody": (None, "", None, False),
+    "a flag": (None, XLA_FLAG, None, True),
+    "another flag": (None, "--xla_gpu_autotune_level=0 --xla_gpu_exclude_nondeterministic_ops", None, True),
+    "a flag that is off": (None, f"{XLA_FLAG} --xla_gpu_deterministic_ops=false", None, False),
+    "a block": (None, "", True, True),
+    "a block against a flag": (None, XLA_FLAG, False, False),
+    "a sampler against both": (False, XLA_FLAG, True, False),
+    "a sampler against a block": (True, "", False, True),
+}
+
+
+def gradient_of_texels(sampler, block):
+    """The gradient of a read in a block, taken outside of it."""
+
+    def loss(texels, *xy):
+        with contextlib.nullcontext() if block is None else jt.deterministic(block):
+            return jt.sample(jt.texture2d(texels), xy, sampler).sum()
+
+    return lambda *args: jax.grad(loss)(*args)
+
+
+@pytest.mark.parametrize("who", ASKS)
+def test_who_asks_for_the_same_bits_on_a_gpu(who, monkeypatch):
+    deterministic, flags, block, expected = ASKS[who]
+    args = normal(6, 7, 1), *uniform(2, 9, 33)
+    program = functools.partial(lowered_for_cuda, monkeypatch)
+    monkeypatch.setenv("XLA_FLAGS", "")
+    asked, plain = (
+        program(gradient_of_texels(jt.Sampler(deterministic=choice), None), *args) for choice in (expected, False)
+    )
+    monkeypatch.setenv("XLA_FLAGS", flags)
+    jax.clear_caches()  # XLA reads its flags once a process, and so JAX's cache does not compare them
+    run = gradient_of_texels(jt.Sampler(deterministic=deterministic), block)
+    assert program(run, *args) == asked
+    assert asked.count(launch.TARGET) == plain.count(launch.TARGET) + expected  # one more kernel
+    if deterministic is None:  # nothing changes on a CPU
+        on_cpu = lambda f: jax.jit(f).trace(*args).lower(lowering_platforms=("cpu",)).as_text()
+        assert on_cpu(run) == on_cpu(gradient_of_texels(jt.Sampler(deterministic=False), None))
+    jax.clear_caches()
+
+
+def test_flags_may_lie_in_a_file(monkeypatch, tmp_path):
+    file = tmp_path / "flags"
+    file.write_text(f"--xla_dump_to=there\n{XLA_FLAG}\n")
+    for value, expected in ((file, True), (tmp_path / "missing", False), ("", False), ("--xla_dump_to=a=b", False)):
+        monkeypatch.setenv("XLA_FLAGS", str(value))
+        assert is_deterministic() is expected
+
+
+def test_a_compiled_function_is_traced_again_in_a_block():
+    traces = []
+
+    @jax.jit
+    def read(texels):
+        traces.append(is_deterministic())
+        return texels
+
+    texels = jnp.ones(3)
+    for block in (False, True, True, False):
+        with jt.deterministic(block):
+            read(texels)
+    with jt.deterministic(), ThreadPoolExecutor(1) as pool:
+        assert pool.submit(is_deterministic).result() is False  # the block is that of its thread
+        with jt.deterministic(False):
+            read(texels)
+        read(texels)
+    assert traces == [False, True]
+
+
+SUMS = {
+    "splat": (lambda v, x, y: jt.splat(v, (x, y), (6, 7, 2)).texels, normal(9, 33, 2)),
+    "sum of reads": (lambda t, x, y: jt.nn.sample_weighted(jt.texture2d(t), (x, y), x, axis=(0,)), normal(6, 7, 2)),
+    "texels": (
+        lambda t, x, y: jt.fetch(jt.texture2d(t), (jnp.int32(7 * x), jnp.int32(6 * y))),
+        normal(6, 7, 2),
+    ),
+    "surface": (
+        lambda t, x, y: jt.surface_read(jt.texture2d(t), (jnp.int32(7 * x), jnp.int32(6 * y)), boundary_mode="zero"),
+        normal(6, 7, 2),
+    ),
+    "indices": (lambda t, x, y: jt.ndimage.map_coordinates(t, jnp.stack([x, y]), order=1), normal(6, 7)),
+    "hashed grid": (
+        lambda t, x, y: jt.nn.multiresolution_grid(t, jnp.stack([x, y], -1), GRID),
+        normal(sum(GRID.table_sizes), 2),
+    ),
+    "rows of texels": (lambda t, x, y: jt.warp.remap(t, (x, y)), normal(6, 7, 3)),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_without_an_option_have_the_same_bits_in_a_block(name, monkeypatch):
+    function, array = SUMS[name]
+    gradient = lambda array, *xy: jax.grad(lambda a: (function(a, *xy) ** 2).sum())(array)
+    program = lambda: lowered_for_cuda(monkeypatch, lambda *args: gradient(*args), array, *uniform(2, 9, 33))
+    with jt.deterministic():
+        asked = program()
+    assert asked.count(launch.TARGET) == program().count(launch.TARGET) + 1  # one more kernel
+
+
+def test_a_block_is_true_or_false():
+    with pytest.raises(TypeError, match="deterministic: enabled is 1, expected True or False"), jt.deterministic(1):
+        pass
 
 
 ONE_PASS = {

@@ -38,7 +38,7 @@ def part(sampler, channels=2, dtype=np.float32, shape=(31, 10), decoding=Decodin
     # Most samples lie in the part and its edges; they are in texels.
     low, high = FIRST - 1, FIRST + 8 + 2 * REACH + 1
     along = drawn(1, *SAMPLES, low=low, high=high)
-    coords = [drawn(2 + k, *SAMPLES, low=-3, high=13) for k in range(len(shape) - 1)]
+    coords = [drawn(2 + k, *SAMPLES, low=-3, high=max(13, shape[-1 - k] + 3)) for k in range(len(shape) - 1)]
     given = plan_of_call(FLOAT, layout_of(texture), ReadArguments((*coords, along)), sampler, np.dtype(np.float32))
     spec = given.replace(decoding=decoding).spec
     whole, operands = spec, list(given.operands)
@@ -54,12 +54,14 @@ SAMPLERS = {
     "border": jt.Sampler(address_mode="border", filter_mode="cubic", normalized_coords=False),
     "point": jt.Sampler(address_mode="clamp", filter_mode="point", normalized_coords=False),
     "mirror": jt.Sampler(address_mode="mirror", normalized_coords=False),
+    "odd rows": jt.Sampler(address_mode="wrap", normalized_coords=False),
 }
 CASES = {
     "wrap": {"channels": 4},
     "border": {"channels": 1},
     "point": {"channels": 3, "dtype": np.uint8, "decoding": Decoding.FRACTION},
     "mirror": {"channels": 5, "shape": (31, 5, 6)},
+    "odd rows": {"channels": 1, "shape": (31, 41)},  # pairs of texels lie in two arrays
 }
 
 

@@ -184,7 +184,7 @@ class Draw:
         if on_sphere:
             options["address_mode"] = self.modes = ("sphere",) * 2
         self.sampler = jt.Sampler(**options)
-        self.options = {k: v for k, v in options.items() if v != getattr(jt.Sampler(), k)}
+        self.options = {k: v for k, v in options.items() if v != getattr(jt.Sampler(deterministic=False), k)}
         self.batch = pick(rng, [None, None, None, "texture", "coordinates", "both"])
         self.sizes = sizes_of(rng, self.kind.texel_ndim, self.channels)
         if self.kind.is_cube:

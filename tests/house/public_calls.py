@@ -113,6 +113,7 @@ CALLS = {
     "Texture": {"texels": IMAGE},
     "Sampler": {},
     "kernels_in_exports": {},
+    "deterministic": {},
     "sharded.using": {"method": jt.sharded.Whole()},
     "sharded.explain": {"function": moved},
     "sharded.count_beyond": {"function": moved},
@@ -424,6 +425,7 @@ IGNORED = {
 # Options whose effect is not in a result, and the file that tests it.
 TESTED_ELSEWHERE = {
     "kernels_in_exports.compute_capability": "compiled/test_exports.py",
+    "deterministic.enabled": "compiled/test_adjoint.py",
     "sharded.Routing.slack": "devices/test_cut_reads.py",
     "Texture.cut": "devices/test_cut_chains.py",
 }

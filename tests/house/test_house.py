@@ -199,6 +199,7 @@ SIGNATURES = {
     "spline_filter": "(texture, sampler)",
     "footprint": "(f, coords)",
     "kernels_in_exports": "(compute_capability=None)",
+    "deterministic": "(enabled=True)",
     **{f"warp.{name}": signature for name, signature in WARPS.items()},
     **{f"nn.{name}": signature for name, signature in READS_INSIDE_MODELS.items()},
     **{f"ndimage.{name}": signature for name, signature in NDIMAGE.items()},
@@ -206,7 +207,7 @@ SIGNATURES = {
     "Sampler": "(*, address_mode=None, filter_mode=None, cubic_coefficient=-0.5, spline_order=3, "
     "read_mode='element', normalized_coords=True, srgb=False, mipmap_filter_mode='point', mipmap_level_bias=0.0, "
     "min_mipmap_level_clamp=0.0, max_mipmap_level_clamp=inf, max_anisotropy=1, seamless_cubemap=True, "
-    "arithmetic='float', deterministic=False, limit=None)",
+    "arithmetic='float', deterministic=None, limit=None)",
 }
 
 # What a docstring must say; a name in a group stands for the others.

@@ -55,7 +55,11 @@ inline float of_lane_xor(float a, int bits) { return exchanged(a)[threadIdx.x % 
 inline void wait_for_lanes() { yield(); }
 inline int num_ones(unsigned int bits) { return __builtin_popcount(bits); }
 inline void add_atomically(float* to, float a) { *to += a; }
-inline void add_two_atomically(float* to, float a, float b) { to[0] += a, to[1] += b; }
+// A GPU stops at a row that does not begin at a multiple of its length: here it holds no number.
+inline float if_aligned(const float* to, int numbers, float a) {
+  return (unsigned long long)to % (numbers * sizeof(float)) ? __builtin_nanf("") : a;
+}
+inline void add_two_atomically(float* to, float a, float b) { to[0] += if_aligned(to, 2, a), to[1] += b; }
 inline void add_four_atomically(float* to, float a, float b, float c, float d) {
-  to[0] += a, to[1] += b, to[2] += c, to[3] += d;
+  a = if_aligned(to, 4, a), to[0] += a, to[1] += b, to[2] += c, to[3] += d;
 }

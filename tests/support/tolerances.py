@@ -13,7 +13,8 @@ TOLERANCES = {
     "float32": 2.0**-17,
     # The same with 53 bits in place of 24.
     "float64": 2.0**-48,
-    # One rounding of the result to 11 or 8 bits (a cubic overshoots its scale), and float32.
+    # One rounding of the result to 11 or 8 bits (a cubic overshoots its scale), and float32. Two results that are both
+    # rounded differ by twice that: sums on both sides of a tie are rounded away from each other.
     "float16": 2.0**-11 + 2.0**-17,
     "bfloat16": 2.0**-8 + 2.0**-17,
     # Up to a hundred terms, each rounded to 24 bits, of the sum of their magnitudes.

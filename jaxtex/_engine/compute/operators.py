@@ -19,7 +19,7 @@ from ..._jax.indexing import scatter
 from ..._jax.straight_through import straight_through
 from ..._tables.filter_kernels import Weight
 from ..._tables.storage_formats import Decoding
-from ..describe.axis import Axis, Role
+from ..describe.axis import Axis
 from ..describe.operands import Coords
 from ..describe.spec import Combination, ReadSpec
 from ..walk.combinations import heaviest, limited_blend
@@ -208,7 +208,9 @@ def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
     Values broadcast to S + (C,). Sums are taken in their dtype. Taps outside are dropped.
     """
     coords = spec.coords(operands)
-    units = units_of(values, spec.axes, functools.partial(samples_per_texel, coords)) if spec.deterministic else None
+    units = None
+    if spec.deterministic:
+        units = units_of(values, spec.axes, functools.partial(samples_per_texel, coords), spec.factors(coords))
     sums = TexelSums(values.shape[-1], values.shape[-1], units)
     total = jnp.zeros((*flat_sizes(spec.axes), sums.width), values.dtype)
     return as_texels(accumulated(total, values, coords, spec.axes, sums), spec.axes, sums, spec.dtype)
@@ -321,8 +323,7 @@ def weight_outside(*operands: jax.Array, spec: ReadSpec) -> tuple[jax.Array, jax
         return weight, jnp.zeros(weight.shape, bool)
     coords = spec.coords(operands)
     weight, all_inside = beyond(coords, spec.axes)
-    factors = (c for c, axis in zip(coords[spec.given :], spec.axes) if axis.role is Role.WEIGHT)
-    weight = functools.reduce(jnp.multiply, factors, jnp.where(all_inside, 0, weight))
+    weight = functools.reduce(jnp.multiply, spec.factors(coords), jnp.where(all_inside, 0, weight))
     along = spec.summed_axes
     return jnp.sum(weight, along, keepdims=True).astype(spec.sums), jnp.all(all_inside, along, keepdims=True)
 

@@ -9,7 +9,7 @@ Source: J. Demmel and H. D. Nguyen, "Fast Reproducible Floating-Point Summation"
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
@@ -27,10 +27,12 @@ class Units(NamedTuple):
     fine: jax.Array
 
     @classmethod
-    def of(cls, values: jax.Array, weight: float, terms: jax.Array) -> "Units":
-        """The units for sums of at most `terms` terms; a term is one of `values` times at most `weight`."""
+    def of(cls, values: jax.Array, weight: float, terms: jax.Array, factors: Sequence[jax.Array] = ()) -> "Units":
+        """The units for sums of at most `terms` products of one of `values`, one of each of `factors`, and `weight`."""
         info, digits = jnp.finfo(values.dtype), jnp.finfo(values.dtype).nmant + 1
-        largest = jnp.max(jnp.where(jnp.isfinite(values), jnp.abs(values), 0), initial=0)
+        largest = largest_finite(values)
+        for factor in factors:
+            largest = jnp.minimum(largest * largest_finite(factor).astype(values.dtype), info.max)
         # Parts are rounded terms, so their sum may be larger: by an eighth, or twofold if the coarse unit is nearly as
         # large as a term.
         terms = jnp.maximum(terms, 4).astype(values.dtype)
@@ -47,6 +49,11 @@ class Units(NamedTuple):
         known = jnp.where(finite, value, 0)
         coarse = rounded(known, self.coarse)
         return jnp.where(finite, coarse, value), rounded(known - coarse, self.fine)
+
+
+def largest_finite(values: jax.Array) -> jax.Array:
+    """The largest finite magnitude, or zero."""
+    return jnp.max(jnp.where(jnp.isfinite(values), jnp.abs(values), 0), initial=0)
 
 
 def power_of_two(e: jax.Array, dtype: np.dtype) -> jax.Array:
@@ -95,10 +102,12 @@ class TexelSums(NamedTuple):
 CountSamples = Callable[[tuple[Axis, ...]], jax.Array]
 
 
-def units_of(values: jax.Array, axes: tuple[Axis, ...], count_samples: CountSamples) -> Units:
-    """The units with which the sums of a splat of `values` do not depend on their order."""
+def units_of(
+    values: jax.Array, axes: tuple[Axis, ...], count_samples: CountSamples, factors: Sequence[jax.Array] = ()
+) -> Units:
+    """The units with which the sums of a splat of `values`, times `factors`, do not depend on their order."""
     counted, multiplicity = counting_axes(axes)
-    return Units.of(values, weight_bound(axes), jnp.max(count_samples(counted)) * multiplicity)
+    return Units.of(values, weight_bound(axes), jnp.max(count_samples(counted)) * multiplicity, factors)
 
 
 def counting_axes(axes: tuple[Axis, ...]) -> tuple[tuple[Axis, ...], int]:

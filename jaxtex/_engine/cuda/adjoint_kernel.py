@@ -10,7 +10,7 @@ import numpy as np
 
 from ..compute.operators import counting_spec
 from ..compute.texel_sums import TexelSums, units_of
-from ..describe.axis import stored_part
+from ..describe.axis import Role, stored_part
 from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..describe.storage import WHOLE, Halo, Sliced, Storage, WithHalo, whole_array
 from ..walk.texel_order import texels_shape
@@ -75,7 +75,9 @@ def adjoint(
         ones = jnp.ones((*[1] * len(shape), 1), jnp.float32)
         counting = lambda axes: plan.of_texels(spec=counting_spec(axes, spec))
         count = lambda axes: in_windows(counting(axes), ones, None, operands, TexelSums(1, 1))[0]
-        units = units_of(cotangent, spec.axes, count)
+        weighs = any(axis.role is Role.WEIGHT for axis in spec.axes)
+        factors = spec.factors(spec.coords(operands)) if weighs else ()
+        units = units_of(cotangent, spec.axes, count, factors)
     sums = TexelSums(channels, channels, units)
     total, *cotangents = in_windows(plan, cotangent, texels, operands, sums)
     if isinstance(total, WithHalo):

@@ -195,9 +195,11 @@ def plan_of_level(layout: Layout, resolved: ResolvedLevel, sampler: Sampler, dty
 
 def spec_of(axes: tuple[Axis, ...], sampler: Sampler, dtype: np.dtype, grid: Grid) -> ReadSpec:
     """The static half of a read along axes, with a sampler's options."""
-    return ReadSpec(
-        axes, sampler.decoding, np.dtype(dtype), sampler.deterministic, grid, combination=combination(sampler)
+    deterministic = sampler.deterministic
+    spec = ReadSpec(
+        axes, sampler.decoding, np.dtype(dtype), bool(deterministic), grid, combination=combination(sampler)
     )
+    return spec if deterministic is None else spec.replace(deterministic_on_gpus=deterministic)
 
 
 def combination(sampler: Sampler) -> Combination:

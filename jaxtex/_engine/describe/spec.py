@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._jax.contexts import is_deterministic
 from ..._tables.address_rules import CLAMP, LAST
 from ..._tables.filter_kernels import POINT, Weight
 from ..._tables.storage_formats import Decoding, sum_dtype
@@ -40,6 +41,8 @@ class ReadSpec:
         decoding: how stored texels become numbers.
         dtype: the dtype of the result. A read sums in `sums`, a splat in the dtype of its values; both round to it.
         deterministic: whether sums into texels have equal bits in every run.
+        deterministic_on_gpus: whether they have equal bits in programs for GPUs. The default is what the caller's block
+            or XLA's flags ask for. On CPUs, sums have equal bits in every run anyway.
         grid: the function from operands to coordinates; by default the operands are the coordinates. Operands that are
             sizes and starts of axes precede the operands of the grid.
         stacks: the stack of each operand, or `None` for an operand of one number; empty if all operands have one
@@ -65,6 +68,7 @@ class ReadSpec:
     combination: Combination = Combination.BLEND
     materialized: bool = True
     has_color: bool = False
+    deterministic_on_gpus: bool = dataclasses.field(default_factory=is_deterministic)
 
     def __post_init__(self) -> None:
         """Rejects unsupported pairs of features; `tests/unit/reads/test_feature_pairs.py` tests all other pairs."""
@@ -84,6 +88,12 @@ class ReadSpec:
     def replace(self, **changes: Any) -> "ReadSpec":
         """A copy of this spec with changes."""
         return dataclasses.replace(self, **changes)
+
+    def on_gpu(self) -> "ReadSpec":
+        """This spec in a program for a GPU."""
+        if not self.deterministic_on_gpus:
+            return self
+        return self.replace(deterministic=True, deterministic_on_gpus=False)
 
     @property
     def several(self) -> SeveralReads | None:
@@ -182,6 +192,11 @@ class ReadSpec:
         """The sizes, the starts and the coordinates, from the numbers that operands hold."""
         assert not isinstance(self.grid, SeveralReads)
         return (*numbers[: self.given], *self.grid(*numbers[self.given :]))
+
+    def factors(self, coords: Sequence[Arg]) -> list[Arg]:
+        """The coordinates that multiply the values of samples: weights."""
+        axes = zip(coords[self.given :], self.axes)
+        return [c for c, axis in axes if axis.role is Role.WEIGHT and axis.order == 0]
 
     def read_at(self, number: jax.Array, *numbers: jax.Array) -> tuple[Coords, jax.Array]:
         """The coordinates of read `number`, from 1, of a mean, as `coords_at` returns them, and its weight."""

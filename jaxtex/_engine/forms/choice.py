@@ -66,6 +66,8 @@ class Lowering(NamedTuple):
         as_run, as_general, as_fallback = map(lowered, (self.run, general, otherwise))
 
         def rule(ctx: Any, *args: Any, storage: Storage = WHOLE, **params: Any) -> Any:
+            if self.platform == "cuda" and "spec" in params:
+                params["spec"] = params["spec"].on_gpu()
             is_whole = storage == WHOLE
             static = params if is_whole else params | {"storage": storage}
             if is_whole or isinstance(storage, self.storages):

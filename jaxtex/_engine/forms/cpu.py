@@ -92,7 +92,8 @@ def cotangents_of_one(
     samples, own = math.prod(shape), (*[1] * (len(shape) + 1 - cotangent.ndim), *cotangent.shape[:-1])
     block = min(samples, max(FEWEST_SAMPLES, BLOCK // power_of_two_above(channels)))
     count = functools.partial(samples_per_texel, coords)
-    units = units_of(cotangent, spec.axes, count) if spec.deterministic and TEXELS in wrt else None
+    exact = spec.deterministic and TEXELS in wrt
+    units = units_of(cotangent, spec.axes, count, spec.factors(coords)) if exact else None
     sums = TexelSums(channels, row_lanes(channels), units)
     values = cotangent.reshape(-1, channels)
     flat = [jnp.broadcast_to(c, shape).reshape(samples) for c in coords]

@@ -28,7 +28,9 @@ def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
     axes, coords = spec.axes, spec.coords(operands)
     if len(flat_sizes(axes)) > 1 or explicit_sharding(values) is not None:
         return operators.splat(values, *operands, spec=spec)
-    units = units_of(values, axes, functools.partial(samples_per_texel, coords)) if spec.deterministic else None
+    units = None
+    if spec.deterministic:
+        units = units_of(values, axes, functools.partial(samples_per_texel, coords), spec.factors(coords))
     channels, shape = values.shape[-1], jnp.broadcast_shapes(values.shape[:-1], *(c.shape for c in coords))
     sums = TexelSums(channels, channels, units)
     paired = channels > 1 and taps_are_neighbors(axes)

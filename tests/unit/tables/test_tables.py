@@ -283,7 +283,7 @@ def test_rows_of_joint_address_rules_are_true(mode):
 
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 def test_rows_of_filters_are_true(kernel):
-    """Weights sum to one; a weight is negative only if the row says so; bounds hold."""
+    """Weights sum to one; a weight is negative only if the row says so; bounds hold, and that of weights is tight."""
     fraction = jnp.linspace(0, 1, 101, endpoint=False)
     found = jax.jit(lambda fraction: [kernel.weights.at(fraction, order) for order in range(4)])(fraction)
     orders = [np.array([np.broadcast_to(w, 101) for w in of_taps]) for of_taps in found]
@@ -291,5 +291,7 @@ def test_rows_of_filters_are_true(kernel):
     assert_close("reordered", weights.sum(0), np.ones(101), 1)
     assert kernel.signed == (weights < -TOLERANCES["float32"]).any()
     for order, derivatives in enumerate(orders):
-        assert np.abs(derivatives).max() <= kernel.weights.bound(order)
+        assert np.abs(derivatives).max() <= kernel.weights.bound(order) * (1 + TOLERANCES["reordered"])
         assert kernel.weights.vanish(order) == (not derivatives.any())
+    # Units of reproducible sums are as much too coarse as this bound is, once for each axis.
+    assert kernel.weights.bound(0) <= 1.02 * np.abs(weights).max()

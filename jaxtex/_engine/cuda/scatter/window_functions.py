@@ -14,6 +14,7 @@ from ...compute.linearization import operand_cotangents, slopes
 from ...compute.texel_sums import Units
 from ...compute.texel_value import decode, zero_outside
 from ...describe.axis import Role
+from ...describe.storage import WithHalo
 from ...walk.texel_walk import Path as TapPath
 from ...walk.texel_walk import TexelAddress, only_address, other_part, taps_are_available, walks
 from ..build.arrays import ArrayRole, KernelArrays
@@ -95,10 +96,21 @@ class WindowFunctions(SampleSource):
             found.append(offsets)
         return found
 
+    @property
+    def begins_even(self) -> bool:
+        """Whether each array of totals, and each copy of them, begins at a texel of even number.
+
+        Else two texels, the first of even number, are no aligned row there, or lie in two arrays.
+        """
+        totals = self.arrays[ArrayRole.TOTALS]
+        if isinstance(totals, WithHalo):
+            return all(math.prod(a.shape[:-1]) % 2 == 0 for a in (totals.before, totals.own))
+        return totals.shape[0] == self.plan.num_texels or self.plan.num_texels % 2 == 0
+
     def adds_pairs(self, offsets: Offsets) -> bool:
         """Whether two taps along the last axis are one addition to memory if their texels form an aligned row."""
         adjacent = all(b[-1] == a[-1] + 1 for a, b in zip(offsets[::2], offsets[1::2])) and len(offsets) % 2 == 0
-        return adjacent and self.num_parts == 1 and self.lanes.channels in (1, 2)
+        return adjacent and self.num_parts == 1 and self.lanes.channels in (1, 2) and self.begins_even
 
     def walk_struct(self, number: int, offsets: Offsets) -> str:
         """The struct of the taps of a walk."""
