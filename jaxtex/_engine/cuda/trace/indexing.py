@@ -234,7 +234,8 @@ def load_row(
     """
     numbers, factors = zip(*([(first, 1)] if isinstance(first, jax.Array) else first))
     function = "load_aligned_row" if aligned else "load_row_by_pair" if by_pair and count == 3 else "load_row"
-    return load_row_p.bind(*numbers, array=array, factors=factors, count=count, dtype=np.dtype(dtype), function=function)
+    static = {"array": array, "factors": factors, "count": count, "dtype": np.dtype(dtype), "function": function}
+    return load_row_p.bind(*numbers, **static)
 
 
 def load_row_rule(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
