@@ -227,13 +227,14 @@ def load_row(
             is taken in 64 bits.
         count: the number of elements of a row.
         aligned: whether all offsets are multiples of `count`, so that a row is one load.
-        by_pair: whether a row of three that is not aligned is two loads, which take more registers.
+        by_pair: whether a row of three numbers of 32 bits is two loads instead of three, which take more registers.
 
     Returns:
         S + ``(count,)``.
     """
     numbers, factors = zip(*([(first, 1)] if isinstance(first, jax.Array) else first))
-    function = "load_aligned_row" if aligned else "load_row_by_pair" if by_pair and count == 3 else "load_row"
+    paired = by_pair and count == 3 and np.dtype(dtype).itemsize == 4
+    function = "load_aligned_row" if aligned else "load_row_by_pair" if paired else "load_row"
     static = {"array": array, "factors": factors, "count": count, "dtype": np.dtype(dtype), "function": function}
     return load_row_p.bind(*numbers, **static)
 
