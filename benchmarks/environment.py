@@ -9,7 +9,10 @@ import jax
 
 import jaxtex
 
-PEER_MODULES = ("torch", "nvdiffrast", "cupy", "drjit", "cv2")
+PEER_MODULES = (
+    *("torch", "nvdiffrast", "cupy", "drjit", "cv2"),
+    *("tinycudann", "DCNv4", "alt_cuda_corr", "monai"),
+)
 
 
 def commit() -> str:

@@ -1,4 +1,4 @@
-"""Parts of published models, in jaxtex and in PyTorch, with inputs of the sizes of the papers."""
+"""Parts of published models, in jaxtex, in PyTorch and in libraries of kernels, with inputs of the papers' sizes."""
 
 import dataclasses
 import itertools
@@ -11,6 +11,8 @@ import numpy as np
 
 import jaxtex as jt
 
+from .peers import with_dcnv4, with_monai, with_raft, with_tinycudann
+
 Arrays = tuple[jax.Array, ...]
 
 
@@ -22,8 +24,9 @@ class Workload:
         sizes: as in the paper, and in small, as arguments of the three functions.
         inputs: draws the arrays, of which the first `wrt` have gradients; 0 stands for one of each level.
         ours: the result, by jaxtex.
-        theirs: the same, by PyTorch, whose module is its first argument.
+        theirs: the same, by PyTorch, whose module is its first argument; None if PyTorch has no function for it.
         needs: the package that `theirs` needs.
+        kernels: the same, by libraries for PyTorch that have kernels for it, by the name that is imported.
         axes: the order of the axes that PyTorch has an argument in, by the argument's number, and the result, as -1,
             where it is another one than ours. They are transposed outside of what is timed.
     """
@@ -33,9 +36,10 @@ class Workload:
     small: dict[str, Any]
     inputs: Callable[..., Arrays]
     ours: Callable[..., jax.Array]
-    theirs: Callable[..., Any]
+    theirs: Callable[..., Any] | None
     wrt: int
     needs: str = "torch"
+    kernels: dict[str, Callable[..., Any]] = dataclasses.field(default_factory=dict)
     axes: dict[int, tuple[int, ...]] = dataclasses.field(default_factory=dict)
 
 
@@ -80,8 +84,92 @@ def torch_attention(torch: Any, values: Any, places: Any, weights: Any, *, level
 
 
 ATTENTION = attention_inputs, attention, torch_attention
+
+
+# The same from what a linear layer gives for each query and head, the places of all points and then numbers whose
+# softmax is their weights: Xiong et al., "Efficient Deformable ConvNets", 2024
+
+
+def packed_attention_inputs(key: jax.Array, levels: Any, dtype: Any = "float32", **sizes: Any) -> Arrays:
+    values, places, weights = attention_inputs(key, levels=levels, **sizes)
+    front = *weights.shape[:3], -1
+    packed = jnp.concatenate([places.reshape(front), normal(key, *weights.shape).reshape(front)], -1)
+    return values.astype(dtype), packed.astype(dtype)
+
+
+def packed_attention(values: jax.Array, packed: jax.Array, *, levels: Any, points: int, **_: Any) -> jax.Array:
+    front, count = packed.shape[:3], len(levels) * points
+    places = packed[..., : 2 * count].reshape(*front, len(levels), points, 2)
+    weights = jax.nn.softmax(packed[..., 2 * count :].astype(jnp.float32), -1).reshape(places.shape[:-1])
+    return attention(values, places, weights, levels=levels)
+
+
+def torch_packed_attention(torch: Any, values: Any, packed: Any, *, levels: Any, points: int, **_: Any) -> Any:
+    front, count = packed.shape[:3], len(levels) * points
+    places = packed[..., : 2 * count].reshape(*front, len(levels), points, 2)
+    weights = packed[..., 2 * count :].softmax(-1).reshape(places.shape[:-1])
+    return torch_attention(torch, values, places, weights, levels=levels, points=points)
+
+
+PACKED_ATTENTION = packed_attention_inputs, packed_attention, torch_packed_attention
+BY_DCNV4 = {"DCNv4": with_dcnv4.attention}
 COCO = ((100, 134), (50, 67), (25, 34), (13, 17))
 SQUARES = ((64, 64), (32, 32), (16, 16), (8, 8))
+# DCNv4 takes up to 64 queries in a block, and lets a block end in the next image where their number does not divide.
+SMALL_LEVELS = ((6, 7), (3, 4), (2, 4), (1, 2))
+
+
+# DCNv4's convolution of each group of channels, as in InternImage: for a pixel the places of nine taps, then their
+# weights, which are not normalized, group by group
+
+
+TAPS = 3
+
+
+def grouped_inputs(
+    key: jax.Array, batch: int, side: int, groups: int, width: int, spread: float, dtype: Any = "float32"
+) -> Arrays:
+    keys, numbers = jax.random.split(key, 3), 3 * TAPS**2
+    shape = batch, side, side, groups
+    offsets, masks = spread * normal(keys[0], *shape, 2 * TAPS**2), normal(keys[1], *shape, TAPS**2)
+    packed = jnp.concatenate([offsets, masks], -1).reshape(batch, side, side, groups * numbers)
+    # A multiple of eight numbers, for its linear layer.
+    packed = jnp.pad(packed, [(0, 0)] * 3 + [(0, -groups * numbers % 8)])
+    return normal(keys[2], batch, side, side, groups * width).astype(dtype), packed.astype(dtype)
+
+
+def grouped_convolution(x: jax.Array, packed: jax.Array, *, groups: int, **_: Any) -> jax.Array:
+    batch, side = x.shape[:2]
+    numbers, taps = 3 * TAPS**2, TAPS**2
+    packed = packed[..., : groups * numbers].reshape(batch, side * side, groups, numbers)
+    offsets = packed[..., : 2 * taps].reshape(batch, side * side, groups, 1, taps, 2)
+    row, column = jnp.mgrid[:side, :side].reshape(2, 1, -1, 1, 1, 1)
+    # The first taps are those on the left.
+    across, down = jnp.mgrid[:TAPS, :TAPS].reshape(2, -1) - TAPS // 2
+    base = jnp.stack([column + across, row + down], -1) + 0.5
+    places = (offsets + base) / side
+    weights = packed[..., None, 2 * taps :]
+    out = attention(x.reshape(batch, side * side, groups, -1), places, weights, levels=((side, side),))
+    return out.reshape(x.shape)
+
+
+def torch_grouped_convolution(torch: Any, x: Any, packed: Any, *, groups: int, **_: Any) -> Any:
+    batch, side = x.shape[:2]
+    numbers, taps = 3 * TAPS**2, TAPS**2
+    packed = packed[..., : groups * numbers].reshape(batch, side * side, groups, numbers)
+    offsets = packed[..., : 2 * taps].reshape(batch, side * side, groups, 1, taps, 2)
+    row, column = (
+        a.reshape(1, -1, 1, 1, 1) for a in torch.meshgrid(*[torch.arange(side, device=x.device)] * 2, indexing="ij")
+    )
+    near = torch.arange(TAPS, device=x.device) - TAPS // 2
+    across, down = (a.reshape(-1) for a in torch.meshgrid(near, near, indexing="ij"))
+    places = (offsets + torch.stack([column + across, row + down], -1) + 0.5) / side
+    weights, levels = packed[..., None, 2 * taps :], ((side, side),)
+    values = x.reshape(batch, side * side, groups, -1)
+    return torch_attention(torch, values, places.to(x.dtype), weights, levels=levels, points=taps).reshape(x.shape)
+
+
+GROUPED = grouped_inputs, grouped_convolution, torch_grouped_convolution
 
 
 # RAFT: Teed and Deng, 2020; the lookup in its pyramid of correlations, of an image of 440x1024 pixels
@@ -113,6 +201,64 @@ def torch_correlation(torch: Any, *args: Any, radius: int, **_: Any) -> Any:
 
 
 CORRELATION = correlation_inputs, correlation, torch_correlation
+
+
+# The pyramid too, from the maps of features of the two images
+
+
+def map_pair_inputs(key: jax.Array, batch: int, height: int, width: int, channels: int, **sizes: Any) -> Arrays:
+    keys = jax.random.split(key, 3)
+    y, x = jnp.mgrid[:height, :width].astype(jnp.float32)
+    coords = jnp.stack([x, y], -1) + 4 * normal(keys[2], batch, height, width, 2)
+    return *(normal(k, batch, height, width, channels) for k in keys[:2]), coords
+
+
+def correlated(first: jax.Array, second: jax.Array, coords: jax.Array, *, levels: int, radius: int, **_: Any):
+    return jt.nn.correlation_lookup(jt.nn.correlation_pyramid(first, second, levels), coords, radius)
+
+
+def torch_correlated(torch: Any, first: Any, second: Any, coords: Any, *, levels: int, radius: int, **_: Any) -> Any:
+    batch, height, width, channels = first.shape
+    volume = torch.einsum("bhwc,bijc->bhwij", first, second) / channels**0.5
+    volumes = [volume]
+    for _level in range(1, levels):
+        halved = torch.nn.functional.avg_pool2d(volumes[-1].flatten(0, 2)[:, None], 2, stride=2)
+        volumes.append(halved[:, 0].unflatten(0, (batch, height, width)))
+    return torch_correlation(torch, *volumes, coords, radius=radius)
+
+
+CORRELATED = map_pair_inputs, correlated, torch_correlated
+
+
+# Splines of volumes, as in nitorch and MONAI; their coefficients are given
+
+
+def spline_inputs(key: jax.Array, shape: tuple[int, int, int], order: int) -> Arrays:
+    keys = jax.random.split(key)
+    places = jnp.stack(jnp.meshgrid(*(jnp.arange(float(n)) for n in shape), indexing="ij"))
+    return normal(keys[0], *shape), places + normal(keys[1], *places.shape)
+
+
+def spline(volume: jax.Array, places: jax.Array, *, order: int, **_: Any) -> jax.Array:
+    return jt.ndimage.map_coordinates(volume, places, order=order, mode="grid-constant", prefilter=False)
+
+
+def torch_spline(torch: Any, volume: Any, places: Any, **_: Any) -> Any:
+    sizes = torch.tensor(volume.shape[::-1], device=volume.device)
+    grid = 2 * places.flip(-1) / (sizes - 1) - 1
+    return torch.nn.functional.grid_sample(volume[None, None], grid[None], align_corners=True)[0, 0]
+
+
+def spline_workload(order: int) -> Workload:
+    return Workload(
+        f"volume 160x192x224, spline of order {order}",
+        {"shape": (160, 192, 224), "order": order},
+        {"shape": (6, 7, 9), "order": order},
+        *(spline_inputs, spline, torch_spline if order == 1 else None),
+        wrt=2,
+        kernels={"monai": with_monai.pull},
+        axes={1: (1, 2, 3, 0)},
+    )
 
 
 # VoxelMorph: Balakrishnan et al., 2019; a velocity is integrated by scaling and squaring, and moves an image
@@ -190,10 +336,10 @@ def grid_of(
     )
 
 
-def grid_inputs(key: jax.Array, points: int, by_level: bool, **sizes: Any) -> Arrays:
+def grid_inputs(key: jax.Array, points: int, by_level: bool, dtype: Any = "float32", **sizes: Any) -> Arrays:
     grid = grid_of(**sizes)
     keys = jax.random.split(key)
-    table = normal(keys[0], sum(grid.table_sizes), grid.features_per_level)
+    table = normal(keys[0], sum(grid.table_sizes), grid.features_per_level).astype(dtype)
     # Closer to 1, tiny-cuda-nn and jaxtex read the first vertices of the next line in dense levels.
     at = uniform(keys[1], points, 3) * (1 - 1 / grid.base_resolution)
     tables = jnp.split(table, np.cumsum(grid.table_sizes)[:-1]) if by_level else [table]
@@ -210,6 +356,7 @@ def torch_multiresolution(torch: Any, *args: Any, points: int, by_level: bool, *
     tables = tables if by_level else tables[0].split(list(grid.table_sizes))
     for table, scale, n, hashed in zip(tables, grid.scales, grid.resolutions, grid.hashed):
         position = at * scale + 0.5
+        table = table.to(at.dtype)
         if not hashed:
             volume = table[: n**3].reshape(n, n, n, -1).movedim(-1, 0)[None]
             place = (position * (2 / (n - 1)) - 1)[None, None, None]
@@ -224,9 +371,20 @@ def torch_multiresolution(torch: Any, *args: Any, points: int, by_level: bool, *
             index = (vertex[0] ^ vertex[1] ^ vertex[2]) % len(table)
             total = total + (weights[0] * weights[1] * weights[2])[:, None] * table[index]
         found.append(total)
-    return torch.cat(found, -1)
+    return torch.cat(found, -1).to(args[0].dtype)
 
 
+HASHED = {
+    "by_level": False,
+    "points": 2**18,
+    "levels": 16,
+    "coarsest": 16,
+    "finest": 2048,
+    "log2_rows": 19,
+    "features": 2,
+}
+# It takes points in multiples of 256.
+FEW = {"by_level": False, "points": 256, "levels": 4, "coarsest": 4, "finest": 32, "log2_rows": 10, "features": 2}
 GRID = grid_inputs, multiresolution, torch_multiresolution
 
 
@@ -309,6 +467,31 @@ WORKLOADS = (
         *ATTENTION,
         wrt=3,
     ),
+    *(
+        Workload(
+            f"attention with softmax, {title}{kind and ', ' + kind}",
+            {"batch": batch, "heads": 8, "width": 32, "levels": levels, "points": 4}
+            | ({"dtype": kind} if kind else {}),
+            {"batch": 2, "heads": 2, "width": 16, "levels": SMALL_LEVELS, "points": 4}
+            | ({"dtype": kind} if kind else {}),
+            *PACKED_ATTENTION,
+            wrt=2,
+            kernels=BY_DCNV4,
+        )
+        for batch, levels, title in ((2, COCO, "COCO"), (4, SQUARES, "4 x 5,440"))
+        for kind in ("", "float16")
+    ),
+    *(
+        Workload(
+            f"DCNv4 64x56x56x4x16{kind and ', ' + kind}",
+            {"batch": 64, "side": 56, "groups": 4, "width": 16, "spread": 1.0} | ({"dtype": kind} if kind else {}),
+            {"batch": 2, "side": 8, "groups": 4, "width": 16, "spread": 1.0} | ({"dtype": kind} if kind else {}),
+            *GROUPED,
+            wrt=2,
+            kernels={"DCNv4": with_dcnv4.convolution},
+        )
+        for kind in ("", "float16")
+    ),
     Workload(
         "RAFT correlation lookup",
         {"batch": 1, "height": 55, "width": 128, "levels": 4, "radius": 4},
@@ -323,6 +506,15 @@ WORKLOADS = (
         *CORRELATION,
         wrt=0,
     ),
+    Workload(
+        "RAFT from maps of features",
+        {"batch": 1, "height": 55, "width": 128, "channels": 256, "levels": 4, "radius": 4},
+        {"batch": 2, "height": 8, "width": 12, "channels": 32, "levels": 2, "radius": 2},
+        *CORRELATED,
+        wrt=2,
+        kernels={"alt_cuda_corr": with_raft.correlation},
+    ),
+    *map(spline_workload, (1, 3, 5)),
     Workload(
         "VoxelMorph: scaling and squaring",
         {"shape": (160, 192, 224), "steps": 7},
@@ -346,20 +538,17 @@ WORKLOADS = (
         wrt=1,
         axes=TRIPLANE_AXES,
     ),
-    Workload(
-        "multiresolution grid, hashed",
-        {
-            "by_level": False,
-            "points": 2**18,
-            "levels": 16,
-            "coarsest": 16,
-            "finest": 2048,
-            "log2_rows": 19,
-            "features": 2,
-        },
-        {"by_level": False, "points": 50, "levels": 4, "coarsest": 4, "finest": 32, "log2_rows": 10, "features": 2},
-        *GRID,
-        wrt=1,
+    *(
+        Workload(
+            f"multiresolution grid, hashed{title}{kind and ', ' + kind}",
+            HASHED | {"points": points} | ({"dtype": kind} if kind else {}),
+            FEW | ({"dtype": kind} if kind else {}),
+            *GRID,
+            wrt=1,
+            kernels={"tinycudann": with_tinycudann.hash_grid},
+        )
+        for points, title in ((2**18, ""), (2**21, ", 2M points"))
+        for kind in ("", "float16")
     ),
     Workload(
         "multiresolution grid, dense",
