@@ -141,9 +141,10 @@ class Sampler:
             in all recorded reads with a `max_anisotropy` of 1, closely above. See `docs/arithmetic.md`.
         deterministic: whether gradients with respect to texels, and splats, have the same bits in every run. On a GPU,
             the order of additions changes from run to run. This option rounds the terms first, so that no addition
-            rounds and the order does not matter, at two to three times the cost. Each of the n terms at a texel is
-            rounded to a multiple of ``n^2 / 2^47`` times the largest value. A sum of fewer than a thousand terms
-            keeps as many bits as a floating-point sum. ``None`` does so in programs for GPUs where `deterministic` or
+            rounds and the order does not matter, at 1.4 to 2.6 times the cost. A GPU kernel rounds each term to a
+            multiple of at most ``N t / 2^59`` times the largest value times the largest weight, if N samples of t taps
+            read the texture. Elsewhere each of the n terms at a texel is rounded to a multiple of ``n^2 / 2^47`` times
+            the largest value. ``None`` does so in programs for GPUs where `deterministic` or
             a flag of XLA asks for it, and elsewhere not.
         limit: ``"taps"`` keeps a read by a filter of several taps between its nearest taps, channel by channel: the 2
             per axis that the linear filter would blend. Where the filter overshoots, the read returns the least or the

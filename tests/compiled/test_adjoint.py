@@ -29,6 +29,7 @@ from jaxtex._jax import versions
 from jaxtex._jax.contexts import is_deterministic
 from jaxtex._reads.calls import plan_of_call
 from tests.support.host_compiler import RUN_HERE
+from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_close, assert_sums_close, assert_trees_close
 
 F32 = np.dtype(np.float32)
@@ -145,6 +146,61 @@ def test_weighted_sums_have_the_same_bits_in_any_order():
     gradient = jax.jit(jax.grad(lambda *args: read(*args).sum()))
     orders = [np.arange(400), *(rng.permutation(400) for _ in range(5))]
     assert len({np.asarray(gradient(normal(3, 4, 2), x[k], y[k], weights[k])).tobytes() for k in orders}) == 1
+
+
+def splat_by_kernels(values, x, y, size):
+    """Sums with the same bits in every run: on a card, or with the kernels as C++."""
+    splat = lambda *args: jt.splat(args[0], args[1:], size, jt.Sampler(deterministic=True, normalized_coords=False))
+    with contextlib.nullcontext() if ON_GPU else kernels_on_cpu():
+        return np.asarray(jax.jit(lambda *args: splat(*args).texels)(values, x, y))
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-36, 1e34])
+@pytest.mark.parametrize("channels", [2, 4, 5])
+def test_sums_of_kernels_do_not_depend_on_the_order(channels, scale):
+    """Of samples far apart, which are added one by one: most texels get several, some get one."""
+    rng, (height, width), count = np.random.default_rng(channels), (150, 170), 700
+    values = rng.normal(size=(count, channels)) * 10.0 ** rng.uniform(-6, 0, (count, 1)) * scale
+    at = rng.integers(1, height - 1, (2, 160))[:, rng.integers(0, 160, count)] + rng.choice([0.25, 0.5, 1], (2, count))
+    values, (x, y) = values.astype(np.float32), at.astype(np.float32)
+    orders = [np.arange(count), *(rng.permutation(count) for _ in range(2))]
+    found, *others = (splat_by_kernels(values[k], x[k], y[k], (height, width, channels)) for k in orders)
+    assert all(other.tobytes() == found.tobytes() for other in others)
+    exact, magnitudes, taps = (np.zeros((height, width, channels)) for _ in range(3))
+    for v, cx, cy in zip(values.astype(np.float64), x, y):
+        i, j = math.floor(cy - 0.5), math.floor(cx - 0.5)
+        a, b = cy - 0.5 - i, cx - 0.5 - j
+        for k, n in np.ndindex(2, 2):
+            term = abs(1 - k - a) * abs(1 - n - b) * v
+            for total, more in ((exact, term), (magnitudes, abs(term)), (taps, term != 0)):
+                total[i + k, j + n] += more
+    assert (taps == 1).sum() > 20 < (taps > 3).sum()
+    # One rounding, half a unit a term as documented, and what float32 has left near 1e-38.
+    unit = 2.0 ** (math.ceil(math.log2(4 * count)) - 60) * abs(values).max()
+    np.testing.assert_array_less(abs(found - exact), 2.0**-23 * magnitudes + taps * (unit / 2 + 2.0**-126) + 2.0**-149)
+
+
+def test_sums_of_kernels_do_not_overflow():
+    """All samples fall on one texel, and have the largest value."""
+    count, value = 2**12 - 1, np.float32(-(2 - 2.0**-23))
+    x, y = np.full(count, 7.5, np.float32), np.full(count, 3.5, np.float32)
+    texels = splat_by_kernels(np.full((count, 1), value), x, y, (9, 300, 1))
+    assert texels[3, 7, 0] == np.float32(count * np.float64(value))
+    assert np.count_nonzero(texels) == 1
+
+
+def test_sums_of_kernels_keep_what_is_not_finite():
+    """Alone, with numbers, and with the other infinity, whichever comes first."""
+    inf, nan = np.inf, np.nan
+    terms = [[inf], [inf, 1], [1, -inf], [inf, -inf], [-inf, 2, -inf], [nan, 1], [1, nan, 2], [1, 2], [inf, 1, inf]]
+    expected = [inf, inf, -inf, nan, -inf, nan, nan, 3, inf]
+    values = np.float32([[v, 1] for some in terms for v in some])
+    at = np.float32([40 * k + 0.5 for k, some in enumerate(terms) for _ in some])
+    texels = splat_by_kernels(values, at, at, (400, 400, 2))
+    places = 40 * np.arange(len(terms))
+    # A weight of zero makes no number of an infinity, so only the texels at the samples' centers are looked at.
+    np.testing.assert_array_equal(texels[places, places, 0], np.float32(expected))
+    np.testing.assert_array_equal(texels[places, places, 1], [len(some) for some in terms])
 
 
 def test_sums_by_parts_keep_what_is_not_finite():

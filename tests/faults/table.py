@@ -95,6 +95,20 @@ FAULTS = {
         "test_adjoint.py",
         "any_order",
     ),
+    "a sum of integers has too fine a unit": Fault(
+        ENGINE + "cuda/scatter/exact_sums.py",
+        "exponent - SUM_BITS",
+        "exponent - SUM_BITS - 3",
+        "test_adjoint.py",
+        "overflow",
+    ),
+    "a sum of integers forgets the infinities that it met": Fault(
+        ENGINE + "cuda/scatter/exact_sums.cuh",
+        "met |= sum & met_any, total",
+        "total",
+        "test_adjoint.py",
+        "not_finite",
+    ),
     "parts of a sum are added over too few devices": Fault(
         ENGINE + "forms/partitioned_call.py",
         "result, x), over)",

@@ -24,6 +24,10 @@ def read(texels, x, y):
     return jt.sample(jt.texture2d(texels), (x, y))
 
 
+def splat(values, x, y):
+    return jt.splat(values, (x, y), IMAGE, jt.Sampler(deterministic=True)).texels
+
+
 def spline(texels):
     return jt.spline_filter(jt.texture2d(texels), jt.Sampler(filter_mode="bspline")).texels
 
@@ -42,6 +46,7 @@ PROGRAMS = (
     (read, (IMAGE, SAMPLES, SAMPLES)),
     (functools.partial(gradient, read), (IMAGE, SAMPLES, SAMPLES)),
     (functools.partial(gradient, jt.warp.warp_affine), (IMAGE, (2, 3))),
+    (splat, (IMAGE, SAMPLES, SAMPLES)),
     (spline, ((512, 512, 4),)),
     (mip_chain, (IMAGE,)),
     (functools.partial(gradient, mip_chain), (IMAGE,)),

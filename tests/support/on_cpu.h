@@ -50,11 +50,19 @@ inline unsigned int lanes_with_same(int a) {
   for (int k = 0; k < 32; k++) same |= (unsigned int)(all[k] == a) << k;
   return same;
 }
+inline unsigned int lanes_that(bool a) {
+  const int* all = exchanged((int)a);
+  unsigned int found = 0;
+  for (int k = 0; k < 32; k++) found |= (unsigned int)(all[k] != 0) << k;
+  return found;
+}
 inline bool any_lane(bool a) { return greatest_of_lanes(a); }
 inline float of_lane_xor(float a, int bits) { return exchanged(a)[threadIdx.x % 32 ^ bits]; }
 inline void wait_for_lanes() { yield(); }
 inline int num_ones(unsigned int bits) { return __builtin_popcount(bits); }
 inline void add_atomically(float* to, float a) { *to += a; }
+inline void add_atomically(unsigned long long* to, long long a) { *to += a; }
+inline void set_atomically(unsigned long long* to, unsigned long long bits) { *to |= bits; }
 // A GPU stops at a row that does not begin at a multiple of its length: here it holds no number.
 inline float if_aligned(const float* to, int numbers, float a) {
   return (unsigned long long)to % (numbers * sizeof(float)) ? __builtin_nanf("") : a;

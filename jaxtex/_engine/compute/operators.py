@@ -6,7 +6,6 @@ in what happens at the end of a walk: a gather or a scatter of arrays here, a lo
 derivative of a read in texels and operands, and `pullback`.
 """
 
-import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -241,13 +240,7 @@ def as_texels(total: jax.Array, axes: tuple[Axis, ...], sums: TexelSums, dtype: 
 def samples_per_texel(coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
     """The number of samples that read each texel under `axes`, as float32."""
     ones = jnp.ones((*jnp.broadcast_shapes(*(c.shape for c in coords)), 1), jnp.float32)
-    return splat(ones, *coords, spec=counting_spec(axes))
-
-
-def counting_spec(axes: tuple[Axis, ...], like: ReadSpec | None = None) -> ReadSpec:
-    """The spec of a splat that counts samples; `like` is the spec whose operands it takes."""
-    spec = ReadSpec(axes, Decoding.ELEMENT, np.dtype(np.float32))
-    return spec if like is None else dataclasses.replace(spec, grid=like.grid, stacks=like.stacks)
+    return splat(ones, *coords, spec=ReadSpec(axes, Decoding.ELEMENT, np.dtype(np.float32)))
 
 
 # Batches

@@ -3,7 +3,7 @@
 Additions that do not round can be done in any order. So every term is split into two parts, multiples of a coarse and
 of a fine unit. Both units are powers of two, and so coarse that the sums of either part are exact. The parts are summed
 separately. A term loses at most half a fine unit: with n terms, the sum loses at most n^2 / 2^47 of the largest term.
-So a sum of few terms is more accurate than a floating-point sum.
+So a sum of few terms is more accurate than a floating-point sum. Kernels add integers of 64 bits instead.
 
 Source: J. Demmel and H. D. Nguyen, "Fast Reproducible Floating-Point Summation", 2013; here with two bins.
 """

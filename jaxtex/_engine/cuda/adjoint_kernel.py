@@ -8,9 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..compute.operators import counting_spec
-from ..compute.texel_sums import TexelSums, units_of
-from ..describe.axis import Role, stored_part
+from ..describe.axis import stored_part
 from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..describe.storage import WHOLE, Halo, Sliced, Storage, WithHalo, whole_array
 from ..walk.texel_order import texels_shape
@@ -20,13 +18,14 @@ from .samples.operands import OperandResults
 from .samples.sample_source import AdjointPlan
 from .samples.sample_tiles import SampleTiles, samples_shape
 from .scatter.crowds import has_own_tile, num_copies, window_tiles
+from .scatter.exact_sums import joined, start_of_sums, unit_of
 from .scatter.window_source import WindowSource
 
 # The types of the arrays that `adjoint.cu` names, but not every kernel has.
 ABSENT = {
     ArrayRole.TOTALS: "float",
     ArrayRole.VIEWS: "const float",
-    ArrayRole.UNITS: "const float",
+    ArrayRole.UNIT: "const int",
     ArrayRole.TILE_SUMS: "float",
 }
 
@@ -60,29 +59,20 @@ def adjoint(
     only_within = None if reach is None else (0, stored_part(spec.axes)[0])
     plan = AdjointPlan(spec, of_operands, shape, read_from, textures, reach, only_within)
     if TEXELS not in wrt:
-        return tuple(in_windows(plan, cotangent, texels, operands, None))
+        return tuple(in_windows(plan, cotangent, texels, operands, adds=False))
     if reach is not None and looks_for_samples(plan, reach, operands):
         of_texels = gathered_with_halo(plan, reach, whole_array(cotangent), operands, texel_dtype)
-        cotangents = in_windows(plan, cotangent, texels, operands, None) if of_operands else []
+        cotangents = in_windows(plan, cotangent, texels, operands, adds=False) if of_operands else []
         return *of_texels, *cotangents
     if is_gathered(spec, shape, batch, operands):
-        cotangents = in_windows(plan, cotangent, texels, operands, None) if of_operands else []
+        cotangents = in_windows(plan, cotangent, texels, operands, adds=False) if of_operands else []
         total = gathered(plan, whole_array(cotangent), operands).reshape(*textures, *texels_shape(spec.axes, channels))
         return total.astype(texel_dtype), *cotangents
-    units = None
-    if spec.deterministic:
-        cotangent = whole_array(cotangent)
-        ones = jnp.ones((*[1] * len(shape), 1), jnp.float32)
-        counting = lambda axes: plan.of_texels(spec=counting_spec(axes, spec))
-        count = lambda axes: in_windows(counting(axes), ones, None, operands, TexelSums(1, 1))[0]
-        weighs = any(axis.role is Role.WEIGHT for axis in spec.axes)
-        factors = spec.factors(spec.coords(operands)) if weighs else ()
-        units = units_of(cotangent, spec.axes, count, factors)
-    sums = TexelSums(channels, channels, units)
-    total, *cotangents = in_windows(plan, cotangent, texels, operands, sums)
+    cotangent = whole_array(cotangent) if spec.deterministic else cotangent
+    total, *cotangents = in_windows(plan, cotangent, texels, operands)
     if isinstance(total, WithHalo):
         return *(a.astype(texel_dtype) for a in total), *cotangents
-    total = sums.joined(total).reshape(*textures, *texels_shape(spec.axes, channels))
+    total = total.reshape(*textures, *texels_shape(spec.axes, channels))
     return total.astype(texel_dtype), *cotangents
 
 
@@ -106,47 +96,53 @@ def in_windows(
     cotangent: jax.Array | Sliced,
     texels: jax.Array | WithHalo | None,
     operands: Sequence[jax.Array],
-    sums: TexelSums | None,
+    *,
+    adds: bool = True,
     remaining: Remaining | None = None,
 ) -> list[Any]:
-    """The sums at each texel, if there are `sums`, and the cotangents of operands.
+    """The sums at each texel, and the cotangents of operands.
 
     Args:
+        adds: whether there are sums at texels.
         remaining: the images that are still to be added, if not all of them.
     """
-    totals = list[KernelArray]()
+    channels, unit = cotangent.shape[-1], None
     given = [KernelArray(ArrayRole.VALUES, cotangent)]
     given += [] if remaining is None else [KernelArray(ArrayRole.VIEWS, remaining.views)]
-    samples = window_tiles(plan, cotangent.shape[-1], adds=sums is not None, remaining=remaining is not None)
-    if sums is not None:
-        totals = [totals_of(plan, cotangent.dtype, samples, sums, remaining)]
-        given += [] if sums.units is None else [KernelArray(ArrayRole.UNITS, jnp.stack(sums.units))]
+    samples = window_tiles(plan, channels, adds=adds, remaining=remaining is not None)
+    totals = [totals_of(plan, channels, samples, remaining)] if adds else []
+    if adds and plan.spec.deterministic:
+        unit = unit_of(plan, whole_array(cotangent), operands)
+        given += [KernelArray(ArrayRole.UNIT, unit)]
     given += [] if texels is None or not plan.wrt else [KernelArray(ArrayRole.TEXELS, texels)]
     cotangents = OperandResults.of(plan, samples, operands)
     arrays = KernelArrays([*given, *operands_of(operands)], [*totals, *cotangents.results], ABSENT)
     found = WindowSource(cotangents, arrays).run("texture_pullback" if plan.wrt else "texture_splat")
     of_texels = [found[ArrayRole.TOTALS, 0]] if totals else []
-    if plan.reach is None:
+    if unit is not None:
+        of_texels = [joined(of_texels[0], unit, plan.num_texels)]
+    elif plan.reach is None:
         of_texels = [jnp.sum(total.reshape(-1, plan.num_texels, total.shape[-1]), 0) for total in of_texels]
     return [*of_texels, *cotangents.collected(found, operands)]
 
 
-def totals_of(
-    plan: AdjointPlan, dtype: np.dtype, samples: SampleTiles, sums: TexelSums, remaining: Remaining | None
-) -> KernelArray:
+def totals_of(plan: AdjointPlan, channels: int, samples: SampleTiles, remaining: Remaining | None) -> KernelArray:
     """The sums at texels as a result of the kernel, and what they start as."""
     if plan.reach is not None:
-        count, *rest = texels_shape(plan.spec.axes, sums.width)
-        zeros = lambda rows: jnp.zeros((rows, *rest), dtype)
+        count, *rest = texels_shape(plan.spec.axes, channels)
+        zeros = lambda rows: jnp.zeros((rows, *rest), jnp.float32)
         start = WithHalo(zeros(count - 2 * plan.reach), zeros(plan.reach), zeros(plan.reach))
         return KernelArray(ArrayRole.TOTALS, start, start=start)
-    copies = 1 if remaining is not None else num_copies(plan, sums.width)
-    shape = jax.ShapeDtypeStruct((copies * plan.num_texels, sums.width), dtype)
+    if plan.spec.deterministic:
+        start = start_of_sums(num_copies(plan, 2 * channels) * plan.num_texels, channels)
+        return KernelArray(ArrayRole.TOTALS, start, start=start)
+    copies = 1 if remaining is not None else num_copies(plan, channels)
+    shape = jax.ShapeDtypeStruct((copies * plan.num_texels, channels), jnp.float32)
     if remaining is not None:
         return KernelArray(ArrayRole.TOTALS, shape, start=remaining.start)
     # A warp that has all samples of a texture sets it to zero.
-    own = copies == 1 and has_own_tile(plan, samples, sums.width)
-    return KernelArray(ArrayRole.TOTALS, shape, start=None if own else jnp.zeros(shape.shape, dtype))
+    own = copies == 1 and has_own_tile(plan, samples, channels)
+    return KernelArray(ArrayRole.TOTALS, shape, start=None if own else jnp.zeros(shape.shape, shape.dtype))
 
 
 # The gather kernel: a thread owns texels, and looks for their samples
@@ -190,8 +186,7 @@ def with_remaining(
     plan: AdjointPlan, cotangent: jax.Array, operands: Sequence[jax.Array], total: jax.Array, views: jax.Array
 ) -> jax.Array:
     """Sums at texels, and the samples of the images that texels have not looked for, which windows add."""
-    sums = TexelSums(cotangent.shape[-1], cotangent.shape[-1])
-    return in_windows(plan.of_texels(), cotangent, None, operands, sums, Remaining(total, views))[0]
+    return in_windows(plan.of_texels(), cotangent, None, operands, remaining=Remaining(total, views))[0]
 
 
 # With a halo

@@ -14,7 +14,7 @@ struct Arrays {
   float* cotangent_0;
   float* cotangent_1;
   const float* views;
-  const float* units;
+  const int* unit;
   float* tile_sums;
 };
 
@@ -123,11 +123,6 @@ DEVICE Texel texel_of(const int (&at)[axes]) {
 // Not used.
 DEVICE bool is_added(const Coords& coords) {
   return {};
-}
-
-// What is added for a piece of a sum: itself, or a coarse and a fine part.
-DEVICE Split split_of(const Arrays& arrays, const Piece& piece) {
-  return {{{piece.v[0], piece.v[1], piece.v[2], piece.v[3]}}};
 }
 
 // A lane's part of the derivatives along coordinates, without the first `skipped` channels.

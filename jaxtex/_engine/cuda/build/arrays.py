@@ -20,7 +20,7 @@ class ArrayRole(enum.StrEnum):
     OPERAND = "operand"
     CHAIN = "chain"
     COARSE = "coarse"
-    UNITS = "units"
+    UNIT = "unit"
     VIEWS = "views"
     FIRST_ROW = "first_row"
     NOTED = "noted"

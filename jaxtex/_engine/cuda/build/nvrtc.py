@@ -27,7 +27,7 @@ PTX_VERSIONS = {
     (12, 1): (8, 8),
 }
 # The oldest version of PTX for instructions that need a newer one.
-INSTRUCTION_VERSIONS = {"red.global.add.v": (8, 1)}
+INSTRUCTION_VERSIONS = {"red.global.add.v": (8, 1), "used_bytes_mask": (8, 3)}
 # The oldest NVRTC that `jax[cuda12]` installs, by the requirements of jax-cuda12-plugin; older ones are not tested.
 LEAST_VERSION = (12, 1)
 INSTALL = "install jax[cuda12] or jax[cuda13], or the CUDA toolkit"

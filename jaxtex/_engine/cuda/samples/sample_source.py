@@ -49,9 +49,9 @@ class AdjointPlan(NamedTuple):
     reach: int | None = None
     only_within: tuple[int, int] | None = None
 
-    def of_texels(self, **changes: Any) -> "AdjointPlan":
-        """The plan for the cotangents of texels alone, with changes."""
-        return self._replace(wrt=(), **changes)
+    def of_texels(self) -> "AdjointPlan":
+        """The plan for the cotangents of texels alone."""
+        return self._replace(wrt=())
 
     @property
     def texels_per_texture(self) -> int:

@@ -2,8 +2,8 @@
 #include "trace/scalars.cuh"
 #include "scatter/config.cuh"
 
-// The numbers of a cell of a window, the totals of a texel, and the batches that a loop over them takes at once.
-constexpr int row = Channels::parts * Channels::width, total_width = Channels::count * num_parts;
+// The numbers of a cell of a window, the words of the totals of a texel, and the batches that a loop over them takes at once.
+constexpr int row = Channels::parts * Channels::width, total_width = Channels::count * words;
 constexpr int batches_at_once = keeps_coords ? steps / batch : 1;
 
 // C++ has no empty arrays.
@@ -18,8 +18,7 @@ struct Texel { int number; bool inside; };
 // The derivatives of a sample in its coordinates, times its cotangent; and the cotangents of its operands.
 struct Slopes { float along[at_least_one(num_slopes)]; };
 struct Cotangents { float of[at_least_one(num_cotangents)]; };
-// Channels that are added to memory at once, and what is added for them.
+// Channels that are added to memory at once.
 typedef Row<float, piece_width> Piece;
-struct Split { Piece part[num_parts]; };
 // Of the cotangents of operands that all samples of a tile share, a lane's sums.
 typedef float Sums[at_least_one(num_sums)];

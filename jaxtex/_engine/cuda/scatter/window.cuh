@@ -1,5 +1,6 @@
 #pragma once
 #include "trace/warp.cuh"
+#include "scatter/exact_sums.cuh"
 #include "scatter/traced.cuh"
 
 // The work of a lane: its part of the channels, and the number of its sample in a step. If a sample has more lanes than
@@ -50,10 +51,11 @@ DEVICE Value product(const Value& value, float weight) {
   return found;
 }
 
-// Adds a piece to a texel in memory: as it is, or in parts whose sums do not depend on their order.
+// Adds a piece to a texel in memory; to a sum that does not depend on the order, as an integer, one number.
 DEVICE void add_to_texel(const Arrays& arrays, float* to, const Piece& piece) {
-  const Split split = split_of(arrays, piece);
-  for (int k = 0; k < num_parts; k++) add_to_memory(to + k * Channels::count, split.part[k]);
+  if constexpr (!deterministic) add_to_memory(to, piece);
+  else if (is_finite(piece.v[0])) add_atomically((uint64*)to, in_units(piece.v[0], arrays.unit[0]));
+  else set_atomically((uint64*)to, met_with(piece.v[0]));
 }
 
 // Adds the values of lanes with `has` to the window, for the taps around a cell. Lanes with one cell take turns.
@@ -127,7 +129,7 @@ DEVICE void add_window(const Arrays& arrays, const Totals& totals, const float* 
       index[last] = of.low[last] + i / pieces;
       const Texel texel = texel_of(index);
       const int channel = first_channel<Channels>(column / Channels::width) + column % Channels::width;
-      if (texel.inside) add_to_texel(arrays, totals + (int64)texel.number * total_width + channel, piece);
+      if (texel.inside) add_to_texel(arrays, totals + (int64)texel.number * total_width + channel * words, piece);
     }
     i += lanes;
   }
@@ -172,6 +174,33 @@ DEVICE void add_sample(const Arrays& arrays, const Totals& totals, const Value& 
         for (int m = 0; m < piece_width; m++) piece.v[m] = part_of_tap.v[k + m];
         add_to_texel(arrays, total + k, piece);
       }
+  }
+}
+
+// Adds the samples of all lanes, some of which have one, to sums that do not depend on the order. Lanes first put what
+// falls on a texel into the window, which is not in use, and then add numbers that lie side by side in memory.
+template <class W>
+DEVICE void add_samples_exactly(const Arrays& arrays, const Totals& totals, float* window, const Value& value,
+                                const Taps<W::taps>& taps, bool has, const Lane& lane) {
+  constexpr int width = Channels::width, needed = lanes * width + lanes * (int)(sizeof(float*) / sizeof(float));
+  static_assert(!deterministic || window_cells * row >= needed, "a window has room for what all lanes add");
+  float** const texels = (float**)(window + lanes * width);
+#pragma unroll
+  for (int n = 0; n < W::taps; n++) {
+    int index[axes];
+    for (int k = 0; k < axes; k++) index[k] = taps.first[k] + W::offset(n, k);
+    const Texel texel = texel_of(index);
+    const bool adds = has && texel.inside;
+    const uint32 all = lanes_that(adds);
+    const int place = num_ones(all & ((1u << lane.lane) - 1));
+    if (adds) {
+      texels[place] = totals + (int64)texel.number * total_width + first_channel<Channels>(lane.part) * words;
+      for (int k = 0; k < width; k++) window[place * width + k] = value.v[k] * taps.weight[n];
+    }
+    wait_for_lanes();
+    for (int k = lane.lane; k < num_ones(all) * width; k += lanes)
+      if (window[k] != 0) add_to_texel(arrays, texels[k / width] + k % width * words, load_shared<piece_width>(window + k));
+    wait_for_lanes();
   }
 }
 
@@ -274,7 +303,9 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
       const Value value = value_if_added(value_of(arrays, at, lane.part), coords);
       const Taps<W::taps> taps = taps_of(W(), coords);
       if constexpr (finds_cotangents) pull_sample(arrays, at, coords, value, lane, sums);
-      if (at.exists && lane.takes_part) add_sample<W>(arrays, totals, value, taps, lane.part);
+      const bool has = at.exists && lane.takes_part;
+      if constexpr (deterministic) add_samples_exactly<W>(arrays, totals, window, value, taps, has, lane);
+      else if (has) add_sample<W>(arrays, totals, value, taps, lane.part);
     }
   }
 }

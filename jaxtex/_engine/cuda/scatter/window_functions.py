@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...compute.linearization import operand_cotangents, slopes
-from ...compute.texel_sums import Units
 from ...compute.texel_value import decode, zero_outside
 from ...describe.axis import Role
 from ...describe.storage import WithHalo
@@ -44,7 +43,8 @@ class WindowFunctions(SampleSource):
         self.arrays, self.cotangents, self.samples = arrays, cotangents, cotangents.samples
         self.coordinate_axes = plan.spec.axes_of(plan.wrt)
         self.several_textures = math.prod(plan.textures) > 1
-        self.num_parts = 2 if ArrayRole.UNITS in arrays else 1  # of each sum
+        self.deterministic = ArrayRole.UNIT in arrays
+        self.words = 2 if self.deterministic else 1  # of each sum
         self.walks = self.add_walks() if ArrayRole.TOTALS in arrays else []
 
     @functools.cached_property
@@ -64,7 +64,7 @@ class WindowFunctions(SampleSource):
     @property
     def piece(self) -> int:
         """How many numbers are added to memory at once."""
-        return min(4, self.lanes.width) if self.lanes.aligned else 1
+        return min(4, self.lanes.width) if self.lanes.aligned and not self.deterministic else 1
 
     @property
     def names(self) -> str:
@@ -110,7 +110,7 @@ class WindowFunctions(SampleSource):
     def adds_pairs(self, offsets: Offsets) -> bool:
         """Whether two taps along the last axis are one addition to memory if their texels form an aligned row."""
         adjacent = all(b[-1] == a[-1] + 1 for a, b in zip(offsets[::2], offsets[1::2])) and len(offsets) % 2 == 0
-        return adjacent and self.num_parts == 1 and self.lanes.channels in (1, 2) and self.begins_even
+        return adjacent and not self.deterministic and self.lanes.channels in (1, 2) and self.begins_even
 
     def walk_struct(self, number: int, offsets: Offsets) -> str:
         """The struct of the taps of a walk."""
@@ -152,7 +152,7 @@ class WindowFunctions(SampleSource):
         return [*texture, *map(scalar, self.spec.coords_at(*load_numbers(self.spec, self.arrays.operands, index)))]
 
     def add_texels(self, functions: DeviceFunctions) -> None:
-        """Adds the functions that find the texels of a sample, and split what is added to them."""
+        """Adds the functions that find the texels of a sample."""
         axes, texture, only_within = self.spec.axes, int(self.several_textures), self.plan.only_within
 
         def texel(*at: jax.Array) -> Any:
@@ -166,18 +166,11 @@ class WindowFunctions(SampleSource):
             assert only_within is not None
             return scalar(taps_are_available(*other_part(coords, axes, *only_within)))
 
-        def split(*piece: jax.Array) -> Any:
-            if self.num_parts == 1:
-                return [[jnp.stack(piece, -1)]]
-            units = load_row("arrays.units", jnp.zeros((1,), jnp.int32), 2, jnp.float32)[0]
-            return [[*Units(units[0], units[1]).split(jnp.stack(piece, -1))]]
-
-        adds = bool(self.walks)
         define_or_add(
             functions,
             "Texel texel_of(const int (&at)[axes])",
             f"The texel at indices before any address rule: {self.names}.",
-            texel if adds else None,
+            texel if self.walks else None,
             *names_of("at", texture + self.spec.given + len(axes), INT),
         )
         define_or_add(
@@ -186,13 +179,6 @@ class WindowFunctions(SampleSource):
             "Whether a sample is added: its texels are all stored.",
             None if only_within is None else added,
             *self.coords,
-        )
-        define_or_add(
-            functions,
-            f"Split split_of({ARRAYS}, const Piece& piece)",
-            "What is added for a piece of a sum: itself, or a coarse and a fine part.",
-            split if adds else None,
-            *names_of("piece.v", self.piece, FLOAT),
         )
 
     def add_cotangents(self, functions: DeviceFunctions) -> None:

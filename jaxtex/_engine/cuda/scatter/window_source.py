@@ -120,15 +120,15 @@ class WindowSource(WindowFunctions):
     def writes_whole(self) -> bool:
         """Whether the warp writes that texture once, zeros included; the window must have the indices of texels."""
         own = all(axis.role is Role.SPACE and axis.address.drops_outside for axis in self.spec.axes)
-        return self.sets_zero and own and self.lanes.overlap == 0 and self.num_parts == 1
+        return self.sets_zero and own and self.lanes.overlap == 0
 
     # The source
 
     def constants(self) -> list[Constant]:
         texture, steps = int(self.several_textures), self.samples.num_steps
         keeps, batch = steps <= MOST_KEPT, next(n for n in range(BATCH, 0, -1) if steps % n == 0)
-        texture_size = self.plan.texels_per_texture * self.lanes.channels * self.num_parts
-        size = self.plan.num_texels * self.lanes.channels * self.num_parts
+        texture_size = self.plan.texels_per_texture * self.lanes.channels * self.words
+        size = self.plan.num_texels * self.lanes.channels * self.words
         totals = math.prod(self.arrays[ArrayRole.TOTALS].shape) if self.walks else size
         images = math.prod(self.views[:-1]) if self.views else 0
         sizes = [axis.known_size if self.writes_whole else 1 for axis in self.spec.axes]
@@ -148,7 +148,8 @@ class WindowSource(WindowFunctions):
             Constant("size_of", (*[1] * first, *sizes), "the texture along an axis, if it is written as a whole"),
             Constant("num_walks", len(self.walks), "that add to texels: one for each level that is blended"),
             Constant("window_cells", self.window_cells, "the most cells of a window"),
-            Constant("num_parts", self.num_parts, "that a sum is split into, each with a total of its own"),
+            Constant("deterministic", self.deterministic, "whether sums are integers, the same in any order"),
+            Constant("words", self.words, "of 32 bits that a sum takes"),
             Constant("piece_width", self.piece, "the numbers that are added to memory at once"),
             Constant("takes_runs", self.takes_runs, "whether a lane adds up runs of samples in one cell"),
             Constant("sets_zero", self.sets_zero, "whether a warp sets the texture of its samples to zero"),

@@ -13,10 +13,19 @@ DEVICE uint32 lanes_with_same(int a) { return __match_any_sync(~0u, a); }
 DEVICE float of_lane_xor(float a, int bits) { return __shfl_xor_sync(~0u, a, bits); }
 // After it, all lanes see all earlier writes of the warp.
 DEVICE void wait_for_lanes() { __syncwarp(); }
+// A bit for each lane of which something holds.
+DEVICE uint32 lanes_that(bool a) { return __ballot_sync(~0u, a); }
 DEVICE int num_ones(uint32 bits) { return __popc(bits); }
 
 DEVICE void add_atomically(float* to, float a) {
   asm volatile("red.global.add.f32 [%0], %1;" ::"l"(__cvta_generic_to_global(to)), "f"(a) : "memory");
+}
+
+DEVICE void add_atomically(uint64* to, int64 a) {
+  asm volatile("red.global.add.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(to)), "l"(a) : "memory");
+}
+DEVICE void set_atomically(uint64* to, uint64 bits) {
+  asm volatile("red.global.or.b64 [%0], %1;" ::"l"(__cvta_generic_to_global(to)), "l"(bits) : "memory");
 }
 
 #if __CUDA_ARCH__ >= 900

@@ -1,0 +1,8 @@
+#pragma once
+// The sizes and switches of one kernel, by exact_sums.py.
+#include "trace/scalars.cuh"
+
+constexpr int threads = 256;  // of a block
+constexpr int steps = 8;  // the numbers of a thread
+constexpr int count = 196608;  // of numbers
+constexpr int copies = 1;  // of all sums, to which blocks have added in turn
