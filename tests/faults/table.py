@@ -98,7 +98,7 @@ FAULTS = {
     "a sum of integers has too fine a unit": Fault(
         ENGINE + "cuda/scatter/exact_sums.py",
         "exponent - SUM_BITS",
-        "exponent - SUM_BITS - 3",
+        "exponent - SUM_BITS - 5",
         "test_adjoint.py",
         "overflow",
     ),
