@@ -376,8 +376,8 @@ FAULTS = {
     ),
     "layers below zero are the first": Fault(
         TABLES + "address_rules.py",
-        "jnp.where(is_inside(tap, size), tap, size - 1)",
-        "jnp.clip(tap, 0, size - 1)",
+        "where(is_inside(tap, size), tap, size - 1)",
+        "clip(tap, 0, size - 1)",
         "test_values.py",
         "layer",
     ),
