@@ -74,8 +74,10 @@ def integrate_velocity(
     def doubled(flow: jax.Array, _: None) -> tuple[jax.Array, None]:
         return flow + moved(name, flow, flow, sampler), None
 
-    # A loop, as the compiler would run steps of reverse mode side by side, with the temporaries of each.
-    return in_form_of(velocity, jax.lax.scan(doubled, flow, length=steps)[0])
+    # A loop, as XLA for CPUs would run steps of reverse mode side by side, with the temporaries of each, and compile
+    # each. A loop on a GPU copies the flow of each step, twice in reverse mode; kernels have no temporaries.
+    on_gpu = jax.default_backend() == "gpu"
+    return in_form_of(velocity, jax.lax.scan(doubled, flow, length=steps, unroll=on_gpu)[0])
 
 
 @public(compiled=True)

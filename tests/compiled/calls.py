@@ -139,7 +139,7 @@ POINTS = {
 
 def filtered(filter_mode, *sizes, **options):
     coords = uniform(len(sizes), 300, low=-3, high=9)
-    make = {1: jt.texture1d, 2: jt.texture2d}[len(sizes)]
+    make = {1: jt.texture1d, 2: jt.texture2d, 3: jt.texture3d}[len(sizes)]
     return at(normal(*sizes, 2), *coords, make=make, filter_mode=filter_mode, **IN_TEXELS, **options)
 
 
@@ -147,6 +147,10 @@ FILTERS = {
     "bspline 2": filtered("bspline", 7, 5, spline_order=2, address_mode="border"),
     "bspline 3": filtered("bspline", 7, spline_order=3, address_mode="mirror", wrt=(0,)),
     "bspline 5": filtered("bspline", 7, spline_order=5),
+    "bspline 3 of a volume": filtered("bspline", 5, 6, 8, address_mode="mirror"),
+    "bspline 3 far apart": at(
+        normal(24, 25, 26, 5), *uniform(3, 6, 5, 7), make=jt.texture3d, filter_mode="bspline", address_mode="border"
+    ),
     "mitchell": filtered("mitchell", 7, address_mode="reflect", wrt=(1,)),
     "lanczos2": filtered("lanczos2", 7, address_mode="wrap", wrt=(0,)),
     "lanczos3": filtered("lanczos3", 7, address_mode="border"),

@@ -17,7 +17,7 @@ from .gather.gather_source import GatherSource, Rows, ViewSource, is_gathered
 from .samples.operands import OperandResults
 from .samples.sample_source import AdjointPlan
 from .samples.sample_tiles import SampleTiles, samples_shape
-from .scatter.crowds import has_own_tile, num_copies, window_tiles
+from .scatter.crowds import has_many_taps, has_own_tile, num_copies, window_tiles
 from .scatter.exact_sums import joined, start_of_sums, unit_of
 from .scatter.window_source import WindowSource
 
@@ -69,7 +69,11 @@ def adjoint(
         total = gathered(plan, whole_array(cotangent), operands).reshape(*textures, *texels_shape(spec.axes, channels))
         return total.astype(texel_dtype), *cotangents
     cotangent = whole_array(cotangent) if spec.deterministic else cotangent
-    total, *cotangents = in_windows(plan, cotangent, texels, operands)
+    if plan.wrt and has_many_taps(plan):
+        (total,) = in_windows(plan.of_texels(), cotangent, None, operands)
+        cotangents = in_windows(plan, cotangent, texels, operands, adds=False)
+    else:
+        total, *cotangents = in_windows(plan, cotangent, texels, operands)
     if isinstance(total, WithHalo):
         return *(a.astype(texel_dtype) for a in total), *cotangents
     total = total.reshape(*textures, *texels_shape(spec.axes, channels))
@@ -106,11 +110,13 @@ def in_windows(
         adds: whether there are sums at texels.
         remaining: the images that are still to be added, if not all of them.
     """
-    channels, unit = cotangent.shape[-1], None
+    channels, unit, zero = cotangent.shape[-1], None, jnp.zeros((), jnp.float32)
+    if adds:
+        cotangent, zero = with_zero(cotangent, zero)
     given = [KernelArray(ArrayRole.VALUES, cotangent)]
     given += [] if remaining is None else [KernelArray(ArrayRole.VIEWS, remaining.views)]
     samples = window_tiles(plan, channels, adds=adds, remaining=remaining is not None)
-    totals = [totals_of(plan, channels, samples, remaining)] if adds else []
+    totals = [totals_of(plan, channels, zero, samples, remaining)] if adds else []
     if adds and plan.spec.deterministic:
         unit = unit_of(plan, whole_array(cotangent), operands)
         given += [KernelArray(ArrayRole.UNIT, unit)]
@@ -126,11 +132,25 @@ def in_windows(
     return [*of_texels, *cotangents.collected(found, operands)]
 
 
-def totals_of(plan: AdjointPlan, channels: int, samples: SampleTiles, remaining: Remaining | None) -> KernelArray:
-    """The sums at texels as a result of the kernel, and what they start as."""
+def with_zero(cotangent: jax.Array | Sliced, zero: jax.Array) -> tuple[jax.Array | Sliced, jax.Array]:
+    """A cotangent, and a zero that is known no earlier.
+
+    So a program of several adjoints makes the zeros of each sum when that begins. XLA would make all of them first,
+    or make them once and copy them.
+    """
+    if isinstance(cotangent, Sliced):
+        whole, zero = jax.lax.optimization_barrier((cotangent.whole, zero))
+        return cotangent._replace(whole=whole), zero
+    return jax.lax.optimization_barrier((cotangent, zero))
+
+
+def totals_of(
+    plan: AdjointPlan, channels: int, zero: jax.Array, samples: SampleTiles, remaining: Remaining | None
+) -> KernelArray:
+    """The sums at texels as a result of the kernel, and what they start as: copies of `zero`, as a rule."""
     if plan.reach is not None:
         count, *rest = texels_shape(plan.spec.axes, channels)
-        zeros = lambda rows: jnp.zeros((rows, *rest), jnp.float32)
+        zeros = lambda rows: jnp.broadcast_to(zero, (rows, *rest))
         start = WithHalo(zeros(count - 2 * plan.reach), zeros(plan.reach), zeros(plan.reach))
         return KernelArray(ArrayRole.TOTALS, start, start=start)
     if plan.spec.deterministic:
@@ -142,7 +162,7 @@ def totals_of(plan: AdjointPlan, channels: int, samples: SampleTiles, remaining:
         return KernelArray(ArrayRole.TOTALS, shape, start=remaining.start)
     # A warp that has all samples of a texture sets it to zero.
     own = copies == 1 and has_own_tile(plan, samples, channels)
-    return KernelArray(ArrayRole.TOTALS, shape, start=None if own else jnp.zeros(shape.shape, shape.dtype))
+    return KernelArray(ArrayRole.TOTALS, shape, start=None if own else jnp.broadcast_to(zero, shape.shape))
 
 
 # The gather kernel: a thread owns texels, and looks for their samples

@@ -29,15 +29,19 @@ template <int number> struct Walk;
 // Walk 0: 4 taps along y, x.
 template <> struct Walk<0> {
   static constexpr int taps = 4;
+  static constexpr int factors = 4;  // of the weights of all taps
+  static constexpr int steps = 2;  // each of which has a factor of the weight of a tap
   static constexpr bool adds_pairs = false;  // whether two taps are one addition to memory
+  static constexpr bool many = false;  // whether the lanes of a warp take the taps of one sample
   static DEVICE constexpr int span(int k) { constexpr int all[] = {1, 1}; return all[k]; }  // from the first tap to the last on each axis
   static DEVICE constexpr int offset(int tap, int axis) { constexpr int all[][axes] = {{0, 0}, {0, 1}, {1, 0}, {1, 1}}; return all[tap][axis]; }  // from the first tap
+  static DEVICE constexpr int factor(int tap, int step) { constexpr int all[][steps] = {{0, 2}, {0, 3}, {1, 2}, {1, 3}}; return all[tap][step]; }  // of the weight of a tap
 };
 
 typedef float* Totals;
 
 // The taps of axes y, x, walk 0.
-DEVICE Taps<Walk<0>::taps> taps_of(Walk<0>, const Coords& coords) {
+DEVICE Taps<Walk<0>::factors> taps_of(Walk<0>, const Coords& coords) {
   const bool v0 = coords.c0 == coords.c0;
   const float v1 = converted<float, int>(0);
   const float v2 = v0 ? coords.c0 : v1;
@@ -85,11 +89,7 @@ DEVICE Taps<Walk<0>::taps> taps_of(Walk<0>, const Coords& coords) {
   const int v44 = minimum(191, v43);
   const int v45 = maximum(0, v42);
   const int v46 = minimum(191, v45);
-  const float v47 = v18 * v41;
-  const float v48 = v18 * v39;
-  const float v49 = v16 * v41;
-  const float v50 = v16 * v39;
-  return {{v7, v30}, {v47, v48, v49, v50}};
+  return {{v7, v30}, {v18, v16, v41, v39}};
 }
 
 // What a sample has in memory.

@@ -24,9 +24,11 @@ PLACE_AT = tuple((f"at.{name}", dtype) for name, dtype in PLACE)
 # The largest number of channels of a lane.
 WIDTH = 4
 # The samples of a lane, for images (2), volumes (3) and rows (0).
-STEPS = {2: (1, 4, 2), 3: (4, 1, 2), 0: (1, 1, 8)}
+STEPS = {2: (1, 4, 2), 3: (4, 1, 1), 0: (1, 1, 8)}
 # The samples of a lane that also reads texels, for the cotangents of operands.
-PULL_STEPS = {2: (1, 2, 2), 3: (2, 1, 2), 0: (1, 1, 8)}
+PULL_STEPS = {2: (1, 2, 2), 3: (2, 1, 1), 0: (1, 1, 8)}
+# The samples of a lane of a warp whose lanes take the taps of one sample after the other.
+MANY_TAPS_STEPS = {2: (1, 4, 2), 3: (4, 2, 1), 0: (1, 1, 8)}
 # Where many samples fall on few texels.
 CROWD_STEPS = {2: (1, 8, 4), 3: (8, 1, 4), 0: (1, 1, 32)}
 
@@ -152,7 +154,13 @@ class Lanes(NamedTuple):
 
 
 def tiles_of(
-    shape: tuple[int, ...], batch: int, dimensions: int, lanes: Lanes, steps: Mapping[int, Extent], least: int = 0
+    shape: tuple[int, ...],
+    batch: int,
+    dimensions: int,
+    lanes: Lanes,
+    steps: Mapping[int, Extent],
+    least: int = 0,
+    wide: bool = False,
 ) -> SampleTiles:
     """The tiles of warps: blocks of an image or a volume, or rows of samples if the image is too small.
 
@@ -160,12 +168,14 @@ def tiles_of(
         dimensions: the number of filtered axes.
         steps: the samples of a lane, for each rank of tiles.
         least: the rank of the tiles even if the image is small; 0 for none.
+        wide: whether the lanes of a volume lie in rows of twice the length, so that they read fewer rows of texels.
     """
     free = LANES // lanes.per_sample
     for rank in range(min(dimensions, 3, len(shape) - batch), 1, -1):
         first = power_of_two_above(math.isqrt(free))
-        low, high = sorted((first, free // first))
-        down, across = (high, low) if rank == 3 else (low, high)  # a lane's block is longer in the other direction
+        down, across = sorted((first, free // first))
+        if wide and rank == 3 and down > 1:
+            down, across = down // 2, across * 2
         tiles = SampleTiles(shape, rank, (1, down, across), steps[rank])
         if rank == least or all(2 * n > t for n, t in zip(tiles.extent, tiles.tile)):
             return tiles if least else row_of_image(tiles, free) or tiles

@@ -5,13 +5,15 @@ import math
 from ...compute.texel_sums import power_of_two_below
 from ...describe.axis import Role
 from ..samples.sample_source import AdjointPlan
-from ..samples.sample_tiles import CROWD_STEPS, PULL_STEPS, STEPS, Lanes, SampleTiles, tiles_of
+from ..samples.sample_tiles import CROWD_STEPS, MANY_TAPS_STEPS, PULL_STEPS, STEPS, Lanes, SampleTiles, tiles_of
 
 # A lane adds up runs of samples in one cell if samples per texel, times the square of its channels, reach RUN_CROWD. It
 # takes more samples if samples per texel, times its channels, reach FAR_CROWD.
 RUN_CROWD, FAR_CROWD = 48, 1024
 # From COPIES_CROWD samples per texel on, blocks add to copies of the texels: limits of their number and total bytes.
 COPIES_CROWD, MOST_COPIES, COPIES_BYTES = 32, 64, 2**20
+# From so many taps on, the lanes of a warp take the taps of one sample, instead of one sample each.
+MANY_TAPS = 64
 # A warp sets the texture of its samples to zero if there are so many textures at least, of so many bytes at most.
 LEAST_OWN, OWN_BYTES = 1024, 2**17
 
@@ -27,7 +29,16 @@ def window_tiles(plan: AdjointPlan, channels: int, adds: bool, remaining: bool) 
     crowd = crowd_of(plan) if adds else 0
     pulls = bool(plan.wrt) and not adds_runs(crowd, lanes)
     steps = CROWD_STEPS if crowd * lanes.width >= FAR_CROWD else PULL_STEPS if pulls else STEPS
-    return tiles_of(plan.shape, len(plan.textures), dimensions, lanes, steps, dimensions if remaining else 0)
+    many = has_many_taps(plan)
+    if adds and many:
+        steps = MANY_TAPS_STEPS
+    least = dimensions if remaining else 0
+    return tiles_of(plan.shape, len(plan.textures), dimensions, lanes, steps, least, wide=many and not adds)
+
+
+def has_many_taps(plan: AdjointPlan) -> bool:
+    """Whether a sample has so many taps that texels and operands have a kernel each."""
+    return math.prod(axis.kernel.num_taps for axis in plan.spec.axes if axis.role is Role.SPACE) >= MANY_TAPS
 
 
 def crowd_of(plan: AdjointPlan) -> float:

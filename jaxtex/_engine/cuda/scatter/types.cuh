@@ -12,8 +12,8 @@ DEVICE constexpr int at_least_one(int n) { return n > 0 ? n : 1; }
 // A window has room for at least four floats, as it is set to zero in groups of four.
 DEVICE constexpr int at_least_four(int n) { return n > 4 ? n : 4; }
 
-// The taps of a walk: the first one on each axis of the window, and the weights of all.
-template <int count> struct Taps { int first[axes]; float weight[count]; };
+// The taps of a walk: the first one on each axis of the window, and the factors of which their weights are products.
+template <int factors> struct Taps { int first[axes]; float factor[factors]; };
 struct Texel { int number; bool inside; };
 // The derivatives of a sample in its coordinates, times its cotangent; and the cotangents of its operands.
 struct Slopes { float along[at_least_one(num_slopes)]; };

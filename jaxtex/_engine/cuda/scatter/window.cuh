@@ -45,6 +45,13 @@ DEVICE void pull_sample(const Arrays& arrays, Position at, const Coords& coords,
 // The window of a tile: its first index, its size and its stride on each axis.
 struct Window { int low[axes], size[axes], stride[axes]; };
 
+template <class W> DEVICE float weight_of(const Taps<W::factors>& taps, int tap) {
+  float weight = taps.factor[W::factor(tap, 0)];
+#pragma unroll
+  for (int k = 1; k < W::steps; k++) weight *= taps.factor[W::factor(tap, k)];
+  return weight;
+}
+
 DEVICE Value product(const Value& value, float weight) {
   Value found;
   for (int k = 0; k < Channels::width; k++) found.v[k] = value.v[k] * weight;
@@ -70,6 +77,84 @@ DEVICE void add_in_turns(float* window, bool has, int cell, const Lane& lane, co
         add_to_shared(window + ((cell + steps[n]) * Channels::parts + lane.part) * Channels::width, values(n));
       wait_for_lanes();
     }
+}
+
+// What a lane adds of each sample of many taps: some channels of a tap, which lies so far from the first one and whose
+// weight is a product of these factors.
+template <class W> struct Share { bool exists; int part, offset[axes], factor[W::steps]; };
+
+// How many of these a lane has.
+template <class W> constexpr int shares = ceil_div(W::taps * Channels::parts, lanes);
+
+template <class W> DEVICE Share<W> share_of(int lane, int k) {
+  constexpr int all = W::taps * Channels::parts;
+  Share<W> share = {};
+  share.exists = (k + 1) * lanes <= all || lane + k * lanes < all;
+  share.part = (lanes % Channels::parts == 0 ? lane : lane + k * lanes) % Channels::parts;
+  int after = Channels::parts, end = W::factors;
+#pragma unroll
+  for (int n = W::steps - 1; n >= 0; n--) {
+    const int count = W::count(n), number = lanes % (after * count) == 0 ? lane : lane + k * lanes;
+    const int place = share.exists ? number / after % count : 0;
+    after *= count, end -= count;
+    share.offset[W::axis(n)] += place, share.factor[n] = end + place;
+  }
+  return share;
+}
+
+// The samples of a warp as all of its lanes see them. Numbers of one kind lie side by side.
+template <class W> struct alignas(16) Shown {
+  static constexpr int samples = lanes / lanes_per_sample, pitch = samples < 8 ? 4 : samples + 4;
+  float factor[W::factors][pitch], value[row][pitch], first[axes][pitch];  // the last as bits of integers
+};
+
+template <class W> DEVICE Shown<W>& shown_samples() {
+  __shared__ Shown<W> all[warps];
+  return all[threadIdx.x / lanes];
+}
+
+// Adds samples of many taps one after the other: of each, every lane adds its own shares, by `add`. `first` says where a
+// lane's sample lies.
+template <class W, class Add>
+DEVICE void add_by_taps(const int (&first)[axes], const Taps<W::factors>& taps, const Value& value, const Lane& lane,
+                        const Share<W> (&own)[shares<W>], Add add) {
+  constexpr int samples = Shown<W>::samples, width = Channels::width, numbers = shares<W> * width;
+  constexpr int at_once = samples < 4 || numbers > 8 ? 1 : numbers > 4 ? 2 : 4;
+  Shown<W>& shown = shown_samples<W>();
+  if (lane.takes_part) {
+    if (lane.part == 0) {
+      for (int k = 0; k < W::factors; k++) shown.factor[k][lane.number] = taps.factor[k];
+      for (int k = 0; k < axes; k++) shown.first[k][lane.number] = bits_as<float>(first[k]);
+    }
+    for (int k = 0; k < width; k++) shown.value[lane.part * width + k][lane.number] = value.v[k];
+  }
+  wait_for_lanes();
+#pragma unroll 1
+  for (int s = 0; s < samples; s += at_once) {
+    typedef Row<float, at_once> Numbers;
+    Numbers firsts[axes], terms[shares<W>][width];
+    for (int k = 0; k < axes; k++) firsts[k] = load_shared<at_once>(shown.first[k] + s);
+#pragma unroll
+    for (int m = 0; m < shares<W>; m++) {
+      Numbers weights[W::steps];
+      for (int n = 0; n < W::steps; n++) weights[n] = load_shared<at_once>(shown.factor[own[m].factor[n]] + s);
+      for (int k = 0; k < width; k++) {
+        terms[m][k] = load_shared<at_once>(shown.value[own[m].part * width + k] + s);
+        for (int n = 0; n < W::steps; n++)
+          for (int j = 0; j < at_once; j++) terms[m][k].v[j] *= weights[n].v[j];
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < at_once; j++) {
+      int at[axes];
+      Value of[shares<W>];
+      for (int k = 0; k < axes; k++) at[k] = bits_as<int>(firsts[k].v[j]);
+      for (int m = 0; m < shares<W>; m++)
+        for (int k = 0; k < width; k++) of[m].v[k] = terms[m][k].v[j];
+      add(at, of);
+      wait_for_lanes();
+    }
+  }
 }
 
 // Sets the texture of a warp to zero.
@@ -135,9 +220,19 @@ DEVICE void add_window(const Arrays& arrays, const Totals& totals, const float* 
   }
 }
 
+// Adds channels of a sample to a texel in memory.
+DEVICE void add_value(const Arrays& arrays, float* to, const Value& value) {
+#pragma unroll
+  for (int k = 0; k < Channels::width; k += piece_width) {
+    Piece piece;
+    for (int m = 0; m < piece_width; m++) piece.v[m] = value.v[k + m];
+    add_to_texel(arrays, to + k * words, piece);
+  }
+}
+
 // Adds a sample to the texels of its taps in memory.
 template <class W>
-DEVICE void add_sample(const Arrays& arrays, const Totals& totals, const Value& value, const Taps<W::taps>& taps, int part) {
+DEVICE void add_sample(const Arrays& arrays, const Totals& totals, const Value& value, const Taps<W::factors>& taps, int part) {
   Texel texels_of_taps[W::taps];
 #pragma unroll
   for (int n = 0; n < W::taps; n++) {
@@ -148,14 +243,14 @@ DEVICE void add_sample(const Arrays& arrays, const Totals& totals, const Value& 
 #pragma unroll
   for (int n = 0; n < W::taps; n++) {
     const Texel texel = texels_of_taps[n];
-    const Value part_of_tap = product(value, taps.weight[n]);
+    const Value part_of_tap = product(value, weight_of<W>(taps, n));
     if constexpr (W::adds_pairs) {
       // Two texels that are adjacent in memory, the first of even number, are one addition.
       constexpr int width = Channels::width;
       const Texel other = texels_of_taps[n ^ 1];
       if (texel.inside && other.inside && (texel.number ^ other.number) == 1) {
         if (n % 2) continue;
-        const Value part_of_other = product(value, taps.weight[n ^ 1]);
+        const Value part_of_other = product(value, weight_of<W>(taps, n ^ 1));
         const bool odd = texel.number % 2;
         Row<float, W::adds_pairs ? 2 * width : 1> pair;
         for (int k = 0; k < width; k++) {
@@ -166,14 +261,23 @@ DEVICE void add_sample(const Arrays& arrays, const Totals& totals, const Value& 
         continue;
       }
     }
-    float* const total = totals + (int64)texel.number * total_width + first_channel<Channels>(part);
     if (texel.inside)
+      add_value(arrays, totals + (int64)texel.number * total_width + first_channel<Channels>(part), part_of_tap);
+  }
+}
+
+// Adds a lane's share of a sample to the texels of its taps in memory.
+template <class W>
+DEVICE void add_terms(const Arrays& arrays, const Totals& totals, const int (&first)[axes], const Value (&terms)[shares<W>],
+                      const Share<W> (&own)[shares<W>]) {
 #pragma unroll
-      for (int k = 0; k < Channels::width; k += piece_width) {
-        Piece piece;
-        for (int m = 0; m < piece_width; m++) piece.v[m] = part_of_tap.v[k + m];
-        add_to_texel(arrays, total + k, piece);
-      }
+  for (int m = 0; m < shares<W>; m++) {
+    int index[axes];
+    for (int k = 0; k < axes; k++) index[k] = first[k] + own[m].offset[k];
+    const Texel texel = texel_of(index);
+    if (own[m].exists && texel.inside)
+      add_value(arrays, totals + (int64)texel.number * total_width + first_channel<Channels>(own[m].part) * words,
+                terms[m]);
   }
 }
 
@@ -181,7 +285,7 @@ DEVICE void add_sample(const Arrays& arrays, const Totals& totals, const Value& 
 // falls on a texel into the window, which is not in use, and then add numbers that lie side by side in memory.
 template <class W>
 DEVICE void add_samples_exactly(const Arrays& arrays, const Totals& totals, float* window, const Value& value,
-                                const Taps<W::taps>& taps, bool has, const Lane& lane) {
+                                const Taps<W::factors>& taps, bool has, const Lane& lane) {
   constexpr int width = Channels::width, needed = lanes * width + lanes * (int)(sizeof(float*) / sizeof(float));
   static_assert(!deterministic || window_cells * row >= needed, "a window has room for what all lanes add");
   float** const texels = (float**)(window + lanes * width);
@@ -195,7 +299,7 @@ DEVICE void add_samples_exactly(const Arrays& arrays, const Totals& totals, floa
     const int place = num_ones(all & ((1u << lane.lane) - 1));
     if (adds) {
       texels[place] = totals + (int64)texel.number * total_width + first_channel<Channels>(lane.part) * words;
-      for (int k = 0; k < width; k++) window[place * width + k] = value.v[k] * taps.weight[n];
+      for (int k = 0; k < width; k++) window[place * width + k] = value.v[k] * weight_of<W>(taps, n);
     }
     wait_for_lanes();
     for (int k = lane.lane; k < num_ones(all) * width; k += lanes)
@@ -222,7 +326,7 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
     const Position at = position_of<Tiles>(tile, lane.number, s);
     const Coords coords = coords_of(arrays, at);
     if (keeps_coords) kept[s] = coords;
-    const Taps<W::taps> taps = taps_of(W(), coords);
+    const Taps<W::factors> taps = taps_of(W(), coords);
     if (at.exists)
       for (int k = 0; k < axes; k++) {
         of.low[k] = min(of.low[k], taps.first[k]);
@@ -236,16 +340,30 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
     const uint32 rest = (uint32)greatest_of_lanes(of.size[k]) - (uint32)of.low[k];
     of.stride[k] = k == axes - 1 ? 1 : (int)min(cells, 1e6f);
     of.size[k] = rest + 1;
-    const uint32 pitch = k == axes - 1 && k > 0 ? (rest + 1) | 1 : rest + 1;  // odd, against conflicts of banks
+    // Against conflicts of banks: rows are odd; or, where lanes take the taps of a sample, four rows lie apart.
+    const bool is_row = k == axes - 1 && k > 0;
+    const uint32 pitch = !is_row ? rest + 1 : W::many ? (rest + 4) / 8 * 8 + 4 : (rest + 1) | 1;
     cells *= rest < 65536 ? (float)pitch : 1e9f;
+    if (W::many && k == axes - 2) cells += (16 - (int)min(cells, 1e6f)) & 31;
   }
-  if (cells <= window_cells) {
-    int tap_steps[W::taps];
+  Share<W> own[W::many ? shares<W> : 1];
+  if constexpr (W::many)
 #pragma unroll
-    for (int n = 0; n < W::taps; n++) {
+    for (int m = 0; m < shares<W>; m++) own[m] = share_of<W>(lane.lane, m);
+  if (cells <= window_cells) {
+    const auto place_of = [&](const int (&index)[axes]) {
+      int cell = 0;
+      for (int k = 0; k < axes; k++) cell += index[k] * of.stride[k];
+      return cell;
+    };
+    int tap_steps[W::many ? 1 : W::taps], places[W::many ? shares<W> : 1];
+#pragma unroll
+    for (int n = 0; n < (W::many ? 0 : W::taps); n++) {
       tap_steps[n] = 0;
       for (int k = 0; k < axes; k++) tap_steps[n] += W::offset(n, k) * of.stride[k];
     }
+    if constexpr (W::many)
+      for (int m = 0; m < shares<W>; m++) places[m] = (place_of(own[m].offset) * Channels::parts + own[m].part) * Channels::width;
     for (int k = lane.lane * 4; k < (int)cells * row; k += lanes * 4) store_four(window + k, 0);
     wait_for_lanes();
     // A lane's sums over a run of samples in one cell.
@@ -270,22 +388,34 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
         const Position at = position_of<Tiles>(tile, lane.number, s + j);
         const bool exists = at.exists && lane.takes_part;
         const Value value = values_of_batch[j];
-        const Taps<W::taps> taps = taps_of(W(), coords_of_step(s + j, at));
+        const Taps<W::factors> taps = taps_of(W(), coords_of_step(s + j, at));
         int cell = 0;
         for (int k = 0; k < axes; k++) cell += (taps.first[k] - of.low[k]) * of.stride[k];
-        if constexpr (takes_runs) {
+        if constexpr (W::many) {
+          const int first[axes] = {exists ? cell : 0};
+          add_by_taps<W>(first, taps, exists ? value : Value{}, lane, own, [&](const int (&at)[axes], const Value (&terms)[shares<W>]) {
+            float* const from = window + at[0] * row;
+            Value sums[shares<W>];
+            for (int m = 0; m < shares<W>; m++)
+              if (own[m].exists) sums[m] = load_shared<Channels::width>(from + places[m]);
+            for (int m = 0; m < shares<W>; m++)
+              for (int k = 0; k < Channels::width; k++) sums[m].v[k] += terms[m].v[k];
+            for (int m = 0; m < shares<W>; m++)
+              if (own[m].exists) store_shared(from + places[m], sums[m]);
+          });
+        } else if constexpr (takes_runs) {
           const bool stays = holds && cell == held_cell, leaves = exists && holds && !stays;
           if (any_lane(leaves)) add_in_turns(window, leaves, held_cell, lane, tap_steps, [&](int n) { return held[n]; });
           if (exists) {
 #pragma unroll
             for (int n = 0; n < W::taps; n++) {
-              const Value more = product(value, taps.weight[n]);
+              const Value more = product(value, weight_of<W>(taps, n));
               for (int k = 0; k < Channels::width; k++) held[n].v[k] = (stays ? held[n].v[k] : 0) + more.v[k];
             }
             held_cell = cell, holds = true;
           }
         } else {
-          add_in_turns(window, exists, cell, lane, tap_steps, [&](int n) { return product(value, taps.weight[n]); });
+          add_in_turns(window, exists, cell, lane, tap_steps, [&](int n) { return product(value, weight_of<W>(taps, n)); });
         }
       }
     }
@@ -301,10 +431,15 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
       const Position at = position_of<Tiles>(tile, lane.number, s);
       const Coords coords = coords_of(arrays, at);
       const Value value = value_if_added(value_of(arrays, at, lane.part), coords);
-      const Taps<W::taps> taps = taps_of(W(), coords);
+      const Taps<W::factors> taps = taps_of(W(), coords);
       if constexpr (finds_cotangents) pull_sample(arrays, at, coords, value, lane, sums);
       const bool has = at.exists && lane.takes_part;
-      if constexpr (deterministic) add_samples_exactly<W>(arrays, totals, window, value, taps, has, lane);
+      if constexpr (W::many)
+        add_by_taps<W>(taps.first, taps, has ? value : Value{}, lane, own,
+                       [&](const int (&first)[axes], const Value (&terms)[shares<W>]) {
+                         add_terms<W>(arrays, totals, first, terms, own);
+                       });
+      else if constexpr (deterministic) add_samples_exactly<W>(arrays, totals, window, value, taps, has, lane);
       else if (has) add_sample<W>(arrays, totals, value, taps, lane.part);
     }
   }

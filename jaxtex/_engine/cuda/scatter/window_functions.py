@@ -4,7 +4,7 @@ import functools
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ from ...compute.texel_value import decode, zero_outside
 from ...describe.axis import Role
 from ...describe.storage import WithHalo
 from ...walk.texel_walk import Path as TapPath
-from ...walk.texel_walk import TexelAddress, only_address, other_part, taps_are_available, walks
+from ...walk.texel_walk import Step, TexelAddress, only_address, other_part, taps_are_available, walks
 from ..build.arrays import ArrayRole, KernelArrays
 from ..build.source import Constant, struct_of
 from ..samples.operands import OperandResults, load_numbers, stored_at
@@ -23,10 +23,52 @@ from ..samples.sample_source import ARRAYS, AT, SampleSource, define_or_add, nam
 from ..samples.sample_tiles import PLACE_AT, offset
 from ..trace.emitter import DeviceFunctions, Scalar, names_of, scalar, struct_of_numbers
 from ..trace.indexing import load_row
+from .crowds import MANY_TAPS
 
 INT, FLOAT = np.dtype(np.int32), np.dtype(np.float32)
 # For each tap of a walk, its distance from the first tap on each axis of the window.
 Offsets = list[tuple[int, ...]]
+
+
+class WalkTaps(NamedTuple):
+    """The taps of a walk. The weight of a tap is a product of factors, one of each step, which several taps share.
+
+    Attributes:
+        offsets: how far a tap lies from the first one, on each axis of the window.
+        factors: the numbers of the factors of a tap.
+        counts: the factors of each step.
+        axes: the axis of the window that a step moves along; `None` if one moves along several, or not tap by tap.
+    """
+
+    offsets: Offsets
+    factors: list[tuple[int, ...]]
+    counts: list[int]
+    axes: list[int] | None
+
+
+def walk_taps(single: int, steps: Sequence[Step]) -> WalkTaps:
+    """The taps of the steps of a walk.
+
+    Args:
+        single: the axes of the window before those of the steps, along which it has one cell.
+    """
+    counts, axes, axis = list[int](), list[int](), single
+    for step in steps:
+        alone = [tap.offset for tap in step.taps] == [(k,) for k in range(len(step.taps))]
+        counts.append(len(step.taps))
+        axes.append(axis if alone else -1)
+        axis += len(step.taps[0].offset)
+    starts = [sum(counts[:k]) for k in range(len(counts))]
+    taps = list(itertools.product(*(enumerate(step.taps, start) for step, start in zip(steps, starts))))
+    offsets = [(*[0] * single, *(k for _, tap in some for k in tap.offset)) for some in taps]
+    return WalkTaps(offsets, [tuple(n for n, _ in some) for some in taps], counts, None if -1 in axes else axes)
+
+
+def table_of(name: str, columns: str, column: str, rows: Sequence[tuple[int, ...]], comment: str) -> str:
+    """The declaration of a function of a tap and of a column, whose values are constants."""
+    table = ", ".join("{" + ", ".join(map(str, some)) + "}" for some in rows)
+    body = f"constexpr int all[][{columns}] = {{{table}}}; return all[tap][{column}];"
+    return f"static DEVICE constexpr int {name}(int tap, int {column}) {{ {body} }}  // {comment}"
 
 
 class WindowFunctions(SampleSource):
@@ -72,28 +114,28 @@ class WindowFunctions(SampleSource):
         front = (*["texture"] * self.several_textures, *["start"] * self.spec.given)
         return ", ".join((*front, *names_of_axes(self.spec.axes)))
 
-    def add_walks(self) -> list[Offsets]:
+    def add_walks(self) -> list[WalkTaps]:
         """Adds the taps of each walk."""
         axes, texture = self.spec.axes, int(self.several_textures)
         count = axes[0].kernel.num_taps if axes[0].role is Role.LEVEL else 1
 
-        def function(number: int, offsets: Offsets, *coords: jax.Array) -> Any:
+        def function(number: int, noted: list[WalkTaps], *coords: jax.Array) -> Any:
             weight, address, steps = list(walks(coords[texture:], axes))[number]
             # Along the texture, sizes, starts and the level, a window has one cell.
             single = [*coords[: texture + self.spec.given], *([] if address.level is None else [address.level])]
-            first, weights = [*single, *(index for step in steps for index in step.taps[0].unbounded)], list[Any]()
-            for taps in itertools.product(*(list(zip(step.taps, step.weights())) for step in steps)):
-                offsets.append((*[0] * len(single), *(k for tap, _ in taps for k in tap.offset)))
-                weights.append(functools.reduce(jnp.multiply, (w for _, w in taps), weight))
-            return [[scalar(i) for i in first], [scalar(w, jnp.float32) for w in weights]]
+            first = [*single, *(index for step in steps for index in step.taps[0].unbounded)]
+            weights = [step.weights() for step in steps]
+            weights[0] = [weight * w for w in weights[0]]
+            noted.append(walk_taps(len(single), steps))
+            return [[scalar(i) for i in first], [scalar(w, jnp.float32) for some in weights for w in some]]
 
-        found = list[Offsets]()
+        found = list[WalkTaps]()
         for number in range(count):
-            offsets: Offsets = []
-            signature = f"Taps<Walk<{number}>::taps> taps_of(Walk<{number}>, const Coords& coords)"
+            noted: list[WalkTaps] = []
+            signature = f"Taps<Walk<{number}>::factors> taps_of(Walk<{number}>, const Coords& coords)"
             comment = f"The taps of axes {self.names}, walk {number}."
-            self.functions.add(signature, comment, functools.partial(function, number, offsets), *self.coords)
-            found.append(offsets)
+            self.functions.add(signature, comment, functools.partial(function, number, noted), *self.coords)
+            found.append(noted[-1])
         return found
 
     @property
@@ -112,18 +154,28 @@ class WindowFunctions(SampleSource):
         adjacent = all(b[-1] == a[-1] + 1 for a, b in zip(offsets[::2], offsets[1::2])) and len(offsets) % 2 == 0
         return adjacent and not self.deterministic and self.lanes.channels in (1, 2) and self.begins_even
 
-    def walk_struct(self, number: int, offsets: Offsets) -> str:
+    def takes_taps(self, walk: WalkTaps) -> bool:
+        """Whether the lanes of a warp take the taps of one sample, instead of one sample each."""
+        return len(walk.offsets) >= MANY_TAPS and walk.axes is not None
+
+    def walk_struct(self, number: int, walk: WalkTaps) -> str:
         """The struct of the taps of a walk."""
-        constants = (
+        offsets, many = walk.offsets, self.takes_taps(walk)
+        constants = [
             Constant("taps", len(offsets)),
+            Constant("factors", sum(walk.counts), "of the weights of all taps"),
+            Constant("steps", len(walk.counts), "each of which has a factor of the weight of a tap"),
             Constant("adds_pairs", self.adds_pairs(offsets), "whether two taps are one addition to memory"),
+            Constant("many", many, "whether the lanes of a warp take the taps of one sample"),
             Constant("span", tuple(max(some) for some in zip(*offsets)), "from the first tap to the last on each axis"),
-        )
-        table = ", ".join("{" + ", ".join(map(str, some)) + "}" for some in offsets)
-        body = f"constexpr int all[][axes] = {{{table}}}; return all[tap][axis];"
-        offset_of = f"static DEVICE constexpr int offset(int tap, int axis) {{ {body} }}  // from the first tap"
+        ]
+        if many:
+            constants.append(Constant("count", tuple(walk.counts), "the factors of each step"))
+            constants.append(Constant("axis", tuple(walk.axes or ()), "that a step moves along"))
+        members = [table_of("offset", "axes", "axis", offsets, "from the first tap")]
+        members.append(table_of("factor", "steps", "step", walk.factors, "of the weight of a tap"))
         comment = f"Walk {number}: {len(offsets)} taps along {self.names}."
-        return struct_of(f"Walk<{number}>", comment, constants, offset_of, template="template <> ")
+        return struct_of(f"Walk<{number}>", comment, constants, *members, template="template <> ")
 
     def declarations(self) -> list[str]:
         """The types of the functions' parameters and results."""
@@ -131,7 +183,7 @@ class WindowFunctions(SampleSource):
         return [
             struct_of_numbers("Coords", f"The coordinates of a sample: {self.names}.", self.fields),
             "template <int number> struct Walk;\n",
-            *(self.walk_struct(number, offsets) for number, offsets in enumerate(self.walks)),
+            *(self.walk_struct(number, walk) for number, walk in enumerate(self.walks)),
             f"typedef {totals} Totals;\n",
         ]
 

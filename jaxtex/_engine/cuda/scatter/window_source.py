@@ -9,7 +9,7 @@ from ..build.source import Constant
 from ..samples.operands import OperandResults
 from ..samples.sample_tiles import STEPS
 from .crowds import adds_runs, crowd_of
-from .window_functions import Offsets, WindowFunctions
+from .window_functions import Offsets, WalkTaps, WindowFunctions
 
 # The warps of a block, and the bytes of shared memory of a block, which any GPU has.
 WARPS, SHARED_BYTES = 4, 46 * 1024
@@ -24,6 +24,9 @@ MULTIPROCESSOR_BYTES, MULTIPROCESSOR_REGISTERS = 228 * 1024, 65536
 LEAST_REGISTERS = {1: 64, 2: 80, 3: 80, 4: 128}
 # The fewest registers of a thread with few samples, as in `PULL_STEPS`, of at most FEW_TAPS taps.
 PULL_REGISTERS, FEW_TAPS = {1: 48, 2: 64, 3: 64, 4: 80}, 4
+MANY_TAPS_REGISTERS = 128
+# Where lanes take the taps of one sample, a window has room for samples that lie unevenly.
+MANY_TAPS_BYTES = 16 * 1024
 # A lane loads the values of so many samples at once, at most.
 BATCH = 4
 # A lane holds at most so many sums for the taps of a run of samples in one cell.
@@ -49,13 +52,30 @@ class WindowSource(WindowFunctions):
         self.views = arrays[ArrayRole.VIEWS].shape if ArrayRole.VIEWS in arrays else ()
         self.crowd = crowd_of(self.plan) if self.walks else 0
         cells = max(map(self.cells, self.walks), default=0)
-        self.window_cells = min(-(-cells // 4), SHARED_BYTES // (16 * self.row)) * 4
-        self.num_warps = max(1, min(WARPS, SHARED_BYTES // max(1, 4 * self.window_cells * self.row)))
+        self.window_cells = min(-(-cells // 4), (SHARED_BYTES - self.shown_bytes) // (16 * self.row)) * 4
+        self.num_warps = max(1, min(WARPS, SHARED_BYTES // max(1, self.warp_bytes)))
 
     @property
     def row(self) -> int:
         """The number of floats in a cell of a window."""
         return self.lanes.parts * self.lanes.width
+
+    @property
+    def shown_bytes(self) -> int:
+        """The shared memory in which the lanes of a warp see their samples, if they take the taps of each."""
+        samples = LANES // self.lanes.per_sample
+        numbers = max((sum(walk.counts) for walk in self.walks if self.takes_taps(walk)), default=0)
+        pitch = 4 if samples < 8 else samples + 4
+        return (
+            4 * pitch * (numbers + self.row + int(self.several_textures) + self.spec.given + len(self.spec.axes))
+            if numbers
+            else 0
+        )
+
+    @property
+    def warp_bytes(self) -> int:
+        """The shared memory of a warp."""
+        return 4 * max(4, self.window_cells * self.row) + self.shown_bytes
 
     @property
     def num_blocks(self) -> int:
@@ -72,9 +92,9 @@ class WindowSource(WindowFunctions):
 
     # Windows
 
-    def cells(self, offsets: Offsets) -> int:
-        """The cells of a window that holds a tile at any angle, with taps at `offsets`."""
-        rank = self.samples.image_axes
+    def cells(self, walk: WalkTaps) -> int:
+        """The cells of a window that holds a tile at any angle."""
+        rank, offsets = self.samples.image_axes, walk.offsets
         if rank == 0:
             return 2 * math.prod(self.samples.tile) + 128
         spans = [max(some) for some in zip(*offsets)][-rank:]
@@ -86,6 +106,8 @@ class WindowSource(WindowFunctions):
             lengths = [min(n, SPREAD * n * self.crowd ** (-1 / rank)) for n in lengths]
         cells = math.prod(math.ceil(n) + span + 1 for n, span in zip(lengths, spans))
         least = min(LEAST_CELLS, LEAST_BYTES // (4 * self.row))
+        if self.takes_taps(walk):
+            least = MANY_TAPS_BYTES // (4 * self.row)
         return max(least, int(ROOM * cells), self.cells_of_texture(offsets))
 
     def cells_of_texture(self, offsets: Offsets) -> int:
@@ -99,16 +121,18 @@ class WindowSource(WindowFunctions):
     @property
     def blocks(self) -> int:
         """The number of blocks that a multiprocessor should hold, as its shared memory and registers allow."""
-        shared = MULTIPROCESSOR_BYTES // (1024 + 4 * self.num_warps * max(4, self.window_cells * self.row))
+        shared = MULTIPROCESSOR_BYTES // (1024 + self.num_warps * self.warp_bytes)
         taps = math.prod(axis.kernel.num_taps for axis in self.spec.axes if axis.role is Role.SPACE)
         few = taps <= FEW_TAPS and self.samples.num_steps < math.prod(STEPS[self.samples.rank])
         registers = (PULL_REGISTERS if few else LEAST_REGISTERS)[min(self.lanes.width, 4)]
+        if any(map(self.takes_taps, self.walks)):
+            registers = MANY_TAPS_REGISTERS
         return max(1, min(shared, MULTIPROCESSOR_REGISTERS // (registers * self.num_threads)))
 
     @property
     def takes_runs(self) -> bool:
         """Whether a lane adds up runs of samples in one cell, because many samples fall on few texels."""
-        most = max(map(len, self.walks), default=0) * self.lanes.width
+        most = max((len(walk.offsets) for walk in self.walks), default=0) * self.lanes.width
         return adds_runs(self.crowd, self.lanes) and most <= MOST_HELD
 
     @property

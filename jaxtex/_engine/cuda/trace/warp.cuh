@@ -75,9 +75,7 @@ template <int N> DEVICE Row<float, N> load_shared(const float* from) {
   return row;
 }
 
-template <int N> DEVICE void add_to_shared(float* to, const Row<float, N>& a) {
-  Row<float, N> row = load_shared<N>(to);
-  for (int k = 0; k < N; k++) row.v[k] += a.v[k];
+template <int N> DEVICE void store_shared(float* to, const Row<float, N>& row) {
   if constexpr (N % 4 == 0) {
     for (int k = 0; k < N; k += 4) *(Four*)(to + k) = {{row.v[k], row.v[k + 1], row.v[k + 2], row.v[k + 3]}};
   } else if constexpr (N == 2) {
@@ -85,6 +83,12 @@ template <int N> DEVICE void add_to_shared(float* to, const Row<float, N>& a) {
   } else {
     for (int k = 0; k < N; k++) to[k] = row.v[k];
   }
+}
+
+template <int N> DEVICE void add_to_shared(float* to, const Row<float, N>& a) {
+  Row<float, N> row = load_shared<N>(to);
+  for (int k = 0; k < N; k++) row.v[k] += a.v[k];
+  store_shared(to, row);
 }
 
 template <int N> DEVICE bool is_zero(const Row<float, N>& a) {
