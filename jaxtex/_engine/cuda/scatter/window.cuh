@@ -286,7 +286,7 @@ DEVICE void add_terms(const Arrays& arrays, const Totals& totals, const int (&fi
 template <class W>
 DEVICE void add_samples_exactly(const Arrays& arrays, const Totals& totals, float* window, const Value& value,
                                 const Taps<W::factors>& taps, bool has, const Lane& lane) {
-  constexpr int width = Channels::width, needed = lanes * width + lanes * (int)(sizeof(float*) / sizeof(float));
+  constexpr int width = Channels::width, needed = lanes * width + lanes * ((int)sizeof(float*) / (int)sizeof(float));
   static_assert(!deterministic || window_cells * row >= needed, "a window has room for what all lanes add");
   float** const texels = (float**)(window + lanes * width);
 #pragma unroll
