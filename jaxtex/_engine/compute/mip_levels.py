@@ -1,6 +1,7 @@
 """Mip levels as array operations: each is the box-filtered half of the one before."""
 
 import itertools
+import math
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +21,9 @@ def chain_of(values: jax.Array, *, shape: tuple[int, ...], ndim: int, num_levels
 
     def chain(texels: jax.Array) -> jax.Array:
         levels = [texels, *levels_after(texels, ndim, num_levels - 1)]
-        return jnp.concatenate([level.reshape(*batch, -1, shape[-1]) for level in levels], len(batch))
+        counts = [math.prod(level.shape[len(batch) : -1]) for level in levels]
+        rows = [level.reshape(*batch, count, shape[-1]) for level, count in zip(levels, counts)]
+        return jnp.concatenate(rows, len(batch))
 
     if not adjoint:
         return chain(values)
