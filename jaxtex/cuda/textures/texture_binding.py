@@ -185,7 +185,7 @@ def without_offset(function: str, offset: Any, arguments: tuple[Any, ...]) -> tu
 
 
 def with_format(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The same with a format in third place. A call may leave it out, also in front of sizes."""
+    """The arguments with a format in third place. A call may leave it out, also in front of sizes."""
     reference, memory, desc, *sizes = arguments
     if desc is not None and not isinstance(desc, ChannelFormatDesc):
         desc, sizes = None, [desc, *sizes]
