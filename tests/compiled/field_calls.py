@@ -128,6 +128,7 @@ SPLATS = {
         for channels, deterministic in ((1, False), (2, True), (3, False))
     },
     # Copies of an odd number of texels: in every other one, pairs of texels are no aligned rows.
+    "few texels far apart": splat((9, 1, 5, 1), 3000, -2, 3, row="long sum", address_mode="wrap"),
     "few texels of many taps": splat((9, 1, 5, 1), 3000, row="long sum", filter_mode="cubic"),
     **{
         f"random samples, {channels} channels": splat((40, 30, 21, channels), 500, address_mode=mode)

@@ -819,7 +819,7 @@ FAULTS = {
         "in (1, 2) and self.begins_even",
         "in (1, 2)",
         "test_forms.py",
-        "few and many",
+        "few and far",
     ),
     "weights do not enter the units of sums": Fault(
         ENGINE + "compute/texel_sums.py",
