@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -20,14 +21,18 @@ def chain_of(values: jax.Array, *, shape: tuple[int, ...], ndim: int, num_levels
     batch = values.shape[: -2 if adjoint else values.ndim - len(shape)]
 
     def chain(texels: jax.Array) -> jax.Array:
-        levels = [texels, *levels_after(texels, ndim, num_levels - 1)]
-        counts = [math.prod(level.shape[len(batch) : -1]) for level in levels]
-        rows = [level.reshape(*batch, count, shape[-1]) for level, count in zip(levels, counts)]
-        return jnp.concatenate(rows, len(batch))
+        return side_by_side([texels, *levels_after(texels, ndim, num_levels - 1)], len(batch))
 
     if not adjoint:
         return chain(values)
     return jax.linear_transpose(chain, jax.ShapeDtypeStruct((*batch, *shape), values.dtype))(values)[0]
+
+
+def side_by_side(levels: Sequence[jax.Array], batch: int) -> jax.Array:
+    """Levels one after the other, B + (total, C), from arrays with `batch` axes in front."""
+    counts = [math.prod(level.shape[batch:-1]) for level in levels]
+    rows = [level.reshape(*level.shape[:batch], count, level.shape[-1]) for level, count in zip(levels, counts)]
+    return jnp.concatenate(rows, batch)
 
 
 def levels_after(texels: jax.Array, ndim: int, count: int) -> list[jax.Array]:

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 
-from ...compute.mip_levels import levels_after
+from ...compute.mip_levels import levels_after, side_by_side
 from ..build import launch
 from ..build.arrays import ArrayRole, Filled, KernelArray, KernelArrays
 from ..build.launch import LANES, Kernel
@@ -140,8 +139,7 @@ def mip_chain(values: jax.Array, *, shape: tuple[int, ...], ndim: int, num_level
     start, end, total = last.starts[-1], last.starts[-1] + last.texels(last.count), last.chain_texels
 
     def following(coarse: jax.Array) -> jax.Array:
-        levels = levels_after(coarse.reshape(chains, *coarse_shape), ndim, num_levels - 1 - count)
-        return jnp.concatenate([level.reshape(chains, -1, channels) for level in levels], 1)
+        return side_by_side(levels_after(coarse.reshape(chains, *coarse_shape), ndim, num_levels - 1 - count), 1)
 
     if not adjoint:
         chain, coarse = made_by(launches, values.reshape(launches[0].shape(0)))
