@@ -30,9 +30,7 @@ class Units(NamedTuple):
     def of(cls, values: jax.Array, weight: float, terms: jax.Array, factors: Sequence[jax.Array] = ()) -> "Units":
         """The units for sums of at most `terms` products of one of `values`, one of each of `factors`, and `weight`."""
         info, digits = jnp.finfo(values.dtype), jnp.finfo(values.dtype).nmant + 1
-        largest = largest_finite(values)
-        for factor in factors:
-            largest = jnp.minimum(largest * largest_finite(factor).astype(values.dtype), info.max)
+        largest = largest_product(values, factors)
         # Parts are rounded terms, so their sum may be larger: by an eighth, or twofold if the coarse unit is nearly as
         # large as a term.
         terms = jnp.maximum(terms, 4).astype(values.dtype)
@@ -49,6 +47,14 @@ class Units(NamedTuple):
         known = jnp.where(finite, value, 0)
         coarse = rounded(known, self.coarse)
         return jnp.where(finite, coarse, value), rounded(known - coarse, self.fine)
+
+
+def largest_product(values: jax.Array, factors: Sequence[jax.Array]) -> jax.Array:
+    """A finite bound of the magnitudes of finite products: of one of `values` and one of each of `factors`."""
+    largest = largest_finite(values)
+    for factor in factors:
+        largest = jnp.minimum(largest * largest_finite(factor).astype(values.dtype), jnp.finfo(values.dtype).max)
+    return largest
 
 
 def largest_finite(values: jax.Array) -> jax.Array:

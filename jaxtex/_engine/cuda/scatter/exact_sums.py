@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...compute.texel_sums import largest_finite, weight_bound
+from ...compute.texel_sums import largest_product, weight_bound
 from ...describe.axis import Role
 from ..build.arrays import ArrayRole, KernelArray, KernelArrays
 from ..build.source import Constant, KernelSource
@@ -29,10 +29,9 @@ STEPS, THREADS = 8, 256
 
 def unit_of(plan: AdjointPlan, values: jax.Array, operands: Sequence[jax.Array]) -> jax.Array:
     """The unit of the sums of values, (1,): the exponent of a power of two."""
-    spec, largest = plan.spec, largest_finite(values)
-    if any(axis.role is Role.WEIGHT for axis in spec.axes):
-        for factor in spec.factors(spec.coords(operands)):
-            largest = jnp.minimum(largest * largest_finite(factor), jnp.finfo(jnp.float32).max)
+    spec = plan.spec
+    weighted = any(axis.role is Role.WEIGHT for axis in spec.axes)
+    largest = largest_product(values, spec.factors(spec.coords(operands)) if weighted else ())
     terms = math.prod(plan.shape) // math.prod(plan.textures) * spec.num_taps
     exponent = math.frexp(terms * weight_bound(spec.axes) * ROUNDINGS)[1]
     return (jnp.frexp(largest)[1] + np.int32(exponent - SUM_BITS)).reshape(1)
