@@ -144,8 +144,8 @@ class Sampler:
             rounds and the order does not matter, at 1.4 to 2.6 times the cost. A GPU kernel rounds each term to a
             multiple of at most ``N t / 2^59`` times the largest value times the largest weight, if N samples of t taps
             read the texture. Elsewhere each of the n terms at a texel is rounded to a multiple of ``n^2 / 2^47`` times
-            the largest value. ``None`` does so in programs for GPUs where `deterministic` or
-            a flag of XLA asks for it, and elsewhere not.
+            the largest value. With ``None``, a block of `jaxtex.deterministic` or a flag of XLA decides for GPUs; sums
+            on CPUs need no rounding.
         limit: ``"taps"`` keeps a read by a filter of several taps between its nearest taps, channel by channel: the 2
             per axis that the linear filter would blend. Where the filter overshoots, the read returns the least or the
             greatest of them. So semi-Lagrangian advection by a cubic filter makes no new extremes. Of several mip

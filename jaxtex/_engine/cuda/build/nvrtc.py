@@ -179,6 +179,7 @@ def kept_file(source: str, capability: Capability) -> Path | None:
 def write_whole(path: Path, text: str) -> None:
     """Writes a file that other processes find whole, or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
-        file.write(text)
-    os.replace(file.name, path)
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        part = Path(folder, path.name)
+        part.write_text(text, "utf-8")
+        os.replace(part, path)
