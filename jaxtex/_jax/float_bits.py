@@ -9,8 +9,9 @@ import numpy as np
 SMALLEST_NORMAL = np.float32(2.0**-126)
 EXPONENT = np.int32(0x7F800000)
 SIGN = np.int32(-(2**31))
-# The numbers from 2^23 to 2^24 are the integers there. This one's lowest 16 bits are 0.
-WHOLE = np.float32(1.5 * 2**23)
+# The numbers from 2^23 to 2^24 are the integers there. The lowest 16 bits of `WHOLE` are the number `OFFSET`.
+OFFSET = np.int32(2**7)
+WHOLE = np.float32(1.5 * 2**23 + OFFSET)
 
 
 def bits_of(x: jax.Array) -> jax.Array:
@@ -24,8 +25,9 @@ def float_of(bits: jax.Array) -> jax.Array:
 def rounded_to(values: jax.Array, dtype: np.dtype) -> jax.Array:
     """Floats as integers of `dtype`, rounded half to even and clipped to its range; NaN is 0.
 
-    Small integers of float32 are rounded by an addition to `WHOLE`, whose sum has them in its lowest bits. XLA's
-    conversion takes three times as many instructions on a CPU, as it saturates once more.
+    Small integers of float32 are rounded by an addition to `WHOLE`: less `OFFSET`, they are the lowest bits of the sum.
+    XLA's conversion takes three times as many instructions on a CPU, as it saturates once more. The offset may not be
+    zero: where a program for a GPU stores the lowest bits of a float32 as they are, ptxas 12.9 converts the number.
     """
     info = jnp.iinfo(dtype)
     low, high = map(values.dtype.type, (info.min, info.max))
@@ -34,4 +36,4 @@ def rounded_to(values: jax.Array, dtype: np.dtype) -> jax.Array:
     values = values if info.min == 0 else jnp.where(values == values, values, 0)
     # Selects, in which NaN becomes `low`: a maximum would keep it.
     values = jnp.where(values > low, values, low)
-    return bits_of(jnp.where(values < high, values, high) + WHOLE).astype(dtype)
+    return (bits_of(jnp.where(values < high, values, high) + WHOLE) - OFFSET).astype(dtype)
