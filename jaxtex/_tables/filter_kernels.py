@@ -253,6 +253,8 @@ MAX_SPLINE_ORDER = 5
 _UNSIGNED = {"signed": False, "on_hardware": True}
 POINT = FilterKernel(0.0, 0, Polynomials(((1.0,),)), **_UNSIGNED)
 LINEAR = FilterKernel(0.5, 0, Polynomials(((1.0, -1.0), (0.0, 1.0))), **_UNSIGNED)
+# The linear filter of the fraction t as 3 t^2 - 2 t^3, whose slope is zero at texels. No sampler has it.
+SMOOTHSTEP = FilterKernel(0.5, 0, Polynomials(((1.0, 0.0, -3.0, 2.0), (0.0, 0.0, 3.0, -2.0))), signed=False)
 # Source: D. Mitchell and A. Netravali, "Reconstruction Filters in Computer Graphics", 1988, with B = C = 1/3.
 MITCHELL = FilterKernel(
     0.5,

@@ -15,13 +15,14 @@ from jax.typing import ArrayLike, DTypeLike
 from .._checks.arguments import ReadArguments, as_float, check_dtype, check_key, converted
 from .._checks.calls import public
 from .._checks.integers import is_integer
-from .._checks.words import shown
+from .._checks.words import check_word, shown
 from .._engine.describe.hashing import pyramid_axes
 from .._engine.describe.operands import Arrays
 from .._engine.describe.spec import ReadSpec
 from .._engine.rules.concatenated import BatchedRead, concatenated
 from .._jax.calls import typed_jit
 from .._jax.indexing import everywhere
+from .._tables.filter_kernels import LINEAR, SMOOTHSTEP, FilterKernel
 from .._tables.storage_formats import Decoding, rounded_dtype, sum_dtype
 from .shapes import check_shape
 
@@ -30,6 +31,7 @@ NAME = "multiresolution_grid"
 ALIGNMENT = 8
 # The largest number at the start.
 SPREAD = 1e-4
+INTERPOLATIONS = {"linear": LINEAR, "smoothstep": SMOOTHSTEP}
 # Fields of a grid that are integers: the least and the greatest.
 BOUNDS = {
     "ndim": (2, 3),
@@ -60,9 +62,12 @@ class MultiresolutionGrid:
             ``exp(log(finest_resolution / base_resolution) / (num_levels - 1))``, as instant-ngp computes it.
         log2_hashmap_size: the base-2 logarithm of the maximum number of rows of a table.
         features_per_level: the number of features of a row.
+        interpolation: how the features of vertices are blended: ``"linear"``, or ``"smoothstep"``, with weights
+            ``3 t^2 - 2 t^3`` in place of t, so that gradients with respect to points are continuous, and zero at the
+            vertices of a level.
 
     Raises:
-        ValueError: if a number is out of range, or both `per_level_scale` and `finest_resolution` are given.
+        ValueError: if a number or a word is out of range, or both `per_level_scale` and `finest_resolution` are given.
 
     Source: T. Müller, A. Evans, C. Schied and A. Keller, "Instant Neural Graphics Primitives with a Multiresolution
         Hash Encoding", 2022; `encodings/grid.h` of tiny-cuda-nn.
@@ -81,6 +86,7 @@ class MultiresolutionGrid:
     finest_resolution: int | None = None
     log2_hashmap_size: int = 19
     features_per_level: int = 2
+    interpolation: str = "linear"
 
     def __post_init__(self) -> None:
         for field, (low, high) in BOUNDS.items():
@@ -90,6 +96,7 @@ class MultiresolutionGrid:
                     f"MultiresolutionGrid: {field} is {shown(value)}, expected an integer from {low} to {high}."
                 )
             object.__setattr__(self, field, int(value))
+        check_word("MultiresolutionGrid", "interpolation", self.interpolation, INTERPOLATIONS)
         if self.per_level_scale is not None and self.finest_resolution is not None:
             raise ValueError(
                 "MultiresolutionGrid: per_level_scale and finest_resolution are given, and each follows from the "
@@ -179,9 +186,9 @@ def multiresolution_grid(
     """Reads the features of points from all levels of a multiresolution grid, dense or hashed.
 
     In level l, a point p lies at ``scale p + 0.5`` among the vertices, and the features of the vertices around it are
-    blended linearly. A dense level has vertex (i, j, k) in row ``i + j n + k n^2``, where n is its resolution; a hashed
-    level has it in row ``(i xor 2654435761 j xor 805459861 k) mod rows``, in 32-bit arithmetic. Two vertices of a
-    hashed level may share a row; such collisions are left to training.
+    blended as `grid.interpolation` says. A dense level has vertex (i, j, k) in row ``i + j n + k n^2``, where n is its
+    resolution; a hashed level has it in row ``(i xor 2654435761 j xor 805459861 k) mod rows``, in 32-bit arithmetic.
+    Two vertices of a hashed level may share a row; such collisions are left to training.
 
     Args:
         tables: ``(sum of grid.table_sizes, grid.features_per_level)``, floating, the levels one after the other;
@@ -196,7 +203,7 @@ def multiresolution_grid(
         and sums are computed in float32, or in float64 if an argument is float64.
 
     Gradients: of any order, in forward and reverse mode, with respect to `tables` and `points`. At a vertex the slope
-        is the one on the right.
+        of the linear interpolation is the one on the right; the second derivative of smoothstep is, too.
 
     Precision: scales, resolutions, rows and weights are those of tiny-cuda-nn, with two exceptions. First, tiny-cuda-nn
         rounds ``scale p + 0.5`` once, and computes its scales with a GPU's `exp2f`, whose last bit may differ. Second,
@@ -232,12 +239,13 @@ def encoded(tables: Any, points: ArrayLike, *, grid: MultiresolutionGrid) -> jax
     place = as_float(points)
     check_shape(NAME, "points", place, (*place.shape[:-1], grid.ndim), f"(..., {grid.ndim}), x first")
     places = tuple(place[..., k] for k in range(grid.ndim))
+    kernel = INTERPOLATIONS[grid.interpolation]
     # One vertex more than the level has is reached.
     sizes = tuple(size + 1 for size in grid.resolutions)
     shape = *place.shape[:-1], grid.num_levels * grid.features_per_level
     if not isinstance(tables, tuple):
         table = check_table("tables", tables, sum(grid.table_sizes), grid)
-        read = plan_pyramid(table, places, grid.scales, sizes, grid.table_sizes, grid.hashed)
+        read = plan_pyramid(table, places, grid.scales, sizes, grid.table_sizes, grid.hashed, kernel)
         return read.values().reshape(shape).astype(table.dtype)
     given = cast(tuple[Any, ...], tables)
     if len(given) != grid.num_levels:
@@ -246,7 +254,7 @@ def encoded(tables: Any, points: ArrayLike, *, grid: MultiresolutionGrid) -> jax
     for k, rows in enumerate(grid.table_sizes):
         table = check_table(f"tables[{k}]", given[k], rows, grid)
         level = grid.scales[k : k + 1], sizes[k : k + 1], (rows,), grid.hashed[k : k + 1]
-        reads.append(plan_pyramid(table, places, *level))
+        reads.append(plan_pyramid(table, places, *level, kernel))
     return concatenated(reads, place.ndim - 1).reshape(shape).astype(given[0].dtype)
 
 
@@ -257,22 +265,22 @@ def plan_pyramid(
     sizes: Sequence[int],
     rows: Sequence[int],
     hashed: Sequence[bool],
+    kernel: FilterKernel = LINEAR,
 ) -> BatchedRead:
-    """The linear read of all levels of a pyramid of grids, whose levels lie one after the other in a table.
+    """The read of all levels of a pyramid of grids, whose levels lie one after the other in a table.
 
     Args:
         table: ``(sum of rows, C)``, floating.
         points: x first, of one shape S. In a level a point lies at its scale times the point, in vertices; the first
             vertex is at 0.5.
-        sizes, rows, hashed: as in `hashing.pyramid_axes`.
-
+        sizes, rows, hashed, kernel: as in `hashing.pyramid_axes`.
     """
     operands = [point[..., None] for point in ReadArguments(tuple(points)).as_operands().coords[::-1]]
     front = [1] * (operands[0].ndim - 1)
     level = jnp.arange(len(sizes), dtype=jnp.int32).reshape(*front, -1)
     scale = jnp.asarray(scales, operands[0].dtype).reshape(*front, -1)
     sums = sum_dtype(table.dtype, operands[0].dtype)
-    axes, dtype = pyramid_axes(sizes, rows, hashed, len(operands)), rounded_dtype(table.dtype, sums)
+    axes, dtype = pyramid_axes(sizes, rows, hashed, len(operands), kernel), rounded_dtype(table.dtype, sums)
     spec = ReadSpec(axes, Decoding.ELEMENT, np.dtype(dtype), grid=scaled_points)
     # A point reads rows from anywhere in the table.
     return BatchedRead(everywhere(table), (level, scale, *operands), spec)

@@ -320,6 +320,7 @@ OTHERS = {
     "MultiresolutionGrid.finest_resolution": [(64, {}), (64, {"per_level_scale": 1.5})],
     "MultiresolutionGrid.log2_hashmap_size": [(9, {})],
     "MultiresolutionGrid.features_per_level": [(4, {})],
+    "MultiresolutionGrid.interpolation": [("smoothstep", {})],
     "correlation_lookup.radius": [(1, {})],
     "correlation_pyramid.levels": [(1, {})],
     "deformable_attention.mask": [(np.bool_([[False, True, False, False, False, True]]), {})],
@@ -346,8 +347,8 @@ OTHERS = {
 
 
 def of_grid(grid):
-    """What a multiresolution grid is good for: where a point is read in each level, and the size of its tables."""
-    return grid.ndim, grid.features_per_level, np.array(grid.scales), np.array(grid.table_sizes)
+    """What a multiresolution grid is good for: where a point is read in each level, how, and the size of its tables."""
+    return grid.ndim, grid.features_per_level, grid.interpolation, np.array(grid.scales), np.array(grid.table_sizes)
 
 
 def of_flax(layer):

@@ -148,7 +148,7 @@ WARPS = {
 }
 READS_INSIDE_MODELS = {
     "MultiresolutionGrid": "(*, ndim=3, num_levels=16, base_resolution=16, per_level_scale=None, "
-    "finest_resolution=None, log2_hashmap_size=19, features_per_level=2)",
+    "finest_resolution=None, log2_hashmap_size=19, features_per_level=2, interpolation='linear')",
     "correlation_lookup": "(pyramid, coords, radius=4)",
     "correlation_pyramid": "(first, second, levels=4)",
     "deformable_attention": "(value, spatial_shapes, sampling_locations, attention_weights, *, mask=None)",

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from ..._tables.address_rules import CLAMP, AddressRule, Size, StoredTap, TapsOfAxes, clamp
-from ..._tables.filter_kernels import LINEAR, POINT
+from ..._tables.filter_kernels import LINEAR, POINT, FilterKernel
 from .axis import Axis, Role, of_level
 
 # The factors of a vertex's indices along x, y, z and a fourth axis.
@@ -87,15 +87,18 @@ class RowOfLevel:
         return dataclasses.replace(self, level=level, own_rows=of_level(level, self.rows))
 
 
-def pyramid_axes(sizes: Sequence[int], rows: Sequence[int], hashed: Sequence[bool], ndim: int) -> tuple[Axis, ...]:
+def pyramid_axes(
+    sizes: Sequence[int], rows: Sequence[int], hashed: Sequence[bool], ndim: int, kernel: FilterKernel = LINEAR
+) -> tuple[Axis, ...]:
     """The axes of a pyramid of square or cubic grids, whose levels lie one after the other in a table.
 
     Args:
         sizes: the number of vertices along an axis, for each level.
         rows: the number of rows, for each level.
         hashed: whether a hash chooses the row, not strides, for each level.
+        kernel: the filter between vertices, of two taps.
     """
     levels = Axis(len(sizes), POINT, CLAMP, integer=True, role=Role.LEVEL)
     row = RowOfLevel(tuple(rows), tuple(hashed))
     rule = AddressRule("grid", None, False, row, ndim, saturates=True)
-    return (levels, *[Axis(sizes[0], LINEAR, rule, level_sizes=tuple(sizes))] * ndim)
+    return (levels, *[Axis(sizes[0], kernel, rule, level_sizes=tuple(sizes))] * ndim)

@@ -350,6 +350,10 @@ MISTAKES = {
     "number of levels": ("num_levels is 0", lambda n: n.MultiresolutionGrid(num_levels=0)),
     "finest": ("finest_resolution is 8", lambda n: n.MultiresolutionGrid(finest_resolution=8)),
     "scale": ("per_level_scale is 0.5", lambda n: n.MultiresolutionGrid(per_level_scale=0.5)),
+    "interpolation": (
+        "interpolation is 'cubic', expected one of 'linear', 'smoothstep'",
+        lambda n: n.MultiresolutionGrid(interpolation="cubic"),
+    ),
     "too fine": ("no fractions", lambda n: n.MultiresolutionGrid(num_levels=40)),
 }
 

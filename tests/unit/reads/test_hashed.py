@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtex.nn.multiresolution import plan_pyramid
+import jaxtex as jt
+from jaxtex.nn.multiresolution import INTERPOLATIONS, plan_pyramid
 from tests.support.derivatives import assert_derivatives
 from tests.support.tolerances import assert_close, assert_exact
 
@@ -24,27 +25,31 @@ def row(vertex, rows):
     return number % rows
 
 
-def read_hashed(table, coords, sizes):
+def read_hashed(table, coords, sizes, interpolation="linear"):
     """The read of a pyramid of one hashed level, at places among its vertices, of which the first is at 0.5."""
     points = tuple(c - 1 for c in coords)
-    return plan_pyramid(table, points, (1.0,), sizes[:1], table.shape[:1], (True,)).values()[..., 0, :]
+    level = (1.0,), sizes[:1], table.shape[:1], (True,)
+    return plan_pyramid(table, points, *level, INTERPOLATIONS[interpolation]).values()[..., 0, :]
 
 
-def shares(point, sizes, rows):
-    """(row, weight) of each vertex around a point."""
+BLENDS = {"linear": lambda t: t, "smoothstep": lambda t: t * t * (3 - 2 * t)}
+
+
+def shares(point, sizes, rows, blend):
+    """(row, weight) of each vertex around a point; `blend` is of the linear weight along an axis."""
     inside = [min(max(x - 0.5, 0.0), n - 1.0) for x, n in zip(point, sizes)]
     low = [min(int(np.floor(x)), max(n - 2, 0)) for x, n in zip(inside, sizes)]
     for corner in itertools.product((0, 1), repeat=len(sizes)):
-        weights = [1 - abs(x - (k + c)) for x, k, c in zip(inside, low, corner)]
+        weights = [blend(1 - abs(x - (k + c))) for x, k, c in zip(inside, low, corner)]
         vertex = [min(k + c, n - 1) for k, c, n in zip(low, corner, sizes)]
         yield row(vertex, rows), np.prod(weights)
 
 
-def read_by_hand(table, coords, sizes):
+def read_by_hand(table, coords, sizes, interpolation="linear"):
     """The read, and its matrix from rows to samples."""
     matrix = np.zeros((len(coords[0]), len(table)))
     for k, point in enumerate(zip(*coords)):
-        for number, weight in shares(point, sizes, len(table)):
+        for number, weight in shares(point, sizes, len(table), BLENDS[interpolation]):
             matrix[k, number] += weight
     return matrix @ table, matrix
 
@@ -58,12 +63,12 @@ def drawn(sizes, rows, count=40, dtype=np.float32):
     return rng.normal(size=(rows, 2)).astype(dtype), coords
 
 
-@pytest.mark.parametrize("name", GRIDS)
-def test_values_and_gradients_to_the_table(name):
+@pytest.mark.parametrize(("name", "interpolation"), [*((name, "linear") for name in GRIDS), ("3d", "smoothstep")])
+def test_values_and_gradients_to_the_table(name, interpolation):
     sizes, rows = GRIDS[name]
     table, coords = drawn(sizes, rows)
-    expected, matrix = read_by_hand(table, coords, sizes)
-    values, pullback = jax.vjp(lambda t: read_hashed(t, coords, sizes), table)
+    expected, matrix = read_by_hand(table, coords, sizes, interpolation)
+    values, pullback = jax.vjp(lambda t: read_hashed(t, coords, sizes, interpolation), table)
     assert_close("float32", values, expected, 8)
     assert_close("sum", pullback(values)[0], matrix.T @ np.asarray(values), 64)
 
@@ -81,11 +86,28 @@ def test_at_vertices_and_beyond():
     assert_exact(found, np.stack([first, last, first, first]), np.float32)
 
 
-@pytest.mark.parametrize("name", ["2d", "3d"])
-def test_derivatives(name, x64):
+@pytest.mark.parametrize(("name", "interpolation"), [("2d", "linear"), ("3d", "linear"), ("2d", "smoothstep")])
+def test_derivatives(name, interpolation, x64):
     sizes, rows = GRIDS[name]
     table, coords = drawn(sizes, rows, 9, np.float64)
-    assert_derivatives(lambda t, *c: read_hashed(t, c, sizes) ** 2, table, *coords)
+    assert_derivatives(lambda t, *c: read_hashed(t, c, sizes, interpolation) ** 2, table, *coords)
+
+
+def test_smoothstep_is_flat_at_vertices():
+    """Through the public function: in one table and in a table for each level, dense and hashed."""
+    grid = jt.nn.MultiresolutionGrid(
+        ndim=2, num_levels=2, base_resolution=3, log2_hashmap_size=4, interpolation="smoothstep"
+    )
+    assert grid.hashed == (False, True)
+    table = jax.random.normal(jax.random.key(0), (sum(grid.table_sizes), 2))
+    tables = jnp.split(table, [grid.table_sizes[0]])
+    look = lambda points: jt.nn.multiresolution_grid(table, points, grid)
+    vertices = (np.float32([[0, 1], [1, 0]]) + 0.5) / np.float32(grid.scales[0])
+    slopes = jax.vmap(jax.jacobian(look))(vertices)
+    assert_close("float32", slopes[:, :2], np.zeros((2, 2, 2)), 64)
+    assert np.abs(slopes[:, 2:]).min() > 1e-3
+    points = np.random.default_rng(5).uniform(0, 1, (20, 2)).astype(np.float32)
+    assert_close("float32", jt.nn.multiresolution_grid(tables, points, grid), look(points), 8)
 
 
 def test_under_vmap_and_of_half_floats():
