@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
 from .._tables.address_rules import AddressRule
@@ -94,7 +95,9 @@ def decoded(texels: jax.Array, decoding: Decoding, dtype: DTypeLike) -> jax.Arra
         return texels.astype(dtype)
     bits = storage_format(texels.dtype).fraction_bits
     assert bits is not None, "a dtype of codes"
-    share = jnp.maximum(texels.astype(dtype) / (2**bits - 1), -1)
+    stored = np.iinfo(texels.dtype)
+    share_of_code = np.maximum(np.arange(stored.min, stored.max + 1) / (2**bits - 1), -1)  # devices may round otherwise
+    share = jnp.asarray(share_of_code, dtype)[texels.astype(jnp.int32) - stored.min]
     colors = 0 if decoding is Decoding.FRACTION else 3 if texels.shape[-1] >= 3 else 1  # the others are alpha
     code, alpha = share[..., :colors], share[..., colors:]
     light = jnp.where(code <= 0.04045, code / 12.92, ((code + 0.055) / 1.055) ** 2.4)  # IEC 61966-2-1

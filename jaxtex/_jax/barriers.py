@@ -5,7 +5,11 @@ the first one for each of its taps, and the cost of a chain of reads would grow 
 XLA fuses nothing across the call of a function that it does not inline. Such a call, of the identity, stands here: it
 copies no memory.
 
-So the result of the call lies in the memory of its argument. XLA overlooks that where a loop reads both and writes its
+A result stands in a call whatever follows, which a primitive does not know. In the loop of a read, elementwise
+operations would save 2 to 8 % of the time of both; but a sum over all numbers, a softmax or a difference of neighbors
+would take 3 to 7 times as long (linear reads of 1024x1024 samples, JAX 0.10.2 and 0.12).
+
+The result of the call lies in the memory of its argument. XLA overlooks that where a loop reads both and writes its
 own result over the argument, once nothing else needs it: the loop then reads elements that it has overwritten. Such a
 loop can be only between the call and the last use of its result. Hence `with_materialized`: what is read through a call
 belongs to one function, and stays in memory until the results of the function are computed.

@@ -138,8 +138,7 @@ def points_of(
 ) -> Points:
     """The points of all bins along one axis, of boxes from `start` to `end`."""
     length = (end - start if aligned else jnp.maximum(end - start, 1))[:, None, None]
-    # For a divisor that it knows, XLA multiplies by the inverse, by which 21 / 7 is more than 3 and takes four reads.
-    width = length / jax.lax.optimization_barrier(jnp.full_like(length, bins))
+    width = quotient(length, bins)
     count = jnp.ceil(width) if sampling_ratio == -1 else jnp.full_like(width, sampling_ratio)
     count = jax.lax.stop_gradient(jnp.clip(count, 0, most))
     divisor = jnp.maximum(count, 1)
@@ -148,6 +147,18 @@ def points_of(
     position = start[:, None, None] + first * width + (point + 0.5) * width / divisor
     used = (point < count) & (position >= -1) & (position <= size)
     return Points(position, jnp.where(used, 1 / divisor, 0))
+
+
+def quotient(length: jax.Array, number: int) -> jax.Array:
+    """``length / number``, correctly rounded for numbers up to 2^12.
+
+    XLA multiplies by the inverse of a constant, and GPUs round a quotient less exactly: 21 / 7 may be more than 3, and
+    a box then takes four reads. So the remainder, of products that are exact, corrects the quotient.
+    """
+    near, bits = length / number, np.finfo(length.dtype)
+    high = jax.lax.reduce_precision(near, bits.nexp, bits.nmant // 2)
+    remainder = (length - high * number) - (near - high) * number
+    return near + jax.lax.stop_gradient(remainder) / number
 
 
 def check_indices(indices: ArrayLike | None, maps: int, boxes: int) -> jax.Array:

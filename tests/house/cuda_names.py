@@ -90,7 +90,7 @@ def function(name):
         default = "" if parameter.default is parameter.empty else f" = {shown(parameter.default)}"
         parameters += [*(["*"] if option else []), f"{parameter.name}: {annotation}{default}"]
     result = signature.return_annotation.__name__
-    result = result if result in cuda.__all__ else "jax.Array"
+    result = result if getattr(cuda, result, None) is signature.return_annotation else "jax.Array"
     first = inspect.getdoc(value).splitlines()[0]
     return f'def {name}({", ".join(parameters)}) -> {result}:\n    """{first}"""\n'
 
