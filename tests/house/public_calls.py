@@ -348,7 +348,13 @@ OTHERS = {
 
 def of_grid(grid):
     """What a multiresolution grid is good for: where a point is read in each level, how, and the size of its tables."""
-    return grid.ndim, grid.features_per_level, grid.interpolation, np.array(grid.scales), np.array(grid.table_sizes)
+    return (
+        grid.ndim,
+        grid.features_per_level,
+        grid.interpolation == "smoothstep",
+        np.array(grid.scales),
+        np.array(grid.table_sizes),
+    )
 
 
 def of_flax(layer):
