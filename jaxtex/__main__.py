@@ -1,10 +1,12 @@
 """`python -m jaxtex`, and the program `jaxtex`."""
 
+import gc
 import sys
 
 
 def run() -> int:
     """Runs the command line of the process; returns the exit code. An interrupt may come before all is imported."""
+    gc.disable()  # until `collect_garbage`: to look through all that is imported, and keep it, takes long
     try:
         from .cli import main
         from .cli.jax_start import delete_oldest, keep_compilations
@@ -12,7 +14,7 @@ def run() -> int:
 
         handle(end_at_once)  # until something can be lost
         folder = keep_compilations()
-        code = main()
+        code = main(programs=folder)
         if folder is not None:
             delete_oldest(folder)
         return code

@@ -6,28 +6,30 @@ mend is raised as a `process.UserError`, which names the file or the option.
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from .commands import COMMANDS, check_combination, completion, main_parser, parse
 from .jax_start import check_extra, find_device, print_info, start_jax
 from .options import Options
-from .process import UserError, run_program, stoppable, warnings_as_notes
+from .process import UserError, collect_garbage, run_program, stoppable, warnings_as_notes
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, programs: Path | None = None) -> int:
     """Runs a command line.
 
     Args:
         argv: the arguments, by default those of the program.
+        programs: a folder where compiled programs are kept; `None` keeps none.
 
     Returns:
         The exit code: 0 for success, 2 for an error, which is explained in one sentence on standard error, 130 for an
         interrupt, 143 for a SIGTERM.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
-    return run_program(lambda: run_arguments(arguments))
+    return run_program(lambda: run_arguments(arguments, programs))
 
 
-def run_arguments(arguments: list[str]) -> int:
+def run_arguments(arguments: list[str], programs: Path | None) -> int:
     """Parses a command line and runs its command; returns the exit code."""
     if not arguments:
         main_parser().print_help()
@@ -43,10 +45,10 @@ def run_arguments(arguments: list[str]) -> int:
         check_extra()
         print(completion(options.shell))
         return 0
-    return run_warp(options)
+    return run_warp(options, programs)
 
 
-def run_warp(options: Options) -> int:
+def run_warp(options: Options, programs: Path | None) -> int:
     """Runs a command that warps images."""
     check_combination(options)
     check_extra()
@@ -54,12 +56,15 @@ def run_warp(options: Options) -> int:
     start_jax()
     import jax
 
+    from ..warp.sized.kept import keep_in
     from .files.decode import silence_codecs
     from .files.inputs import find_files
     from .recipe import recipe_of
     from .run import warp_file, warp_folder, warp_large
 
+    collect_garbage()
     device = find_device(*options.device)
+    keep_in(programs, device)
     with jax.default_device(device), silence_codecs(), warnings_as_notes(options.quiet), stoppable():
         recipe = recipe_of(options, device)
         targets, title = find_files(options)

@@ -5,7 +5,6 @@ Nothing here imports JAX before `start_jax`, since that takes a second.
 
 import contextlib
 import importlib
-import importlib.metadata
 import importlib.util
 import os
 import platform
@@ -115,7 +114,10 @@ def cache_folder(environment: Mapping[str, str], system: str = sys.platform) -> 
 
 
 def keep_compilations() -> Path | None:
-    """Has JAX, which is not imported yet, keep programs; returns their folder if it is ours, and can be written."""
+    """Has JAX, which is not imported yet, keep programs; returns their folder if it is ours, and can be written.
+
+    Programs for CPUs are kept there by `warp.sized.kept`, which finds them faster.
+    """
     folder = cache_folder(os.environ)
     if CACHE_FOLDER in os.environ or os.environ.get(CACHE_SWITCH, "").lower() in OFF or folder is None:
         return None
@@ -194,18 +196,20 @@ def find_device(name: str | None, number: int = 0) -> "Device":
 
 def print_info() -> int:
     """Prints what a bug report needs; returns the exit code."""
+    from importlib.metadata import version  # as slow to import as all else of `jaxtex --help`
+
     import jax
 
     from .. import __version__
     from .._jax.versions import is_x64
 
     devices = default_devices()
-    jaxlib = importlib.metadata.version("jaxlib")
+    jaxlib = version("jaxlib")
     rows = [
         ("jaxtex", __version__),
-        ("jax", importlib.metadata.version("jax")),
+        ("jax", version("jax")),
         ("jaxlib", jaxlib),
-        ("numpy", importlib.metadata.version("numpy")),
+        ("numpy", version("numpy")),
         ("Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
         ("backend", jax.default_backend()),
         *(("device", describe_device(device)) for device in devices),

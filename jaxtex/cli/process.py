@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import gc
 import io
 import os
 import signal
@@ -105,6 +106,13 @@ def run_to_the_end(command: Callable[[], int]) -> int:
         with reader_may_leave():
             if sys.stdout:
                 sys.stdout.flush()
+
+
+def collect_garbage() -> None:
+    """Has Python collect garbage, where that is off, but not among what has been imported."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
 
 
 # Signals

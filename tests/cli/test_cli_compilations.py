@@ -4,13 +4,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import jax
 import numpy as np
 import pytest
 from PIL import Image
 
 import jaxtex
 from jaxtex.cli import jax_start
+from jaxtex.warp.sized import kept
 
 
 @pytest.mark.parametrize(
@@ -73,15 +76,111 @@ def test_what_was_not_used_for_longest_is_deleted(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["program0", "program1"]
 
 
+def doubled(x):
+    return 2 * x
+
+
+@pytest.fixture
+def programs(tmp_path, monkeypatch):
+    """An empty folder of programs, in which those of the first CPU are kept."""
+    monkeypatch.setattr(kept.Folder, "path", tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def cache_is_off():
+    """A program that came from JAX's cache could not be written to another file."""
+    before = jax.config.jax_enable_compilation_cache
+    jax.config.update("jax_enable_compilation_cache", False)
+    yield
+    jax.config.update("jax_enable_compilation_cache", before)
+
+
+def run_kept(key, compilations):
+    x = np.float32(3)
+
+    def compile_program():
+        compilations.append(key)
+        return jax.jit(doubled).lower(x).compile()
+
+    return float(kept.kept(key, jax.devices("cpu")[0], compile_program)(x))
+
+
+@pytest.mark.compiled
+def test_a_program_is_compiled_once_for_a_key(programs, cache_is_off):
+    compilations = []
+    for key in ("a", "a", ("b", doubled), ("b", doubled)):
+        assert run_kept(key, compilations) == 6
+    assert compilations == ["a", ("b", doubled)]
+    assert len(list(programs.iterdir())) == 2
+
+
+@pytest.mark.compiled
+def test_a_damaged_file_is_replaced(programs, cache_is_off):
+    compilations = []
+    run_kept("a", compilations)
+    (file,) = programs.iterdir()
+    for content in (b"", b"no program", file.read_bytes()[:-100]):
+        file.write_bytes(content)
+        assert run_kept("a", compilations) == 6
+    assert len(compilations) == 4
+    assert run_kept("a", compilations) == 6
+    assert len(compilations) == 4
+
+
+@pytest.mark.compiled
+def test_a_change_of_what_a_program_is_made_from_is_another_key(programs, cache_is_off, monkeypatch):
+    compilations = []
+    for name, value in (("JAX_ENABLE_X64", "1"), ("XLA_FLAGS", "--xla_cpu_enable_fast_math=false")):
+        run_kept("a", compilations)
+        monkeypatch.setenv(name, value)
+        kept.fingerprint.cache_clear()
+    run_kept("a", compilations)
+    monkeypatch.undo()
+    kept.fingerprint.cache_clear()
+    assert len(compilations) == 3
+
+
+@pytest.mark.compiled
+def test_a_function_without_a_name_is_not_kept(programs, cache_is_off):
+    compilations = []
+    for _ in range(2):
+        run_kept(lambda: None, compilations)
+    assert len(compilations) == 2
+    assert not list(programs.iterdir())
+
+
+def test_a_changed_module_is_another_source(tmp_path):
+    (tmp_path / "part").mkdir()
+    for path in ("a.py", "part/b.cu", "part/c.txt"):
+        (tmp_path / path).write_text(path)
+    before = kept.sources(tmp_path)
+    assert [Path(path).name for path, *_ in before] == ["a.py", "b.cu"]
+    (tmp_path / "part/b.cu").write_text("longer than before")
+    assert kept.sources(tmp_path) != before
+
+
+def test_only_programs_of_cpus_are_kept(programs, monkeypatch):
+    monkeypatch.setattr(kept.jax.config, "update", lambda *_: pytest.fail("JAX's cache stays on"))
+    kept.keep_in(programs, SimpleNamespace(platform="gpu"))
+    assert kept.Folder.path is None
+    kept.keep_in(None, jax.devices("cpu")[0])
+    assert kept.Folder.path is None
+
+
 @pytest.mark.slow
-def test_a_second_run_compiles_nothing(tmp_path):
-    """Its programs have the names of those in the folder, and it adds none."""
+@pytest.mark.parametrize("options", [["--rotate", "10"], ["--rotate", "10", "--antialias"]])
+def test_a_second_run_compiles_nothing(tmp_path, options):
+    """Its programs have the names of those in the folder, it adds none, and its image is the same."""
     Image.fromarray(np.arange(60, dtype=np.uint8).reshape(4, 5, 3)).save(tmp_path / "in.png")
-    command = [sys.executable, "-m", "jaxtex", "warp", "in.png", "out.png", "--rotate", "10"]
+    command = [sys.executable, "-m", "jaxtex", "warp", "in.png", "out.png", *options]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
     environment |= {"PYTHONPATH": str(Path(jaxtex.__file__).parents[1]), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    kept = []
+    found, images = [], []
     for _ in range(2):
         subprocess.run(command, capture_output=True, env=environment, cwd=tmp_path, check=True)
-        kept.append({p.name for p in (tmp_path / "cache" / "jaxtex").iterdir() if p.name.endswith("-cache")})
-    assert kept[0] == kept[1] != set()
+        found.append({p.name: p.stat().st_mtime_ns for p in (tmp_path / "cache" / "jaxtex").iterdir()})
+        images.append((tmp_path / "out.png").read_bytes())
+    assert found[0] == found[1] != {}
+    assert {Path(name).suffix for name in found[0]} == {kept.SUFFIX}
+    assert images[0] == images[1]

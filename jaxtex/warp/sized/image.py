@@ -12,6 +12,7 @@ import numpy as np
 from .. import smoothing
 from ..coordinate_functions import scaled
 from .filters import ResizeFilters
+from .kept import kept
 from .mappings import Array, Device, Mapping, PerPixelParameters, Size
 from .options import ReadOptions
 from .programs import DeviceTexels, TileProgram
@@ -326,5 +327,9 @@ def compiled(
     sharding = jax.sharding.SingleDeviceSharding(device)
     leaves = [jax.ShapeDtypeStruct(shape, dtype, sharding=sharding) for shape, dtype in avals]
     options = CPU_OPTIONS if device.platform == "cpu" else None
-    program = jax.jit(factory.make(), donate_argnums=() if donated is None else donated)
-    return program.lower(*jax.tree.unflatten(structure, leaves)).compile(compiler_options=options)
+
+    def compile_program() -> Any:
+        program = jax.jit(factory.make(), donate_argnums=() if donated is None else donated)
+        return program.lower(*jax.tree.unflatten(structure, leaves)).compile(compiler_options=options)
+
+    return kept((factory.key, str(structure), avals, donated, options), device, compile_program)

@@ -1,0 +1,117 @@
+"""Compiled programs in a folder: a process that finds one there neither traces nor compiles it.
+
+JAX's own cache keeps what XLA compiles, and needs the traced and lowered program to find it. That takes most of the
+time that a process needs for one image. Here the key is what a program is made from: its name in `image.Programs`, its
+arguments, the files of jaxtex, the versions, the settings and the processor.
+
+A file is loaded as code, as those of JAX's cache are: the folder must belong to the user.
+"""
+
+import contextlib
+import functools
+import hashlib
+import os
+import pickle
+import platform
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+from jax.experimental import serialize_executable
+
+from ..._jax.versions import jaxlib_version
+from .mappings import Device
+
+SUFFIX = ".program"
+# The variables that change what JAX and XLA compile begin so.
+SETTINGS = ("JAX_", "XLA_", "LLVM_")
+# Where Linux describes the processors, one after the other, and how many characters hold the first.
+CPU_INFO, PROCESSOR = Path("/proc/cpuinfo"), 2**13
+
+
+class Folder:
+    """The folder where programs are kept; its `path` is `None` until the command line calls `keep_in`."""
+
+    path: Path | None = None
+
+
+def keep_in(folder: Path | None, device: Device) -> None:
+    """Keeps the programs of a device in a folder; `None` keeps none.
+
+    Programs for GPUs are left to JAX's cache, as they load kernels into the process that compiles them. On a CPU, JAX's
+    cache is turned off in this process: a program that came from a file cannot be written to another.
+    """
+    Folder.path = folder if device.platform == "cpu" else None
+    if Folder.path is not None:
+        jax.config.update("jax_enable_compilation_cache", False)
+
+
+def kept(key: Any, device: Device, compile_program: Callable[[], Any]) -> Any:
+    """The program that is kept for a key, or else the one that `compile_program` returns, which is kept.
+
+    Args:
+        key: everything that `compile_program` depends on, beside the process and the device. It is pickled.
+    """
+    if Folder.path is None:
+        return compile_program()
+    try:
+        named = hashlib.sha256(pickle.dumps((fingerprint(), device.id, key)))
+    except (pickle.PicklingError, AttributeError, TypeError):  # a function that has no name in a module
+        return compile_program()
+    file = Folder.path / (named.hexdigest() + SUFFIX)
+    try:
+        program, structure, result = pickle.loads(file.read_bytes())
+        return serialize_executable.deserialize_and_load(program, structure, result, client_of(device), [device])
+    except Exception:  # there is no such file, or it is damaged in whatever way
+        program = compile_program()
+    with contextlib.suppress(OSError, ValueError, NotImplementedError):
+        write(file, pickle.dumps(serialize_executable.serialize(program)))
+    return program
+
+
+def client_of(device: Any) -> Any:
+    """What JAX loads programs with for a device; it has no type."""
+    return device.client
+
+
+def write(file: Path, content: bytes) -> None:
+    """Writes a file in one step, so that no process reads a part of it."""
+    part = file.with_name(f"{file.name}.{os.getpid()}")
+    try:
+        part.write_bytes(content)
+        part.replace(file)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@functools.cache
+def fingerprint() -> tuple[Any, ...]:
+    """What programs of this process depend on, beside their keys."""
+    settings = sorted((name, value) for name, value in os.environ.items() if name.startswith(SETTINGS))
+    return sys.version, jax.__version__, jaxlib_version(), settings, processor(), sources(Path(__file__).parents[2])
+
+
+def processor() -> str:
+    """The processor and the instructions that it has."""
+    try:
+        with CPU_INFO.open() as file:
+            lines = file.read(PROCESSOR).splitlines()
+    except OSError:
+        return f"{platform.machine()} {platform.processor()}"
+    named = ("model name", "flags", "CPU implementer", "CPU part", "Features")
+    return "\n".join(next((line for line in lines if line.startswith(name)), "") for name in named)
+
+
+def sources(folder: str | Path) -> list[tuple[str, int, int]]:
+    """The path, the size and the time of each module in a folder and the folders in it."""
+    found: list[tuple[str, int, int]] = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                found += sources(entry.path)
+            elif entry.name.endswith((".py", ".cu", ".cuh")):
+                status = entry.stat()
+                found.append((entry.path, status.st_size, status.st_mtime_ns))
+    return sorted(found)
