@@ -9,6 +9,7 @@ import importlib.util
 import os
 import platform
 import re
+import stat
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -114,7 +115,7 @@ def cache_folder(environment: Mapping[str, str], system: str = sys.platform) -> 
 
 
 def keep_compilations() -> Path | None:
-    """Has JAX, which is not imported yet, keep programs; returns their folder if it is ours, and can be written.
+    """Has JAX, which is not imported yet, keep programs; returns their folder if it is the user's, and can be written.
 
     Programs for CPUs are kept there by `warp.sized.kept`, which finds them faster.
     """
@@ -125,12 +126,20 @@ def keep_compilations() -> Path | None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
         return None
-    if not os.access(folder, os.W_OK):
+    if not (os.access(folder, os.W_OK) and is_own(folder)):
         return None
     os.environ[CACHE_FOLDER] = str(folder)
     for name, value in KEEP_ALL.items():
         os.environ.setdefault(name, value)
     return folder
+
+
+def is_own(folder: Path) -> bool:
+    """Whether a folder is the user's, and not everybody may write to it: what is kept there is run as code."""
+    if sys.platform == "win32":
+        return True
+    status = folder.stat()
+    return status.st_uid == os.getuid() and not status.st_mode & stat.S_IWOTH
 
 
 def delete_oldest(folder: Path, most_bytes: int = MOST_BYTES) -> None:

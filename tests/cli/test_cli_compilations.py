@@ -49,6 +49,17 @@ def test_jax_is_told_of_the_folder(environment, tmp_path):
     assert (tmp_path / "jaxtex").is_dir()
 
 
+def test_a_folder_that_others_may_write_to_keeps_nothing(environment, tmp_path):
+    """Its files would run as code."""
+    folder = tmp_path / "jaxtex"
+    folder.mkdir()
+    folder.chmod(0o777)
+    assert jax_start.keep_compilations() is None
+    folder.chmod(0o755)
+    environment.setattr(jax_start.os, "getuid", lambda: folder.stat().st_uid + 1)
+    assert jax_start.keep_compilations() is None
+
+
 def test_a_folder_of_the_user_is_left_alone(environment):
     environment.setenv(jax_start.CACHE_FOLDER, "/elsewhere")
     assert jax_start.keep_compilations() is None
