@@ -1,0 +1,61 @@
+"""Fields of bits in blocks, and the indices and weights with which texels choose between colors.
+
+A block is a few words of 32 bits, the lowest first; its bits have numbers from 0, the lowest bit of the first byte. The
+arrays of this room have any number of leading axes, one element a block.
+"""
+
+# pyright: strict, reportUnknownMemberType=false
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+
+TEXELS = 16
+
+
+def words_of(blocks: jax.Array) -> jax.Array:
+    """The words of blocks of bytes, (..., B) to (..., B / 4), uint32."""
+    return jax.lax.bitcast_convert_type(blocks.reshape(*blocks.shape[:-1], -1, 4), jnp.uint32)
+
+
+def bits(words: jax.Array, start: ArrayLike, width: ArrayLike) -> jax.Array:
+    """The fields of `width` bits, at most 31, from bit `start` on, as int32.
+
+    Args:
+        words: (..., W), the words of a block.
+        start, width: broadcast to (..., K): the places of K fields in each block.
+    """
+    start = jnp.asarray(start, jnp.int32)
+    padded = [words[..., k, None] for k in range(words.shape[-1])] + [jnp.zeros((), jnp.uint32)]
+    # A chain of selections is a part of one kernel; a gather is not.
+    pick = lambda place: functools.reduce(
+        lambda other, k: jnp.where(place == k, padded[k], other), range(len(padded) - 1), padded[-1]
+    )
+    low, shift = pick(start >> 5), (start & 31).astype(jnp.uint32)
+    # A shift by 32 bits has no result, and one by 31 and 1 has.
+    high = pick((start >> 5) + 1) << (31 - shift) << 1
+    mask = (jnp.uint32(1) << jnp.asarray(width, jnp.uint32)) - 1
+    return ((low >> shift | high) & mask).astype(jnp.int32)
+
+
+def indices(words: jax.Array, start: ArrayLike, width: ArrayLike, anchors: jax.Array) -> jax.Array:
+    """The index of each texel, (..., 16). Indices of anchors lack their highest bit, which is 0.
+
+    Args:
+        words: (..., W).
+        start, width: broadcast to (..., 1): of the first index, and the bits of an index.
+        anchors: bool, broadcasts to (..., 16).
+    """
+    anchors = anchors.astype(jnp.int32)
+    before = jnp.cumsum(anchors, -1) - anchors
+    return bits(words, start + width * np.arange(TEXELS, dtype=np.int32) - before, width - anchors)
+
+
+def blend(first: jax.Array, last: jax.Array, index: jax.Array, width: ArrayLike) -> jax.Array:
+    """The integers at `index` of 2^width that lie evenly, but for rounding, from `first` to `last`."""
+    most = (1 << jnp.asarray(width, jnp.int32)) - 1
+    weight = (64 * index + most // 2) // jnp.maximum(most, 1)
+    return ((64 - weight) * first + weight * last + 32) >> 6
