@@ -6,8 +6,6 @@ arrays of this room have any number of leading axes, one element a block.
 
 # pyright: strict, reportUnknownMemberType=false
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -30,15 +28,19 @@ def bits(words: jax.Array, start: ArrayLike, width: ArrayLike) -> jax.Array:
     """
     start = jnp.asarray(start, jnp.int32)
     padded = [words[..., k, None] for k in range(words.shape[-1])] + [jnp.zeros((), jnp.uint32)]
-    # A chain of selections is a part of one kernel; a gather is not.
-    pick = lambda place: functools.reduce(
-        lambda other, k: jnp.where(place == k, padded[k], other), range(len(padded) - 1), padded[-1]
-    )
-    low, shift = pick(start >> 5), (start & 31).astype(jnp.uint32)
-    # A shift by 32 bits has no result, and one by 31 and 1 has.
-    high = pick((start >> 5) + 1) << (31 - shift) << 1
+
+    def word(place: jax.Array) -> jax.Array:
+        # A chain of selections is a part of one kernel; a gather is not.
+        chosen = padded[-1]
+        for k, candidate in enumerate(padded[:-1]):
+            chosen = jnp.where(place == k, candidate, chosen)
+        return chosen
+
+    # Bits of the next word. A shift by 32 bits has no defined result, and one by 31 and 1 has.
+    shift = (start & 31).astype(jnp.uint32)
+    low, high = word(start >> 5) >> shift, word((start >> 5) + 1) << (31 - shift) << 1
     mask = (jnp.uint32(1) << jnp.asarray(width, jnp.uint32)) - 1
-    return ((low >> shift | high) & mask).astype(jnp.int32)
+    return ((low | high) & mask).astype(jnp.int32)
 
 
 def indices(words: jax.Array, start: ArrayLike, width: ArrayLike, anchors: jax.Array) -> jax.Array:

@@ -6,6 +6,7 @@ its weights are thirds, fifths and sevenths, rounded to a few bits.
 
 # pyright: strict, reportUnknownMemberType=false
 
+import functools
 from collections.abc import Callable, Sequence
 
 import jax
@@ -24,7 +25,7 @@ Way = Callable[[jax.Array, jax.Array, int], jax.Array]
 
 
 def bc1_texels(blocks: jax.Array) -> jax.Array:
-    """The texels of BC1 blocks, (..., 8) to (..., 16, 4), uint8. The fourth of less than four colors is (0, 0, 0, 0)."""
+    """The texels of BC1 blocks, (..., 8) to (..., 16, 4), uint8. Of three colors, the fourth is (0, 0, 0, 0)."""
     words = words_of(blocks)
     return color_texels(words, bits(words, 0, 16) > bits(words, 16, 16))
 
@@ -75,13 +76,19 @@ def way_of_8_bits(start: jax.Array, stop: jax.Array, weight: int) -> jax.Array:
 def number_texels(
     words: jax.Array, first: jax.Array, last: jax.Array, way: Way, weights: Sequence[int], limits: tuple[int, int]
 ) -> jax.Array:
-    """The numbers of texels, (..., 16), of indices of three bits behind the two numbers `first` and `last`, (..., 1)."""
+    """The numbers of texels, (..., 16), by indices of three bits.
+
+    Args:
+        words: (..., 2), two numbers of 8 bits, and the indices.
+        first, last: (..., 1), the two numbers as they are compared.
+        weights: of three numbers on the way to the middle of eight, and of two of six.
+        limits: the last two of eight numbers where there are six.
+    """
     w1, w2, w3, v1, v2 = weights
     ends = [way(first, last, 0), way(last, first, 0)]
-    on_way = lambda weight: way(first, last, weight)
-    on_way_back = lambda weight: way(last, first, weight)
-    eight = [on_way(w1), on_way(w2), on_way_back(w3), on_way(w3), on_way_back(w2), on_way_back(w1)]
-    six = [on_way(v1), on_way(v2), on_way_back(v2), on_way_back(v1), *limits]
+    there, back = functools.partial(way, first, last), functools.partial(way, last, first)
+    eight = [there(w1), there(w2), back(w3), there(w3), back(w2), back(w1)]
+    six = [there(v1), there(v2), back(v2), back(v1), *limits]
     index = bits(words, 16 + 3 * np.arange(TEXELS), 3)
     return of_index(index, ends + [jnp.where(first > last, more, less) for more, less in zip(eight, six)])
 
@@ -98,7 +105,9 @@ def color_texels(words: jax.Array, has_four: jax.Array | np.bool_) -> jax.Array:
         first, last = bits(words, place, width), bits(words, place + 16, width)
         wide_first, wide_last = (end << 8 - width | end >> 2 * width - 8 for end in (first, last))
         if width == 6:
-            third, two_thirds = (way_of_8_bits(*ends, THIRD) for ends in ((wide_first, wide_last), (wide_last, wide_first)))
+            third, two_thirds = (
+                way_of_8_bits(*ends, THIRD) for ends in ((wide_first, wide_last), (wide_last, wide_first))
+            )
             half = way_of_8_bits(wide_first, wide_last, HALF)
         else:
             third, two_thirds = (2 * first + last) * 22 >> 3, (first + 2 * last) * 22 >> 3

@@ -6,7 +6,7 @@ Source: Microsoft, "BC6H Format" and "BC7 Format Mode Reference" of Direct3D 11;
 # pyright: strict, reportUnknownMemberType=false
 
 import re
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -53,23 +53,26 @@ SUBSETS = np.stack([np.zeros((64, TEXELS), np.int32), _subsets(TWO_SUBSETS, 1), 
 ANCHORS = np.stack([_anchors(), _anchors(ANCHOR_OF_TWO), _anchors(*ANCHORS_OF_THREE)])
 
 
-class Mode(NamedTuple):
+Number = TypeVar("Number", int, jax.Array)
+
+
+class Mode(NamedTuple, Generic[Number]):
     """A mode of BC7: its number of subsets, and how many bits each part of a block takes, in the order of the parts.
 
     `endpoint_bit` and `subset_bit` say whether a lowest bit is stored for all channels of a color, or of both colors of
     a subset. `rotation` exchanges alpha and another channel, and `selector` the two sets of indices.
     """
 
-    subsets: int
-    partition: int
-    rotation: int
-    selector: int
-    color: int
-    alpha: int
-    endpoint_bit: int
-    subset_bit: int
-    index: int
-    second_index: int
+    subsets: Number
+    partition: Number
+    rotation: Number
+    selector: Number
+    color: Number
+    alpha: Number
+    endpoint_bit: Number
+    subset_bit: Number
+    first_index: Number
+    second_index: Number
 
 
 MODES = (
@@ -90,7 +93,7 @@ def bc7_texels(blocks: jax.Array) -> jax.Array:
     first = blocks[..., 0].astype(jnp.int32)
     number = jnp.minimum(jax.lax.population_count((first & -first) - 1), len(MODES))
     table = jnp.asarray(np.array([*MODES, MODES[6]], np.int32))
-    mode = Mode(*jnp.moveaxis(table[number][..., None], -2, 0))
+    mode = Mode[jax.Array](*jnp.moveaxis(table[number][..., None], -2, 0))
     count = 2 * mode.subsets
 
     start = number[..., None] + 1
@@ -115,8 +118,8 @@ def bc7_texels(blocks: jax.Array) -> jax.Array:
 
     subset = jnp.asarray(SUBSETS)[mode.subsets[..., 0] - 1, partition]
     anchors = jnp.asarray(ANCHORS)[mode.subsets[..., 0] - 1, partition]
-    index = indices(words, start, mode.index, anchors)
-    start = start + TEXELS * mode.index - mode.subsets
+    index = indices(words, start, mode.first_index, anchors)
+    start = start + TEXELS * mode.first_index - mode.subsets
     has_second = mode.second_index > 0
     second = indices(words, start, mode.second_index, jnp.asarray(ANCHORS[0, 0]) & has_second)
 
@@ -126,7 +129,7 @@ def bc7_texels(blocks: jax.Array) -> jax.Array:
         uses_second = has_second & (selector if channel < 3 else ~selector)
         first, last = (chosen(pairs[..., channel, :, k], subset) for k in (0, 1))
         of_texel = jnp.where(uses_second, second, index)
-        channels.append(blend(first, last, of_texel, jnp.where(uses_second, mode.second_index, mode.index)))
+        channels.append(blend(first, last, of_texel, jnp.where(uses_second, mode.second_index, mode.first_index)))
     *colors, alpha = channels
     rotated = [jnp.where(rotation == k + 1, alpha, color) for k, color in enumerate(colors)]
     for k, color in enumerate(colors):
@@ -146,26 +149,26 @@ def chosen(of_subset: jax.Array, subset: jax.Array) -> jax.Array:
 # The modes of BC6H by the lowest bits of a block, and where the bits of its colors lie behind these. r0, g1 and b3 are
 # red, green and blue of the first, second and fourth color; g2:4 is a bit, r0:9-0 are bits 0 to 9, the lowest first.
 LAYOUTS = {
-    0b00: "g2:4 b2:4 b3:4 r0:9-0 g0:9-0 b0:9-0 r1:4-0 g3:4 g2:3-0 g1:4-0 b3:0 g3:3-0 b1:4-0 b3:1 b2:3-0 r2:4-0 b3:2 r3:4-0 "
-    "b3:3",
-    0b01: "g2:5 g3:4 g3:5 r0:6-0 b3:0 b3:1 b2:4 g0:6-0 b2:5 b3:2 g2:4 b0:6-0 b3:3 b3:5 b3:4 r1:5-0 g2:3-0 g1:5-0 g3:3-0 "
-    "b1:5-0 b2:3-0 r2:5-0 r3:5-0",
-    0b00010: "r0:9-0 g0:9-0 b0:9-0 r1:4-0 r0:10 g2:3-0 g1:3-0 g0:10 b3:0 g3:3-0 b1:3-0 b0:10 b3:1 b2:3-0 r2:4-0 b3:2 r3:4-0 "
-    "b3:3",
-    0b00110: "r0:9-0 g0:9-0 b0:9-0 r1:3-0 r0:10 g3:4 g2:3-0 g1:4-0 g0:10 g3:3-0 b1:3-0 b0:10 b3:1 b2:3-0 r2:3-0 b3:0 b3:2 "
-    "r3:3-0 g2:4 b3:3",
-    0b01010: "r0:9-0 g0:9-0 b0:9-0 r1:3-0 r0:10 b2:4 g2:3-0 g1:3-0 g0:10 b3:0 g3:3-0 b1:4-0 b0:10 b2:3-0 r2:3-0 b3:1 b3:2 "
-    "r3:3-0 b3:4 b3:3",
+    0b00: "g2:4 b2:4 b3:4 r0:9-0 g0:9-0 b0:9-0 r1:4-0 g3:4 g2:3-0 g1:4-0 b3:0 g3:3-0 b1:4-0 b3:1 b2:3-0 r2:4-0 b3:2 "
+    "r3:4-0 b3:3",
+    0b01: "g2:5 g3:4 g3:5 r0:6-0 b3:0 b3:1 b2:4 g0:6-0 b2:5 b3:2 g2:4 b0:6-0 b3:3 b3:5 b3:4 r1:5-0 g2:3-0 g1:5-0 "
+    "g3:3-0 b1:5-0 b2:3-0 r2:5-0 r3:5-0",
+    0b00010: "r0:9-0 g0:9-0 b0:9-0 r1:4-0 r0:10 g2:3-0 g1:3-0 g0:10 b3:0 g3:3-0 b1:3-0 b0:10 b3:1 b2:3-0 r2:4-0 b3:2 "
+    "r3:4-0 b3:3",
+    0b00110: "r0:9-0 g0:9-0 b0:9-0 r1:3-0 r0:10 g3:4 g2:3-0 g1:4-0 g0:10 g3:3-0 b1:3-0 b0:10 b3:1 b2:3-0 r2:3-0 b3:0 "
+    "b3:2 r3:3-0 g2:4 b3:3",
+    0b01010: "r0:9-0 g0:9-0 b0:9-0 r1:3-0 r0:10 b2:4 g2:3-0 g1:3-0 g0:10 b3:0 g3:3-0 b1:4-0 b0:10 b2:3-0 r2:3-0 b3:1 "
+    "b3:2 r3:3-0 b3:4 b3:3",
     0b01110: "r0:8-0 b2:4 g0:8-0 g2:4 b0:8-0 b3:4 r1:4-0 g3:4 g2:3-0 g1:4-0 b3:0 g3:3-0 b1:4-0 b3:1 b2:3-0 r2:4-0 b3:2 "
     "r3:4-0 b3:3",
-    0b10010: "r0:7-0 g3:4 b2:4 g0:7-0 b3:2 g2:4 b0:7-0 b3:3 b3:4 r1:5-0 g2:3-0 g1:4-0 b3:0 g3:3-0 b1:4-0 b3:1 b2:3-0 r2:5-0 "
-    "r3:5-0",
-    0b10110: "r0:7-0 b3:0 b2:4 g0:7-0 g2:5 g2:4 b0:7-0 g3:5 b3:4 r1:4-0 g3:4 g2:3-0 g1:5-0 g3:3-0 b1:4-0 b3:1 b2:3-0 r2:4-0 "
-    "b3:2 r3:4-0 b3:3",
-    0b11010: "r0:7-0 b3:1 b2:4 g0:7-0 b2:5 g2:4 b0:7-0 b3:5 b3:4 r1:4-0 g3:4 g2:3-0 g1:4-0 b3:0 g3:3-0 b1:5-0 b2:3-0 r2:4-0 "
-    "b3:2 r3:4-0 b3:3",
-    0b11110: "r0:5-0 g3:4 b3:0 b3:1 b2:4 g0:5-0 g2:5 b2:5 b3:2 g2:4 b0:5-0 g3:5 b3:3 b3:5 b3:4 r1:5-0 g2:3-0 g1:5-0 g3:3-0 "
-    "b1:5-0 b2:3-0 r2:5-0 r3:5-0",
+    0b10010: "r0:7-0 g3:4 b2:4 g0:7-0 b3:2 g2:4 b0:7-0 b3:3 b3:4 r1:5-0 g2:3-0 g1:4-0 b3:0 g3:3-0 b1:4-0 b3:1 b2:3-0 "
+    "r2:5-0 r3:5-0",
+    0b10110: "r0:7-0 b3:0 b2:4 g0:7-0 g2:5 g2:4 b0:7-0 g3:5 b3:4 r1:4-0 g3:4 g2:3-0 g1:5-0 g3:3-0 b1:4-0 b3:1 b2:3-0 "
+    "r2:4-0 b3:2 r3:4-0 b3:3",
+    0b11010: "r0:7-0 b3:1 b2:4 g0:7-0 b2:5 g2:4 b0:7-0 b3:5 b3:4 r1:4-0 g3:4 g2:3-0 g1:4-0 b3:0 g3:3-0 b1:5-0 b2:3-0 "
+    "r2:4-0 b3:2 r3:4-0 b3:3",
+    0b11110: "r0:5-0 g3:4 b3:0 b3:1 b2:4 g0:5-0 g2:5 b2:5 b3:2 g2:4 b0:5-0 g3:5 b3:3 b3:5 b3:4 r1:5-0 g2:3-0 g1:5-0 "
+    "g3:3-0 b1:5-0 b2:3-0 r2:5-0 r3:5-0",
     0b00011: "r0:9-0 g0:9-0 b0:9-0 r1:9-0 g1:9-0 b1:9-0",
     0b00111: "r0:9-0 g0:9-0 b0:9-0 r1:8-0 r0:10 g1:8-0 g0:10 b1:8-0 b0:10",
     0b01011: "r0:9-0 g0:9-0 b0:9-0 r1:7-0 r0:10-11 g1:7-0 g0:10-11 b1:7-0 b0:10-11",
@@ -241,9 +244,10 @@ def bc6h_texels(blocks: jax.Array, *, signed: bool) -> jax.Array:
     index_width = jnp.where(two, 3, 4)
     index = indices(words, jnp.where(two, 82, 65), index_width, anchors)
     pairs = ends.reshape(*number.shape, 3, 2, 2)
-    channels = [
-        blend(*(chosen(pairs[..., channel, :, k], subset) for k in (0, 1)), index, index_width) for channel in range(3)
-    ]
+    channels: list[jax.Array] = []
+    for channel in range(3):
+        start, stop = (chosen(pairs[..., channel, :, k], subset) for k in (0, 1))
+        channels.append(blend(start, stop, index, index_width))
     texels = jnp.where(subsets[..., None, None] > 0, jnp.stack(channels, -1), 0)
     halves = jnp.abs(texels) * 31 >> 5 if signed else texels * 31 >> 6
     halves = halves | jnp.where((texels < 0) & (halves > 0), 0x8000, 0)
