@@ -1,7 +1,7 @@
 """Fields of bits in blocks, and the indices and weights with which texels choose between colors.
 
 A block is a few words of 32 bits, the lowest first; its bits have numbers from 0, the lowest bit of the first byte. The
-arrays of this room have any number of leading axes, one element a block.
+arrays of this room have a first axis of N blocks.
 """
 
 # pyright: strict, reportUnknownMemberType=false
@@ -12,19 +12,21 @@ import numpy as np
 from jax.typing import ArrayLike
 
 TEXELS = 16
+# The number of each texel in its block, for every block.
+TEXEL = np.arange(TEXELS, dtype=np.int32)[None]
 
 
 def words_of(blocks: jax.Array) -> jax.Array:
-    """The words of blocks of bytes, (..., B) to (..., B / 4), uint32."""
-    return jax.lax.bitcast_convert_type(blocks.reshape(*blocks.shape[:-1], -1, 4), jnp.uint32)
+    """The words of blocks of bytes, (N, B) to (N, B / 4), uint32."""
+    return jax.lax.bitcast_convert_type(blocks.reshape(len(blocks), -1, 4), jnp.uint32)
 
 
 def bits(words: jax.Array, start: ArrayLike, width: ArrayLike) -> jax.Array:
     """The fields of `width` bits, at most 31, from bit `start` on, as int32.
 
     Args:
-        words: (..., W), the words of a block.
-        start, width: broadcast to (..., K): the places of K fields in each block.
+        words: (N, W), the words of a block.
+        start, width: broadcast to (N, K): the places of K fields in each block.
     """
     start = jnp.asarray(start, jnp.int32)
     padded = [words[..., k, None] for k in range(words.shape[-1])] + [jnp.zeros((), jnp.uint32)]
@@ -44,16 +46,16 @@ def bits(words: jax.Array, start: ArrayLike, width: ArrayLike) -> jax.Array:
 
 
 def indices(words: jax.Array, start: ArrayLike, width: ArrayLike, anchors: jax.Array) -> jax.Array:
-    """The index of each texel, (..., 16). Indices of anchors lack their highest bit, which is 0.
+    """The index of each texel, (N, 16). Indices of anchors lack their highest bit, which is 0.
 
     Args:
-        words: (..., W).
-        start, width: broadcast to (..., 1): of the first index, and the bits of an index.
-        anchors: bool, broadcasts to (..., 16).
+        words: (N, W).
+        start, width: broadcast to (N, 1): of the first index, and the bits of an index.
+        anchors: bool, broadcasts to (N, 16).
     """
     anchors = anchors.astype(jnp.int32)
     before = jnp.cumsum(anchors, -1) - anchors
-    return bits(words, start + width * np.arange(TEXELS, dtype=np.int32) - before, width - anchors)
+    return bits(words, start + width * TEXEL - before, width - anchors)
 
 
 def blend(first: jax.Array, last: jax.Array, index: jax.Array, width: ArrayLike) -> jax.Array:

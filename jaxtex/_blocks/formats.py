@@ -24,7 +24,7 @@ class FormatRow(NamedTuple):
     Attributes:
         size: of a block, in bytes.
         channels: of a texel.
-        texels: the texels of blocks, (..., size) uint8 to (..., 16, channels), row by row, in the dtype that holds what
+        texels: the texels of blocks, (N, size) uint8 to (N, 16, channels), row by row, in the dtype that holds what
             a texture unit makes of them.
     """
 
@@ -64,7 +64,6 @@ def decoded(blocks: jax.Array, *, block_format: BlockFormat, shape: tuple[int, .
     *front, height, width = shape
     row = FORMATS[block_format]
     rows, columns = blocks_along(height), blocks_along(width)
-    texels = row.texels(blocks.reshape(*front, rows, columns, row.size))
-    texels = texels.reshape(*front, rows, columns, SIZE, SIZE, row.channels)
+    texels = row.texels(blocks.reshape(-1, row.size)).reshape(*front, rows, columns, SIZE, SIZE, row.channels)
     texels = jnp.swapaxes(texels, -4, -3).reshape(*front, rows * SIZE, columns * SIZE, row.channels)
     return texels[..., :height, :width, :]

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .bits import TEXELS, bits, words_of
+from .bits import TEXEL, bits, words_of
 
 # Parts of the way to the other end. In numbers of 8 bits they are multiples of 1/2048, in those of 16 bits of 1/257.
 THIRD, HALF = 642, 1026
@@ -25,20 +25,20 @@ Way = Callable[[jax.Array, jax.Array, int], jax.Array]
 
 
 def bc1_texels(blocks: jax.Array) -> jax.Array:
-    """The texels of BC1 blocks, (..., 8) to (..., 16, 4), uint8. Of three colors, the fourth is (0, 0, 0, 0)."""
+    """The texels of BC1 blocks, (N, 8) to (N, 16, 4), uint8. Of three colors, the fourth is (0, 0, 0, 0)."""
     words = words_of(blocks)
     return color_texels(words, bits(words, 0, 16) > bits(words, 16, 16))
 
 
 def bc2_texels(blocks: jax.Array) -> jax.Array:
-    """The texels of BC2 blocks, (..., 16) to (..., 16, 4), uint8: an alpha of four bits, and four colors."""
+    """The texels of BC2 blocks, (N, 16) to (N, 16, 4), uint8: an alpha of four bits, and four colors."""
     words = words_of(blocks)
-    alpha = 17 * bits(words, 4 * np.arange(TEXELS), 4)
+    alpha = 17 * bits(words, 4 * TEXEL, 4)
     return color_texels(words[..., 2:], np.True_).at[..., 3].set(alpha.astype(jnp.uint8))
 
 
 def bc3_texels(blocks: jax.Array) -> jax.Array:
-    """The texels of BC3 blocks, (..., 16) to (..., 16, 4), uint8: one of eight alphas, and four colors."""
+    """The texels of BC3 blocks, (N, 16) to (N, 16, 4), uint8: one of eight alphas, and four colors."""
     words = words_of(blocks)
     first, last = bits(words, 0, 8), bits(words, 8, 8)
     alpha = number_texels(words, first, last, way_of_8_bits, (*SEVENTHS, *FIFTHS), (0, 0xFF))
@@ -46,7 +46,7 @@ def bc3_texels(blocks: jax.Array) -> jax.Array:
 
 
 def bc4_texels(blocks: jax.Array, *, signed: bool) -> jax.Array:
-    """The texels of BC4 blocks, (..., 8) to (..., 16, 1), uint16 or int16: one of eight numbers."""
+    """The texels of BC4 blocks, (N, 8) to (N, 16, 1), uint16 or int16: one of eight numbers."""
     words = words_of(blocks)
     first, last = bits(words, 0, 8), bits(words, 8, 8)
     if signed:
@@ -63,8 +63,8 @@ def bc4_texels(blocks: jax.Array, *, signed: bool) -> jax.Array:
 
 
 def bc5_texels(blocks: jax.Array, *, signed: bool) -> jax.Array:
-    """The texels of BC5 blocks, (..., 16) to (..., 16, 2), uint16 or int16: two blocks of BC4."""
-    return jnp.concatenate([bc4_texels(blocks[..., half], signed=signed) for half in (np.s_[:8], np.s_[8:])], -1)
+    """The texels of BC5 blocks, (N, 16) to (N, 16, 2), uint16 or int16: two blocks of BC4."""
+    return jnp.concatenate([bc4_texels(blocks[:, half], signed=signed) for half in (np.s_[:8], np.s_[8:])], -1)
 
 
 def way_of_8_bits(start: jax.Array, stop: jax.Array, weight: int) -> jax.Array:
@@ -76,11 +76,11 @@ def way_of_8_bits(start: jax.Array, stop: jax.Array, weight: int) -> jax.Array:
 def number_texels(
     words: jax.Array, first: jax.Array, last: jax.Array, way: Way, weights: Sequence[int], limits: tuple[int, int]
 ) -> jax.Array:
-    """The numbers of texels, (..., 16), by indices of three bits.
+    """The numbers of texels, (N, 16), by indices of three bits.
 
     Args:
-        words: (..., 2), two numbers of 8 bits, and the indices.
-        first, last: (..., 1), the two numbers as they are compared.
+        words: (N, 2), two numbers of 8 bits, and the indices.
+        first, last: (N, 1), the two numbers as they are compared.
         weights: of three numbers on the way to the middle of eight, and of two of six.
         limits: the last two of eight numbers where there are six.
     """
@@ -89,17 +89,17 @@ def number_texels(
     there, back = functools.partial(way, first, last), functools.partial(way, last, first)
     eight = [there(w1), there(w2), back(w3), there(w3), back(w2), back(w1)]
     six = [there(v1), there(v2), back(v2), back(v1), *limits]
-    index = bits(words, 16 + 3 * np.arange(TEXELS), 3)
+    index = bits(words, 16 + 3 * TEXEL, 3)
     return of_index(index, ends + [jnp.where(first > last, more, less) for more, less in zip(eight, six)])
 
 
 def color_texels(words: jax.Array, has_four: jax.Array | np.bool_) -> jax.Array:
-    """The colors of texels, (..., 16, 4), uint8, of two colors of 16 bits and indices of two bits in two words.
+    """The colors of texels, (N, 16, 4), uint8, of two colors of 16 bits and indices of two bits in two words.
 
     Args:
-        has_four: (..., 1) bool, whether there are four colors, not three.
+        has_four: (N, 1) bool, whether there are four colors, not three.
     """
-    index = bits(words, 32 + 2 * np.arange(TEXELS), 2)
+    index = bits(words, 32 + 2 * TEXEL, 2)
     channels: list[jax.Array] = []
     for place, width in ((11, 5), (5, 6), (0, 5)):
         first, last = bits(words, place, width), bits(words, place + 16, width)

@@ -88,10 +88,11 @@ MODES = (
 
 
 def bc7_texels(blocks: jax.Array) -> jax.Array:
-    """The texels of BC7 blocks, (..., 16) to (..., 16, 4), uint8. Blocks without a mode hold zeros."""
+    """The texels of BC7 blocks, (N, 16) to (N, 16, 4), uint8. Blocks without a mode hold zeros."""
     words = words_of(blocks)
-    first = blocks[..., 0].astype(jnp.int32)
-    number = jnp.minimum(jax.lax.population_count((first & -first) - 1), len(MODES))
+    # The mode is the number of zeros below the lowest bit that is set.
+    first = blocks[:, 0].astype(jnp.uint32)
+    number = jnp.minimum(jax.lax.population_count((first ^ first - 1) >> 1), len(MODES)).astype(jnp.int32)
     table = jnp.asarray(np.array([*MODES, MODES[6]], np.int32))
     mode = Mode[jax.Array](*jnp.moveaxis(table[number][..., None], -2, 0))
     count = 2 * mode.subsets
@@ -104,8 +105,8 @@ def bc7_texels(blocks: jax.Array) -> jax.Array:
     selector = bits(words, start, mode.selector) > 0
     start = start + mode.selector
 
-    # Colors, (..., channel, end) in one axis: of a channel all ends, then of the next.
-    channel, end = np.divmod(np.arange(24, dtype=np.int32), 6)
+    # Colors, (N, channel, end) in one axis: of a channel all ends, then of the next.
+    channel, end = np.divmod(np.arange(24, dtype=np.int32)[None], 6)
     width = jnp.where(channel < 3, mode.color, mode.alpha)
     ends = bits(words, start + channel * count * mode.color + end * width, width)
     start = start + count * (3 * mode.color + mode.alpha)
@@ -121,7 +122,7 @@ def bc7_texels(blocks: jax.Array) -> jax.Array:
     index = indices(words, start, mode.first_index, anchors)
     start = start + TEXELS * mode.first_index - mode.subsets
     has_second = mode.second_index > 0
-    second = indices(words, start, mode.second_index, jnp.asarray(ANCHORS[0, 0]) & has_second)
+    second = indices(words, start, mode.second_index, jnp.asarray(ANCHORS[0, :1]) & has_second)
 
     pairs = ends.reshape(*ends.shape[:-1], 4, 3, 2)
     channels: list[jax.Array] = []
@@ -139,7 +140,7 @@ def bc7_texels(blocks: jax.Array) -> jax.Array:
 
 
 def chosen(of_subset: jax.Array, subset: jax.Array) -> jax.Array:
-    """The element of each texel's subset, (..., 16), of elements (..., S)."""
+    """The element of each texel's subset, (N, 16), of elements (N, S)."""
     texels = of_subset[..., :1]
     for k in range(1, of_subset.shape[-1]):
         texels = jnp.where(subset == k, of_subset[..., k, None], texels)
@@ -219,12 +220,12 @@ HALF_MODES = _half_modes()
 
 
 def bc6h_texels(blocks: jax.Array, *, signed: bool) -> jax.Array:
-    """The texels of BC6H blocks, (..., 16) to (..., 16, 3), float16. Blocks without a mode hold zeros."""
+    """The texels of BC6H blocks, (N, 16) to (N, 16, 3), float16. Blocks without a mode hold zeros."""
     words = words_of(blocks)
     number = blocks[..., 0].astype(jnp.int32) & 31
     sources, widths, differs, subsets = (jnp.asarray(table)[number] for table in HALF_MODES)
     stored = bits(words, sources.reshape(*number.shape, -1), 1).reshape(sources.shape)
-    ends = (stored << np.arange(16, dtype=np.int32)).sum(-1).reshape(*number.shape, 3, 4)
+    ends = (stored << np.arange(16, dtype=np.int32)[None, None]).sum(-1).reshape(*number.shape, 3, 4)
 
     first_width, width = widths[..., 0, None], widths[..., 1, None]
     first, others = ends[..., :1], ends[..., 1:]
