@@ -199,6 +199,7 @@ SIGNATURES = {
     "cubemap_layered": "(texels, *, border_color=None)",
     "build_mipmaps": "(texture, num_levels=None)",
     "spline_filter": "(texture, sampler)",
+    "block_compressed": "(blocks, format, shape, *, kind='2d', border_color=None)",
     "footprint": "(f, coords)",
     "kernels_in_exports": "(compute_capability=None)",
     "deterministic": "(enabled=True)",

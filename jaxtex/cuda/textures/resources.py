@@ -60,10 +60,7 @@ def resource_format(function: str, resource: ResourceDesc, view: ResourceViewDes
             f"leave it out."
         )
     if resource.desc is not None:
-        desc = check_desc(function, resource.desc)
-        if desc.block_format is not None:
-            raise unmodeled(function, "pResDesc.desc", str(desc))
-        return desc
+        return check_desc(function, resource.desc)
     ndim, *_ = PLAIN_TYPES[resource_type]
     shape, dtype = jnp.shape(plain_memory(function, resource)), stored_dtype(plain_memory(function, resource))
     return infer_desc(function, dtype, shape[-1] if len(shape) > ndim else 1)
@@ -79,6 +76,8 @@ def resource_levels(
     """The levels of a resource in the format `desc`, its kind and its flags."""
     memory = resource.memory
     if not isinstance(memory, Array | MipmappedArray):
+        if desc.block_format is not None:
+            raise unmodeled(function, "pResDesc.desc", f"{ChannelFormatKind(desc.f).name} in memory that is no array")
         texels, kind = plain_texels(function, resource, desc, compute_capability)
         return (texels,), kind, ArrayFlags.Default
     levels = (memory.texels,) if isinstance(memory, Array) else memory.levels
