@@ -45,7 +45,7 @@ def refused(create, code, *words):
 
 def memory(desc, count=4):
     """Linear memory of a format, also of those that no JAX array holds."""
-    known = desc.f in (0, 1, 2) or desc.is_normalized
+    known = desc.f in (0, 1, 2) or (desc.is_normalized and desc.block_format is None)
     return jnp.zeros(count * max(desc.channels, 1), desc.dtype if known else jnp.uint8)
 
 

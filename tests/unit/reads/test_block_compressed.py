@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from tests.support.tolerances import assert_exact
+from tests.support.tolerances import assert_close, assert_exact
 
 FRACTIONS = jt.Sampler(read_mode="normalized_float", normalized_coords=False)
 RNG = np.random.default_rng(0)
@@ -70,7 +70,7 @@ def test_reads_are_differentiable_with_respect_to_coordinates_under_jit():
     x, y = 3.2, 4.6
     texels = np.asarray(jt.block_compressed(blocks, "bc4", (8, 8)).texels)[..., 0] / np.float32(65535)
     slope = 0.9 * (texels[4, 3] - texels[4, 2]) + 0.1 * (texels[5, 3] - texels[5, 2])
-    np.testing.assert_allclose(jax.grad(read, 1)(blocks, x, y), slope, rtol=1e-4, atol=1e-6)
+    assert_close("peer gradient", jax.grad(read, 1)(blocks, x, y), slope, 1.0)
 
 
 def test_border_colors_are_kept():
