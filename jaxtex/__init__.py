@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from . import nn as nn
     from . import sharded as sharded
     from . import warp as warp
+    from .compressed import block_compressed
     from .exports import kernels_in_exports
     from .mipmaps import build_mipmaps, footprint
-    from .modes import AddressMode, Arithmetic, BoundaryMode, FilterMode, Limit, ReadMode, TextureKind
+    from .modes import AddressMode, Arithmetic, BlockFormat, BoundaryMode, FilterMode, Limit, ReadMode, TextureKind
     from .sampler import Sampler, deterministic
     from .sampling import fetch, gather, sample, splat
     from .splines import spline_filter
@@ -41,6 +42,7 @@ __version__ = "0.2.0"
 __all__ = [
     "AddressMode",
     "Arithmetic",
+    "BlockFormat",
     "BoundaryMode",
     "FilterMode",
     "Limit",
@@ -48,6 +50,7 @@ __all__ = [
     "Sampler",
     "Texture",
     "TextureKind",
+    "block_compressed",
     "build_mipmaps",
     "cubemap",
     "cubemap_layered",
@@ -73,7 +76,7 @@ __all__ = [
 
 _LOADED_ON_USE = ("cuda", "layers", "ndimage", "nn", "sharded", "warp")
 # The modules that define the names of `__all__`, each after those that it imports.
-_MODULES = ("modes", "sampler", "texture", "sampling", "splines", "mipmaps", "surface", "exports")
+_MODULES = ("modes", "sampler", "texture", "compressed", "sampling", "splines", "mipmaps", "surface", "exports")
 
 
 def __getattr__(name: str) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ._checks.words import listing, shown
 
-__all__ = ["AddressMode", "Arithmetic", "BoundaryMode", "FilterMode", "Limit", "ReadMode", "TextureKind"]
+__all__ = ["AddressMode", "Arithmetic", "BlockFormat", "BoundaryMode", "FilterMode", "Limit", "ReadMode", "TextureKind"]
 __dir__ = listing(__all__)
 
 Option = TypeVar("Option", bound=StrEnum)
@@ -36,6 +36,7 @@ ALIASES: dict[str, dict[str, str]] = {
         "triangle": "linear",
     },
 }
+ALIASES["BlockFormat"] = {"dxt1": "bc1", "dxt3": "bc2", "dxt5": "bc3", "rgtc1": "bc4", "rgtc2": "bc5", "bptc": "bc7"}
 ALIASES["ResizeFilter"] = {**ALIASES["FilterMode"], "box": "area"}
 
 
@@ -157,6 +158,25 @@ class Limit(OptionEnum):
     """Between which texels the result of a read is clamped: the two nearest taps of each axis."""
 
     TAPS = "taps"
+
+
+class BlockFormat(OptionEnum):
+    """How 4 by 4 texels are compressed to a block of bytes; `block_compressed` says what each format holds.
+
+    Older names are aliases: ``"dxt1"``, ``"dxt3"`` and ``"dxt5"`` for bc1, bc2 and bc3; ``"rgtc1"`` and ``"rgtc2"`` for
+    bc4 and bc5; ``"bptc"`` for bc7.
+    """
+
+    BC1 = "bc1"
+    BC2 = "bc2"
+    BC3 = "bc3"
+    BC4 = "bc4"
+    BC4_SIGNED = "bc4_signed"
+    BC5 = "bc5"
+    BC5_SIGNED = "bc5_signed"
+    BC6H = "bc6h"
+    BC6H_SIGNED = "bc6h_signed"
+    BC7 = "bc7"
 
 
 class BoundaryMode(OptionEnum):

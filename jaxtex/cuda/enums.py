@@ -100,7 +100,7 @@ class TextureType(IntEnum):
 class ChannelFormatKind(IntEnum):
     """What the bits of a channel mean: `cudaChannelFormatKind`.
 
-    The normalized kinds of 8 and 16 bits also fix the widths and the number of channels. Block compression, NV12 and
+    The normalized and the block-compressed kinds also fix the widths and the number of channels. NV12 and
     ``UnsignedNormalized1010102`` are refused, with cudaErrorNotSupported.
 
     Attributes:

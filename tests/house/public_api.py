@@ -20,7 +20,17 @@ FOLDER = ROOT / "tests" / "data"
 CURRENT = FOLDER / "public_api.txt"
 MODULES = ("", ".cuda", ".layers", ".layers.equinox", ".layers.nnx", ".ndimage", ".nn", ".sharded", ".warp")
 # The modules that define the names of `jaxtex`.
-DEFINING = (".exports", ".mipmaps", ".modes", ".sampler", ".sampling", ".splines", ".surface", ".texture")
+DEFINING = (
+    ".compressed",
+    ".exports",
+    ".mipmaps",
+    ".modes",
+    ".sampler",
+    ".sampling",
+    ".splines",
+    ".surface",
+    ".texture",
+)
 # What public classes inherit from classes of other packages is not listed.
 OURS = "jaxtex"
 

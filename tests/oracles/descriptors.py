@@ -15,9 +15,10 @@ NORMALIZED = {
 }
 BLOCKS_SRGB = (18, 20, 22, 30)
 # The bits of formats that no texture of this project has.
-UNMODELED = {NV12: (8, 8, 8, 0), 23: (8, 0, 0, 0), 24: (8, 0, 0, 0), 25: (8, 8, 0, 0), 26: (8, 8, 0, 0)}
-UNMODELED |= {27: (16, 16, 16, 0), 28: (16, 16, 16, 0), 31: (10, 10, 10, 2)}
-UNMODELED |= dict.fromkeys((17, 18, 19, 20, 21, 22, 29, 30), (8, 8, 8, 8))
+UNMODELED = {NV12: (8, 8, 8, 0), 31: (10, 10, 10, 2)}
+BLOCKS = {23: (8, 0, 0, 0), 24: (8, 0, 0, 0), 25: (8, 8, 0, 0), 26: (8, 8, 0, 0)}
+BLOCKS |= {27: (16, 16, 16, 0), 28: (16, 16, 16, 0)}
+BLOCKS |= dict.fromkeys((17, 18, 19, 20, 21, 22, 29, 30), (8, 8, 8, 8))
 FLOATING = (FLOAT, 27, 28, 31)
 
 LAYERED, SURFACE, CUBEMAP, GATHER, COLOR, SPARSE, DEFERRED = 1, 2, 4, 8, 0x20, 0x40, 0x80
@@ -48,7 +49,8 @@ def channel_bits(kind):
     if kind in NORMALIZED:
         bits, count = NORMALIZED[kind]
         return vectors(bits, (count,))
-    return [UNMODELED[kind]] if kind in UNMODELED else []
+    fixed = UNMODELED | BLOCKS
+    return [fixed[kind]] if kind in fixed else []
 
 
 def faults_of_format(bits, kind):
@@ -86,6 +88,9 @@ def faults_of_allocation(bits, kind, extent, flags, *, rows_only=False):
         wrong |= exceeds(extent, TEXTURE_LIMITS[shape])
         wrong |= bool(flags & GATHER) and (shape != "2d" or exceeds(extent, GATHER_LIMIT))
         wrong |= bool(flags & SPARSE) and shape not in ("2d", "3d", "2d layered")
+    if not faults and kind in BLOCKS:
+        faults = {NOT_SUPPORTED} if flags & SURFACE else set()
+        wrong |= shape in ("1d", "1d layered") or bool(flags & COLOR)
     return faults | ({INVALID_VALUE} if wrong else set())
 
 

@@ -9,9 +9,10 @@ from collections.abc import Iterable
 import jax
 import jax.numpy as jnp
 
+from ..._blocks.formats import blocks_along
 from ...modes import TextureKind
 from ..enums import ArrayFlags
-from ..errors import check_type, choose, invalid, release
+from ..errors import NOT_SUPPORTED, CudaError, check_type, choose, invalid, release
 from ..functions import cuda_function
 from ..kinds import NEWEST_COMPUTE_CAPABILITY, TEXTURE_KINDS, check_limits, limit_of
 from .arrays import Array, Extent, MipmappedArray, kind_of, level_extent
@@ -50,8 +51,8 @@ def mallocArray(
 
     Raises:
         CudaError: cudaErrorInvalidChannelDescriptor, for a format that CUDA does not have; cudaErrorNotSupported, for a
-            format that this package does not model; cudaErrorInvalidValue, for sizes above the limits, or flags that
-            do not fit the sizes.
+            format that this package does not model, and for a surface of a block-compressed format;
+            cudaErrorInvalidValue, for sizes above the limits, or flags that do not fit the sizes.
 
     Example:
         >>> from jaxtex import cuda
@@ -211,8 +212,10 @@ def _malloc(function: str, desc: object, extent: Iterable[int], flags: ArrayFlag
 
 
 def _zeros(desc: ChannelFormatDesc, extent: Extent) -> jax.Array:
-    shape = tuple(n for n in reversed(extent) if n)
-    return jnp.zeros((*shape, desc.channels), desc.dtype)
+    shape = [n for n in reversed(extent) if n]
+    if desc.block_format is not None:
+        shape[-2:] = [blocks_along(n) for n in shape[-2:]]
+    return jnp.zeros((*shape, desc.numbers), desc.dtype)
 
 
 def _check(
@@ -229,6 +232,8 @@ def _check(
     if fault:
         raise invalid(f"{function}: the extent is {tuple(size)} with flags {flags!r}: {fault}.")
     kind = kind_of(size, flags)
+    if checked.block_format is not None:
+        check_block_array(function, kind, flags)
     for flag, kinds, expected in KINDS_OF_FLAGS:
         if flags & flag and kind not in kinds:
             raise invalid(
@@ -239,6 +244,21 @@ def _check(
     if flags & ArrayFlags.TextureGather:
         check_limits(function, "maxTexture2DGather", tuple(size), compute_capability)
     return checked, size
+
+
+def check_block_array(function: str, kind: TextureKind, flags: ArrayFlags) -> None:
+    """Refuses arrays of blocks that CUDA refuses: without rows (1), color attachments (1), and surfaces (801)."""
+    if kind in (TextureKind.TEXTURE1D, TextureKind.TEXTURE1D_LAYERED) or flags & ArrayFlags.ColorAttachment:
+        raise invalid(
+            f"{function}: an array of kind {kind.value!r} with flags {flags!r} is to hold a block-compressed format, "
+            f"expected an array with rows and columns, and no color attachment."
+        )
+    if flags & ArrayFlags.SurfaceLoadStore:
+        raise CudaError(
+            NOT_SUPPORTED,
+            f"{function}: flags has SurfaceLoadStore for a block-compressed format, which no surface has; leave the "
+            f"flag out.",
+        )
 
 
 def _shape_fault(extent: Extent, flags: ArrayFlags) -> str:

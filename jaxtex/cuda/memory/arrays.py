@@ -8,6 +8,7 @@ import weakref
 
 import jax
 
+from ..._blocks.formats import blocks_along
 from ..._engine.describe.levels import level_size
 from ...modes import TextureKind
 from ..enums import ArrayFlags
@@ -60,6 +61,14 @@ class AllocatedArray:
         """The kind of texture that the array backs."""
         return kind_of(self.extent, self.flags)
 
+    @property
+    def elements(self) -> Extent:
+        """The size in elements that copies move: of level 0, in texels or in blocks of 4 by 4."""
+        if self.desc.block_format is None:
+            return self.extent
+        width, height, depth = self.extent
+        return Extent(blocks_along(width), blocks_along(height), depth).frozen()
+
     def __repr__(self) -> str:
         levels = f", levels={len(self.levels)}" if isinstance(self, MipmappedArray) else ""
         return f"{type(self).__name__}(extent={tuple(self.extent)}{levels}, desc={self.desc}, flags={self.flags.name})"
@@ -74,9 +83,11 @@ class Array(AllocatedArray):
     Attributes:
         texels: the elements, slowest axis first and channels last. The shape is (W, C), (H, W, C) or (D, H, W, C) for
             1D, 2D and 3D arrays, (L, W, C) or (L, H, W, C) for layered arrays, (6, H, W, C) for a cubemap, and
-            (6 * L, H, W, C) for a layered cubemap, in which face f of layer l has the index 6 * l + f.
+            (6 * L, H, W, C) for a layered cubemap, in which face f of layer l has the index 6 * l + f. Of a
+            block-compressed format they are blocks, in place of H and W a quarter of them, rounded up, and in place of
+            C the 2 or 4 words of a block.
         desc: the `ChannelFormatDesc` of a texel.
-        extent: the `Extent` in elements.
+        extent: the `Extent` in texels.
         flags: the `ArrayFlags` with which it was allocated.
 
     Example:

@@ -10,11 +10,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._blocks.formats import FORMATS
+from ...modes import BlockFormat
 from ..enums import ChannelFormatKind, ReadMode
 from ..errors import INVALID_CHANNEL_DESCRIPTOR, NOT_SUPPORTED, CudaError, check_type, choose, invalid
 from ..functions import Text, cuda_function, made
 from ..structs import Struct, struct
-from .numbers import as_numbers
+from .numbers import as_numbers, bit_cast
 
 SIGNED, UNSIGNED, FLOAT = ChannelFormatKind.Signed, ChannelFormatKind.Unsigned, ChannelFormatKind.Float
 
@@ -57,21 +59,38 @@ NORMALIZED_KINDS = {
     for bits in (8, 16)
     for channels in (1, 2, 4)
 }
+
+
+class BlockKind(NamedTuple):
+    """A block-compressed kind: its format, the bits in its descriptor, and the type of a channel that is decoded."""
+
+    block_format: BlockFormat
+    bits: tuple[int, int, int, int]
+    storage: tuple[ChannelFormatKind, int]
+
+
+BLOCK_KINDS = {
+    ChannelFormatKind.UnsignedBlockCompressed4: BlockKind(BlockFormat.BC4, (8, 0, 0, 0), (UNSIGNED, 16)),
+    ChannelFormatKind.SignedBlockCompressed4: BlockKind(BlockFormat.BC4_SIGNED, (8, 0, 0, 0), (SIGNED, 16)),
+    ChannelFormatKind.UnsignedBlockCompressed5: BlockKind(BlockFormat.BC5, (8, 8, 0, 0), (UNSIGNED, 16)),
+    ChannelFormatKind.SignedBlockCompressed5: BlockKind(BlockFormat.BC5_SIGNED, (8, 8, 0, 0), (SIGNED, 16)),
+    ChannelFormatKind.UnsignedBlockCompressed6H: BlockKind(BlockFormat.BC6H, (16, 16, 16, 0), (FLOAT, 16)),
+    ChannelFormatKind.SignedBlockCompressed6H: BlockKind(BlockFormat.BC6H_SIGNED, (16, 16, 16, 0), (FLOAT, 16)),
+    **{
+        ChannelFormatKind[f"UnsignedBlockCompressed{number}{suffix}"]: BlockKind(
+            BlockFormat(f"bc{number}"), (8, 8, 8, 8), (UNSIGNED, 8)
+        )
+        for number in (1, 2, 3, 7)
+        for suffix in ("", "SRGB")
+    },
+}
 # Kinds that CUDA has and this package does not, with the bits in their descriptors.
 UNMODELED_KINDS = {
     ChannelFormatKind.NV12: (8, 8, 8, 0),
-    ChannelFormatKind.UnsignedBlockCompressed4: (8, 0, 0, 0),
-    ChannelFormatKind.SignedBlockCompressed4: (8, 0, 0, 0),
-    ChannelFormatKind.UnsignedBlockCompressed5: (8, 8, 0, 0),
-    ChannelFormatKind.SignedBlockCompressed5: (8, 8, 0, 0),
-    ChannelFormatKind.UnsignedBlockCompressed6H: (16, 16, 16, 0),
-    ChannelFormatKind.SignedBlockCompressed6H: (16, 16, 16, 0),
     ChannelFormatKind.UnsignedNormalized1010102: (10, 10, 10, 2),
-    **{
-        ChannelFormatKind[f"UnsignedBlockCompressed{name}"]: (8, 8, 8, 8)
-        for name in ("1", "1SRGB", "2", "2SRGB", "3", "3SRGB", "7", "7SRGB")
-    },
 }
+# Blocks are stored as words.
+WORD = np.dtype(np.uint32)
 
 
 class CudaType(NamedTuple):
@@ -116,25 +135,40 @@ class ChannelFormatDesc(Struct):
         return sum(bits > 0 for bits in self.bits)
 
     @property
+    def block_format(self) -> BlockFormat | None:
+        """The block-compressed format, a `jaxtex.BlockFormat`, or ``None``."""
+        row = BLOCK_KINDS.get(ChannelFormatKind(self.f))
+        return None if row is None else row.block_format
+
+    @property
     def texel_bytes(self) -> int:
-        """The size of a texel in bytes."""
-        return sum(self.bits) // 8
+        """The size of an element in bytes: of a texel, or of a block of 4 by 4 texels."""
+        return sum(self.bits) // 8 if self.block_format is None else FORMATS[self.block_format].size
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers an element is: a channel each, or words of 32 bits of a block."""
+        return self.texel_bytes // self.dtype.itemsize
 
     @property
     def is_normalized(self) -> bool:
         """Whether the format stores fractions as integers."""
-        return self.f in NORMALIZED_KINDS
+        return self.f in NORMALIZED_KINDS or (self.f in BLOCK_KINDS and self.storage[0] is not FLOAT)
 
     @property
     def storage(self) -> tuple[ChannelFormatKind, int]:
-        """The type of one stored channel: Signed, Unsigned or Float, and the number of bits."""
-        kind = NORMALIZED_KINDS[ChannelFormatKind(self.f)][0] if self.is_normalized else ChannelFormatKind(self.f)
+        """The type of one channel, of blocks decoded: Signed, Unsigned or Float, and the number of bits."""
+        if self.f in BLOCK_KINDS:
+            return BLOCK_KINDS[ChannelFormatKind(self.f)].storage
+        kind = (
+            NORMALIZED_KINDS[ChannelFormatKind(self.f)][0] if self.f in NORMALIZED_KINDS else ChannelFormatKind(self.f)
+        )
         return kind, self.x
 
     @property
     def dtype(self) -> np.dtype:
-        """The dtype of an array of texels."""
-        return jnp.dtype(STORED_TYPES[self.storage].dtype)
+        """The dtype of an array of elements: of texels, or of the words of blocks."""
+        return WORD if self.f in BLOCK_KINDS else jnp.dtype(STORED_TYPES[self.storage].dtype)
 
     @property
     def stored_base(self) -> str:
@@ -148,11 +182,11 @@ class ChannelFormatDesc(Struct):
             read_mode: the `ReadMode` of the read.
         """
         kind, _ = self.storage
-        is_float = kind is FLOAT or read_mode is ReadMode.NormalizedFloat
+        is_float = kind is FLOAT or self.is_normalized or read_mode is ReadMode.NormalizedFloat
         return "float" if is_float else self.stored_base
 
     def __str__(self) -> str:
-        if self.storage not in STORED_TYPES or self.is_normalized:
+        if self.f in BLOCK_KINDS or self.is_normalized or self.storage not in STORED_TYPES:
             return f"{self.bits} {ChannelFormatKind(self.f).name}"
         return self.stored_base + (str(self.channels) if self.channels > 1 else "")
 
@@ -211,8 +245,8 @@ def createChannelDesc(
         if x in NORMALIZED_KINDS:
             _, bits, length = NORMALIZED_KINDS[x]
             return ChannelFormatDesc(*_repeat(bits, length), x)
-        if x in UNMODELED_KINDS:
-            return ChannelFormatDesc(*UNMODELED_KINDS[x], x)
+        if x in BLOCK_KINDS or x in UNMODELED_KINDS:
+            return ChannelFormatDesc(*(BLOCK_KINDS[x].bits if x in BLOCK_KINDS else UNMODELED_KINDS[x]), x)
     if f is None:
         raise invalid("createChannelDesc: f is missing; pass a kind for the bits, such as ChannelFormatKind.Float.")
     return ChannelFormatDesc(int(x), int(y), int(z), int(w), choose("createChannelDesc", "f", ChannelFormatKind, f))
@@ -251,8 +285,8 @@ def check_desc(function: str, desc: object) -> ChannelFormatDesc:
     if kind in NORMALIZED_KINDS:
         _, bits, channels = NORMALIZED_KINDS[kind]
         valid = (_repeat(bits, channels),)
-    elif kind in UNMODELED_KINDS:
-        valid = (UNMODELED_KINDS[kind],)
+    elif kind in BLOCK_KINDS or kind in UNMODELED_KINDS:
+        valid = (BLOCK_KINDS[kind].bits if kind in BLOCK_KINDS else UNMODELED_KINDS[kind],)
     else:
         widths = [row.bits for row in CHANNEL_TYPES if row.kind is kind]
         valid = tuple(_repeat(bits, channels) for bits in widths for channels in (1, 2, 4))
@@ -282,8 +316,10 @@ def unmodeled(function: str, argument: str, name: str) -> CudaError:
 
 
 def as_texels(function: str, argument: str, values: Any, desc: ChannelFormatDesc) -> jax.Array:
-    """Numbers of the dtype of a format. Unsigned 16-bit integers are the bits of halves, which C keeps in them."""
+    """Numbers of the dtype of a format. Unsigned 16-bit integers are the bits of halves, and bytes those of blocks."""
     numbers = as_numbers(function, argument, values, desc.dtype)
+    if desc.block_format is not None and numbers.dtype == np.uint8 and numbers.ndim:
+        return bit_cast(jnp.asarray(numbers), desc.dtype)
     if desc.dtype == np.float16 and numbers.dtype == np.uint16:
         return jax.lax.bitcast_convert_type(jnp.asarray(numbers), jnp.float16)
     check_dtype(function, argument, numbers, desc)

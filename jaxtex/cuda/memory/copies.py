@@ -305,7 +305,7 @@ def run_of(function: str, argument: str, array: Array, wOffset: Any, hOffset: in
             f"{function}: {argument} is of kind {array.kind.value!r}, expected a 1D or 2D array; use memcpy3D."
         )
     size = array.desc.texel_bytes
-    width, height = array.extent.width * size, max(array.extent.height, 1)
+    width, height = array.elements.width * size, max(array.elements.height, 1)
     start = row * width + offset
     inside = 0 <= offset <= width and 0 <= row <= height and 0 <= count <= width * height - start
     if not inside or offset % size or count % size:

@@ -7,8 +7,10 @@ from typing import Any
 
 import jax
 
+from ..._blocks.formats import SIZE as BLOCK_SIZE
+from ..._blocks.formats import blocks_along
 from ..enums import MemcpyKind
-from ..errors import check_type, invalid
+from ..errors import NOT_SUPPORTED, CudaError, check_type, invalid
 from ..functions import cuda_function
 from ..structs import Struct, struct
 from .arrays import Array, Extent, check_array, will_be_written
@@ -29,7 +31,8 @@ class Memcpy3DParms(Struct):
         srcPtr, dstPtr: a `PitchedPtr`.
         srcPos, dstPos: the `Pos` at which the box starts.
         extent: the size of the box, an `Extent`, 1 along an axis that an array lacks. The width counts elements if the
-            source or the destination is an array, else bytes. If the size is 0 along an axis, nothing is copied.
+            source or the destination is an array, else bytes. If the size is 0 along an axis, nothing is copied. For
+            an array of a block-compressed format, `extent` and its `Pos` count texels, and whole blocks are copied.
         kind: a `MemcpyKind`; it has no effect.
 
     Example:
@@ -103,6 +106,15 @@ def memcpy3D(p: Memcpy3DParms) -> Array | jax.Array:
             f"{name}: the arrays have elements of {' and '.join(map(str, sorted(sizes)))} bytes, expected elements of "
             f"one size."
         )
+    blocks = {end.desc.block_format is not None for end in (src, dst) if isinstance(end, Array)}
+    if len(blocks) > 1:
+        raise CudaError(
+            NOT_SUPPORTED,
+            f"{name}: p.srcArray and p.dstArray have the formats {src} and {dst}, expected blocks in both or in none; "
+            f"copy by way of memory.",
+        )
+    if True in blocks:
+        width, height = blocks_along(width), blocks_along(height)
     extent = (width * (sizes.pop() if sizes else 1), height, depth)
     source, target = part_of(name, "src", src, p.srcPos, extent), part_of(name, "dst", dst, p.dstPos, extent)
     values = src if isinstance(src, Array) else as_memory(src.ptr)
@@ -120,6 +132,8 @@ def part_of(
     """The part of the source or of the destination that is copied. The width of `extent` is in bytes."""
     x, y, z = counts(function, **named(f"p.{end}Pos", pos))
     if isinstance(holder, Array):
+        if holder.desc.block_format is not None:
+            x, y = x // BLOCK_SIZE, y // BLOCK_SIZE
         return box_at(function, f"p.{end}Array", holder, (x, y, z), *extent)
     return region_of(function, f"p.{end}Ptr", holder, (x, y, z), extent)
 

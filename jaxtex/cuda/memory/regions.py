@@ -150,8 +150,8 @@ def box_at(
     function: str, argument: str, array: Array, start: tuple[int, int, int], width: int, height: int, depth: int
 ) -> Box:
     """The box of an array at a place in elements, with its `width` in bytes."""
-    elements, channels = width // array.desc.texel_bytes, array.desc.channels
-    sizes = tuple(max(n, 1) for n in array.extent)
+    elements, numbers = width // array.desc.texel_bytes, array.desc.numbers
+    sizes = tuple(max(n, 1) for n in array.elements)
     box = (elements, height, depth)
     if min(*start, *box) < 0 or any(first + count > n for first, count, n in zip(start, box, sizes)):
         raise invalid(
@@ -159,7 +159,7 @@ def box_at(
             f"within the {sizes} elements of the array."
         )
     x, y, z = start
-    return Box(z, y, x * channels, depth, height, elements * channels)
+    return Box(z, y, x * numbers, depth, height, elements * numbers)
 
 
 def box_of_rows(function: str, argument: str, array: Array, wOffset: int, hOffset: int, width: int, height: int) -> Box:

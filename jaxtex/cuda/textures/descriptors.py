@@ -8,7 +8,7 @@ from jax.typing import ArrayLike
 
 from ..enums import AddressMode, ChannelFormatKind, Error, FilterMode, ReadMode, ResourceViewFormat
 from ..errors import INVALID_FILTER_SETTING, INVALID_NORM_SETTING, INVALID_VALUE, CudaError
-from ..memory.channel_formats import FLOAT, NORMALIZED_KINDS, ChannelFormatDesc
+from ..memory.channel_formats import FLOAT, ChannelFormatDesc
 from ..structs import Components, Struct, struct
 
 # One mode for every axis, or up to three in x, y, z order.
@@ -93,7 +93,8 @@ class ResourceViewDesc(Struct):
 
     Args:
         format: a `ResourceViewFormat` with texels as large as those of the array, or ``None_`` for the array's format.
-        width, height, depth: the extent of the array.
+            A block-compressed one reads an array of uint2 (BC1 and BC4) or of uint4 (the others), an element a block.
+        width, height, depth: the extent of the array; of a block-compressed format four times its width and height.
         firstMipmapLevel, lastMipmapLevel: the first and the last level of the view, both 0 without mip levels. The
             first becomes level 0 of the texture.
         firstLayer, lastLayer: the first and the last layer of the view, both 0 without layers. The first becomes layer
@@ -169,7 +170,7 @@ def check_read(function: str, desc: ChannelFormatDesc, read: ReadMode, mode: Fil
 
 def check_levels(function: str, desc: ChannelFormatDesc, read: ReadMode, mode: FilterMode) -> None:
     """Refuses a blend between mip levels of integers (26)."""
-    integer = desc.f not in NORMALIZED_KINDS and desc.storage[0] is not FLOAT
+    integer = not desc.is_normalized and desc.storage[0] is not FLOAT
     if integer and read is ReadMode.ElementType and mode is FilterMode.Linear:
         raise CudaError(
             INVALID_FILTER_SETTING,

@@ -8,11 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._blocks.formats import SIZE as BLOCK_SIZE
+from ..._blocks.formats import blocks_along, decoded
 from ...modes import TextureKind
-from ..enums import ArrayFlags, ResourceType, ResourceViewFormat
+from ..enums import ArrayFlags, ChannelFormatKind, ResourceType, ResourceViewFormat
 from ..errors import check_type, choose, invalid
 from ..kinds import PITCH_ALIGNMENT, check_limits
-from ..memory.arrays import Array, MipmappedArray
+from ..memory.arrays import Array, Extent, MipmappedArray, level_extent
 from ..memory.channel_formats import (
     CHANNEL_TYPES,
     ChannelFormatDesc,
@@ -51,7 +53,7 @@ def resource_format(function: str, resource: ResourceDesc, view: ResourceViewDes
     if array_type:
         remedy = f"malloc{array_type.__name__} makes one"
         array = check_type(function, "pResDesc.memory", resource.memory, array_type, remedy)
-        return array.desc if view is None else view_format(function, array.desc, view)
+        return array.desc if view is None else view_format(function, array, view)
     if view is not None:
         raise invalid(
             f"{function}: pResViewDesc is given for a resource of type {resource_type.name}, expected an array; "
@@ -74,6 +76,8 @@ def resource_levels(
     """The levels of a resource in the format `desc`, its kind and its flags."""
     memory = resource.memory
     if not isinstance(memory, Array | MipmappedArray):
+        if desc.block_format is not None:
+            raise unmodeled(function, "pResDesc.desc", f"{ChannelFormatKind(desc.f).name} in memory that is no array")
         texels, kind = plain_texels(function, resource, desc, compute_capability)
         return (texels,), kind, ArrayFlags.Default
     levels = (memory.texels,) if isinstance(memory, Array) else memory.levels
@@ -81,7 +85,36 @@ def resource_levels(
         levels = tuple(level.reshape(-1, 6, *level.shape[1:]) for level in levels)
     if view is not None:
         levels = view_levels(function, memory, levels, view, desc)
+    if desc.block_format is not None:
+        first, extent = (0, memory.extent) if view is None else (view.firstMipmapLevel, viewed_extent(memory, desc))
+        levels = tuple(
+            block_texels(function, level, desc, level_extent(extent, memory.flags, k))
+            for k, level in enumerate(levels, first)
+        )
     return levels, memory.kind, memory.flags
+
+
+def array_desc(resource: ResourceDesc) -> ChannelFormatDesc:
+    """The format of the array of a resource that is one."""
+    assert isinstance(resource.memory, Array | MipmappedArray)
+    return resource.memory.desc
+
+
+def viewed_extent(memory: Array | MipmappedArray, desc: ChannelFormatDesc) -> Extent:
+    """The extent of an array in texels of the format of its view."""
+    width, height, depth = memory.extent
+    size = BLOCK_SIZE if desc.block_format is not None else 1
+    return Extent(size * width, size * height, depth)
+
+
+def block_texels(function: str, words: jax.Array, desc: ChannelFormatDesc, extent: Extent) -> jax.Array:
+    """The texels of a level of blocks, (..., H, W, C), of their words."""
+    assert desc.block_format is not None
+    if words.shape[-3:-1] != (blocks_along(extent.height), blocks_along(extent.width)):
+        # A view of words: half of an odd number of blocks is no whole number of texels.
+        raise unmodeled(function, "pResViewDesc", f"a level of {words.shape[-3:-1]} blocks for {extent} texels")
+    shape = (*words.shape[:-3], extent.height, extent.width)
+    return decoded(bit_cast(words, np.dtype(np.uint8)), block_format=desc.block_format, shape=shape)
 
 
 def plain_memory(function: str, resource: ResourceDesc) -> Any:
@@ -181,10 +214,10 @@ def view_levels(
 ) -> tuple[jax.Array, ...]:
     """The levels and layers of a resource that belong to a view, as texels of the format `desc`."""
     sizes = (view.width, view.height, view.depth)
-    if sizes != tuple(memory.extent):
+    if sizes != tuple(viewed_extent(memory, desc)):
         raise invalid(
-            f"{function}: pResViewDesc has width, height, depth {sizes}, expected those of the resource, "
-            f"{tuple(memory.extent)}."
+            f"{function}: pResViewDesc has width, height, depth {sizes}, expected those of the resource in texels of "
+            f"the view, {tuple(viewed_extent(memory, desc))}."
         )
     num_layers = levels[0].shape[0] if memory.kind.layered else 1
     chosen = _range(function, "MipmapLevel", view.firstMipmapLevel, view.lastMipmapLevel, len(levels))
@@ -194,13 +227,24 @@ def view_levels(
     return tuple(bit_cast(level, desc.dtype) for level in levels[chosen])
 
 
-def view_format(function: str, desc: ChannelFormatDesc, view: ResourceViewDesc) -> ChannelFormatDesc:
-    """The format of a view, whose texels must be as large as those of the resource."""
-    chosen = choose(function, "pResViewDesc.format", ResourceViewFormat, view.format)
+def view_format(function: str, array: Array | MipmappedArray, view: ResourceViewDesc) -> ChannelFormatDesc:
+    """The format of a view, whose texels or blocks must be as large as the elements of the resource."""
+    desc, chosen = array.desc, choose(function, "pResViewDesc.format", ResourceViewFormat, view.format)
+    if desc.block_format is not None:
+        raise invalid(f"{function}: pResViewDesc is given for an array of the format {desc}, which has no views.")
     if chosen is ResourceViewFormat.None_:
         return desc
     if chosen.name not in VIEW_TYPES:
-        raise unmodeled(function, "pResViewDesc.format", chosen.name)
+        blocks = createChannelDesc(ChannelFormatKind[chosen.name])
+        words = createChannelDesc(f"uint{blocks.numbers}")
+        if desc != words:
+            raise invalid(
+                f"{function}: pResViewDesc.format is {chosen.name} for an array of the format {desc}, expected an "
+                f"array of {words}, an element for each block."
+            )
+        if not array.extent.height:
+            raise unmodeled(function, "pResViewDesc.format", f"{chosen.name} of an array without rows")
+        return blocks
     viewed = createChannelDesc(VIEW_TYPES[chosen.name])
     if viewed.texel_bytes != desc.texel_bytes:
         raise invalid(

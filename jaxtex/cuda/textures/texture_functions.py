@@ -132,7 +132,8 @@ def split_derivatives(function: str, argument: str, derivatives: Derivatives, co
 
 @typed_jit("length")
 def _read_filtered(t: TextureObject, arguments: dict[str, Any], *, length: int | None) -> jax.Array:
-    return with_length(sample(t.texture, sampler=t.sampler, dtype=result_dtype(t), **arguments), length)
+    texel = sample(t.texture, sampler=t.sampler, dtype=result_dtype(t), **arguments)
+    return with_length(texel, length, t.absentAlpha)
 
 
 @typed_jit("length")
@@ -146,7 +147,7 @@ def _fetch_texel(t: TextureObject, x: jax.Array, *, length: int | None) -> jax.A
 def _gather_texels(t: TextureObject, coords: tuple[jax.Array, jax.Array], *, comp: int) -> jax.Array:
     if comp >= t.desc.channels:
         shape = np.broadcast_shapes(*(c.shape for c in coords))
-        return jnp.zeros((*shape, 4), result_dtype(t))
+        return jnp.full((*shape, 4), t.absentAlpha if comp == 3 else 0, result_dtype(t))
     return gather(t.texture, coords, t.sampler, component=comp).astype(result_dtype(t))
 
 
@@ -155,14 +156,15 @@ def result_dtype(t: TextureObject) -> np.dtype:
     return jnp.dtype("float32") if t.desc.result_base(t.readMode) == "float" else t.desc.dtype
 
 
-def with_length(texel: jax.Array, length: int | None) -> jax.Array:
-    """The channels of a texel as a scalar or as a vector, in which absent channels are 0, alpha too."""
+def with_length(texel: jax.Array, length: int | None, alpha: int = 0) -> jax.Array:
+    """The channels of a texel as a scalar or as a vector, in which absent channels are 0, and alpha is `alpha`."""
     if length is None:
         return texel[..., 0]
     absent = length - texel.shape[-1]
     if absent <= 0:
         return texel[..., :length]
-    return jnp.concatenate([texel, jnp.zeros((*texel.shape[:-1], absent), texel.dtype)], axis=-1)
+    vector = jnp.concatenate([texel, jnp.zeros((*texel.shape[:-1], absent), texel.dtype)], axis=-1)
+    return vector.at[..., 3].set(alpha) if alpha and length == 4 else vector
 
 
 TYPES: dict[str, Any] = {

@@ -13,7 +13,7 @@ from ... import modes as core_modes
 from ... import texture as core
 from ...modes import Arithmetic, TextureKind
 from ...sampler import MAX_ANISOTROPY, Sampler
-from ..enums import AddressMode, ArrayFlags, FilterMode, ReadMode, ResourceType
+from ..enums import AddressMode, ArrayFlags, ChannelFormatKind, FilterMode, ReadMode, ResourceType
 from ..errors import NOT_SUPPORTED, CudaError, check_type, choose, invalid, release
 from ..functions import cuda_function
 from ..kinds import NEWEST_COMPUTE_CAPABILITY, TEXTURE_KINDS
@@ -22,7 +22,7 @@ from ..memory.channel_formats import FLOAT, ChannelFormatDesc, check_modeled
 from ..memory.resource_descriptor import ResourceDesc
 from ..structs import Components, OneLine, value
 from .descriptors import AddressModes, BorderColor, ResourceViewDesc, TextureDesc, check_levels, check_read
-from .resources import resource_format, resource_levels
+from .resources import array_desc, resource_format, resource_levels
 
 NAME = "createTextureObject"
 ArithmeticName = Arithmetic | Literal["hardware", "float"]
@@ -64,6 +64,8 @@ class TextureObject(OneLine):
             unit reads a 1D array as an image of one row.
         resType: the `ResourceType`.
         flags: the `ArrayFlags` of the resource.
+        absentAlpha: what a vector of four holds as alpha if the format has none: 1 of an array of a block-compressed
+            format, else 0.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -80,6 +82,7 @@ class TextureObject(OneLine):
     kind: TextureKind
     resType: ResourceType
     flags: ArrayFlags = ArrayFlags.Default
+    absentAlpha: int = 0
 
 
 @cuda_function
@@ -133,7 +136,10 @@ def createTextureObject(
     desc = resource_format(NAME, resource, view)
     if isinstance(resource.memory, MipmappedArray):
         mention_unstored(NAME, resource.memory)
-    check_read(NAME, desc, modes.read, modes.filter, srgb=bool(texture.sRGB))
+    # A view of blocks is read as CUDA allows to read the words of the array.
+    views_blocks = view is not None and desc.block_format is not None
+    checked = array_desc(resource) if views_blocks else desc
+    check_read(NAME, checked, modes.read, modes.filter, srgb=bool(texture.sRGB))
     check_modeled(NAME, desc)
     levels, kind, flags = resource_levels(NAME, resource, desc, view, compute_capability)
     resource_type, stored = ResourceType(resource.resType), kind
@@ -148,7 +154,8 @@ def createTextureObject(
     border = border_color(texture.borderColor, desc, modes.read) if "border" in address else None
     sampler = sampler_of(texture, modes, desc, address, arithmetic, is_cube=kind.is_cube)
     built = TEXTURE_KINDS[stored].build(levels, border_color=border)
-    made = TextureObject(built, sampler, desc, modes.read, kind, resource_type, flags)
+    alpha = int(desc.block_format is not None and not views_blocks)
+    made = TextureObject(built, sampler, desc, modes.read, kind, resource_type, flags, alpha)
     given = (resource, texture, view)
     object.__setattr__(made, "_made_of", tuple(part and dataclasses.replace(part) for part in given))
     return made
@@ -292,9 +299,11 @@ def sampler_of(
     return Sampler(
         address_mode=address,
         filter_mode=CORE_FILTER_MODES[modes.filter],
-        read_mode=CORE_READ_MODES[modes.read],
+        read_mode=CORE_READ_MODES[ReadMode.NormalizedFloat if desc.is_normalized else modes.read],
         normalized_coords=bool(texture.normalizedCoords) or is_cube,
-        srgb=bool(texture.sRGB) and modes.read is ReadMode.NormalizedFloat and desc.dtype == np.uint8,
+        srgb=bool(texture.sRGB)
+        and (desc.is_normalized or modes.read is ReadMode.NormalizedFloat)
+        and desc.storage == (ChannelFormatKind.Unsigned, 8),
         mipmap_filter_mode=CORE_FILTER_MODES[modes.level_filter],
         mipmap_level_bias=texture.mipmapLevelBias,
         min_mipmap_level_clamp=texture.minMipmapLevelClamp,
@@ -315,6 +324,6 @@ def border_color(color: BorderColor, desc: ChannelFormatDesc, read_mode: ReadMod
         # NumPy keeps the bits of a NaN, which may be those of an integer.
         color = np.asarray(color, np.float32)
     floats = jnp.asarray(color, jnp.float32)[: desc.channels]
-    if read_mode is ReadMode.NormalizedFloat or desc.storage[0] is FLOAT:
+    if read_mode is ReadMode.NormalizedFloat or desc.is_normalized or desc.storage[0] is FLOAT:
         return floats
     return jax.lax.bitcast_convert_type(floats, jnp.uint32).astype(desc.dtype)

@@ -1,0 +1,126 @@
+"""Textures of block-compressed images, BC1 to BC7, whose texels are decoded once."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+from collections.abc import Sequence
+from typing import cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+
+from ._blocks.formats import FORMATS, bytes_of, decoded
+from ._checks.calls import public
+from ._checks.integers import is_integer
+from ._checks.texels import AXIS_NAMES, chain_shapes
+from ._checks.words import described, listing, shown
+from .modes import BlockFormat, TextureKind, choose
+from .texture import Texels, Texture, build
+
+__all__ = ["block_compressed"]
+__dir__ = listing(__all__)
+
+NAME = "block_compressed"
+KINDS = tuple(kind for kind in TextureKind if kind.texel_ndim > 1)
+
+
+@public
+def block_compressed(
+    blocks: Texels,
+    format: BlockFormat | str,
+    shape: tuple[int, ...],
+    *,
+    kind: TextureKind | str = "2d",
+    border_color: ArrayLike | None = None,
+) -> Texture:
+    """A texture of a block-compressed image, in which 4 by 4 texels are a block of 8 or 16 bytes.
+
+    The blocks are decoded once, here, to the texels that the texture unit of an NVIDIA GPU makes of them, bit for bit.
+    So reads have all options and their full speed, and texels take the memory of an image that is not compressed:
+
+    =================  =====  ========  =======  ==========================
+    format             bytes  channels  dtype    read with
+    =================  =====  ========  =======  ==========================
+    bc1                8      4         uint8    ``"normalized_float"``
+    bc2, bc3, bc7      16     4         uint8    ``"normalized_float"``
+    bc4, bc4_signed    8      1         (u)int16 ``"normalized_float"``
+    bc5, bc5_signed    16     2         (u)int16 ``"normalized_float"``
+    bc6h, bc6h_signed  16     3         float16  ``"element"``, the default
+    =================  =====  ========  =======  ==========================
+
+    Read colors that are stored as sRGB with ``Sampler(read_mode="normalized_float", srgb=True)``.
+
+    Args:
+        blocks: uint8, the bytes of the blocks in any shape: row by row, from left to right, of one image after the
+            other; or a tuple of those of mip levels, finest first, of sizes ``max(1, n >> level)``. Bytes of a file
+            become an array by ``numpy.frombuffer(data, numpy.uint8)``.
+        format: a `BlockFormat`, or its name.
+        shape: the number of texels along each axis but that of channels, slowest axis first, of level 0: ``(H, W)``,
+            or ``(D, H, W)``, ``(L, H, W)``, ``(6, N, N)`` or ``(L, 6, N, N)``, as `kind` says. Blocks at the right and
+            at the lower edge may reach beyond it; texels there are left out.
+        kind: a `TextureKind`, or its name, of two or three dimensions. Slices of a volume are compressed one by one.
+        border_color: scalar or ``(C,)``, what ``address_mode="border"`` reads outside; ``None`` is zero.
+
+    Returns:
+        A `Texture` of decoded texels. Blocks of BC6H and BC7 without a valid mode hold zeros.
+
+    Gradients: none with respect to `blocks`, which are integers. With respect to coordinates and `border_color`, those
+        of any read; with respect to texels of BC6H, by way of `Texture.texels`.
+
+    Raises:
+        ValueError: if there are more or less bytes than `shape` needs, the shape does not fit the kind, or a name is
+            unknown.
+        TypeError: if `blocks` is not uint8, or `shape` is not a tuple of integers.
+
+    Source: Microsoft, "Texture Block Compression in Direct3D 11". It leaves the rounding of BC1 to BC5 open.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> red = jnp.array([0, 248, 0, 0, 0, 0, 0, 0], jnp.uint8)  # two colors, and the indices of 16 texels
+        >>> texture = jt.block_compressed(red, "bc1", (4, 4))
+        >>> jt.sample(texture, (0.5, 0.5), jt.Sampler(read_mode="normalized_float"))
+        Array([1., 0., 0., 1.], dtype=float32)
+    """
+    block_format = choose(NAME, "format", format, BlockFormat)
+    chosen = choose(NAME, "kind", kind, KINDS)
+    front = check_shape(shape, chosen)
+    chain = isinstance(blocks, tuple | list)
+    named = {f"blocks[{k}]": level for k, level in enumerate(blocks)} if chain else {"blocks": blocks}
+    shapes = chain_shapes(chosen, (*front, 1), len(named), NAME, "blocks")
+    levels = [
+        decoded(check_blocks(argument, level, block_format, shape[:-1]), block_format=block_format, shape=shape[:-1])
+        for (argument, level), shape in zip(named.items(), shapes)
+    ]
+    return build(chosen, levels if chain else levels[0], border_color, NAME)
+
+
+def check_shape(shape: object, kind: TextureKind) -> tuple[int, ...]:
+    """The sizes of a texture, as many as its kind has axes."""
+    expected = f"({', '.join(AXIS_NAMES[kind])})"
+    given = cast(Sequence[object], shape) if isinstance(shape, tuple | list) else ()
+    sizes = tuple(int(cast(int, size)) for size in given if is_integer(size, 1))
+    if not given or len(sizes) != len(given):
+        raise TypeError(f"{NAME}: shape is {shown(shape)}, expected integers {expected}, each at least 1.")
+    if len(sizes) != len(AXIS_NAMES[kind]):
+        raise ValueError(
+            f"{NAME}: shape is {sizes}, expected {expected} for kind {kind.value!r}, without an axis of channels; "
+            f"kind= names another kind."
+        )
+    return sizes
+
+
+def check_blocks(argument: str, blocks: object, block_format: BlockFormat, shape: tuple[int, ...]) -> jax.Array:
+    """The bytes of a level, as many as its shape needs."""
+    if getattr(blocks, "dtype", None) != np.uint8:
+        raise TypeError(
+            f"{NAME}: {argument} is {described(blocks)}, expected an array of uint8; numpy.frombuffer(data, "
+            f"numpy.uint8) makes one of bytes."
+        )
+    array, needed, size = jnp.asarray(blocks), bytes_of(block_format, shape), FORMATS[block_format].size
+    if array.size != needed:
+        raise ValueError(
+            f"{NAME}: {argument} has {array.size} bytes, expected {needed}: {block_format.value} stores {shape} texels "
+            f"in {needed // size} blocks of {size} bytes, each of 4 by 4 texels."
+        )
+    return array

@@ -1,0 +1,133 @@
+"""Block-compressed textures against the recordings of a texture unit: decoded texels, and reads by CUDA's names."""
+
+import functools
+import io
+import lzma
+import zlib
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxtex as jt
+from jaxtex import cuda
+from tests.recorded.block_sets import SETS, SIZES, image_blocks
+
+PATH = Path(__file__).parents[1] / "data" / "blocks_unit.npz.xz"
+BORDER = (0.3, -0.7, 1.6, 0.45)
+CLAMP, EDGE = 1, 3
+KINDS = {
+    name: ("Signed" if "signed" in name else "Unsigned") + f"BlockCompressed{name[2:].split('_')[0].upper()}"
+    for name in SIZES
+}
+WITH_SRGB = ("bc1", "bc2", "bc3", "bc7")
+
+
+@functools.cache
+def data():
+    """The arrays of the file, by name."""
+    with np.load(io.BytesIO(lzma.decompress(PATH.read_bytes()))) as arrays:
+        return dict(arrays)
+
+
+def checksum(values):
+    return zlib.crc32(np.ascontiguousarray(values, dtype=np.float32).tobytes())
+
+
+def as_vectors(texels):
+    """Texels as four floats, as a texture unit returns them: other channels are 0, and alpha is 1."""
+    texels = np.asarray(texels)
+    floats = texels.astype(np.float32)
+    if texels.dtype.kind in "iu":
+        floats /= np.float32(np.iinfo(texels.dtype).max)
+    vectors = np.broadcast_to(np.float32([0, 0, 0, 1]), (*texels.shape[:-1], 4)).copy()
+    vectors[..., : texels.shape[-1]] = floats
+    return vectors
+
+
+def decoded(blocks, name):
+    """The texels of blocks, (n, 16, 4)."""
+    texels = jt.block_compressed(jnp.asarray(blocks), name, (4, 4 * len(blocks))).texels
+    return as_vectors(texels).reshape(4, len(blocks), 4, 4).swapaxes(0, 1).reshape(len(blocks), 16, 4)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_texels_have_the_bits_of_the_texture_unit(name):
+    block_format, make, count, channels = SETS[name]
+    assert checksum(decoded(make(), block_format)[:, :count, channels]) == data()[f"{name}/crc32"]
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_texels_of_an_image_have_the_values_of_the_texture_unit(name):
+    texels, recorded = decoded(image_blocks(name), name), data()[f"{name}/texels"]
+    np.testing.assert_array_equal(texels[: len(recorded)].view(np.uint32), recorded.view(np.uint32))
+    assert checksum(texels) == data()[f"{name}/texels/crc32"]
+
+
+def array_of(name, *, srgb=False, width=64, height=64, flags=0):
+    """An array of the first blocks of an image."""
+    kind = cuda.ChannelFormatKind[KINDS[name] + ("SRGB" if srgb else "")]
+    array = cuda.mallocArray(cuda.createChannelDesc(kind), width, height, flags)
+    row = -(-width // 4) * SIZES[name]
+    return cuda.memcpy2DToArray(array, 0, 0, jnp.asarray(image_blocks(name)), row, row, -(-height // 4))
+
+
+def texture_of(name, array, address=CLAMP, view=None, *, linear=False, srgb=False, border=BORDER):
+    read = cuda.ReadMode.ElementType if view or "6h" in name else cuda.ReadMode.NormalizedFloat
+    desc = cuda.TextureDesc(address, int(linear), read, int(srgb), borderColor=border)
+    return cuda.createTextureObject(cuda.ResourceDesc.Array(array), desc, view)
+
+
+def read_all(t, size):
+    """The texels at the centers of a square."""
+    y, x = np.mgrid[:size, :size].astype(np.float32) + np.float32(0.5)
+    return np.array(cuda.tex2D(t, x, y, T="float4"))
+
+
+CASES = [(name, srgb) for name in SIZES for srgb in (False, True) if not srgb or name in WITH_SRGB]
+each_case = pytest.mark.parametrize(("name", "srgb"), CASES, ids=str)
+
+
+@each_case
+@pytest.mark.parametrize("address", [CLAMP, EDGE])
+def test_linear_reads_have_the_bits_of_the_texture_unit(name, srgb, address):
+    t = texture_of(name, array_of(name, srgb=srgb), address, linear=True, srgb=srgb)
+    x, y = data()["coords"].T
+    mode = "clamp" if address == CLAMP else "border"
+    recorded = data()[f"{name}/linear_{mode}" + ("_srgb" if srgb else "")]
+    values = np.asarray(cuda.tex2D(t, x, y, T="float4"))
+    np.testing.assert_array_equal(values.view(np.uint32), recorded.view(np.uint32))
+
+
+@each_case
+def test_views_of_words_read_blocks(name, srgb):
+    words = cuda.mallocArray(cuda.createChannelDesc(f"uint{SIZES[name] // 4}"), 16, 16)
+    row = 16 * SIZES[name]
+    words = cuda.memcpy2DToArray(words, 0, 0, jnp.asarray(image_blocks(name)), row, row, 16)
+    view = cuda.ResourceViewDesc(cuda.ResourceViewFormat[KINDS[name]], 64, 64)
+    values = read_all(texture_of(name, words, view=view, srgb=srgb), 64)
+    if name not in WITH_SRGB:  # on the card such views returned alpha 0, and arrays of blocks alpha 1
+        assert not values[..., 3].any()
+        values[..., 3] = 1
+    blocks = values.reshape(16, 4, 16, 4, 4).swapaxes(1, 2).reshape(256, 16, 4)
+    assert checksum(blocks) == data()[f"{name}/srgb/crc32" if srgb else f"{name}/texels/crc32"]
+
+
+@pytest.mark.parametrize("name", ["bc1", "bc7"])
+@pytest.mark.parametrize(("width", "height"), [(30, 21), (2, 2)])
+@pytest.mark.parametrize("address", [CLAMP, EDGE])
+def test_texels_of_a_block_outside_the_array_are_not_read(name, width, height, address):
+    t = texture_of(name, array_of(name, width=width, height=height), address, border=(7.0, 0, 0, 0))
+    mode = "clamp" if address == CLAMP else "border"
+    assert checksum(read_all(t, 36)) == data()[f"{name}/{width}x{height}/{mode}/crc32"]
+
+
+@pytest.mark.parametrize("name", ["bc1", "bc7"])
+def test_gathers(name):
+    t = texture_of(name, array_of(name, width=32, height=32, flags=cuda.ArrayFlags.TextureGather))
+    i = np.arange(64, dtype=np.float32)
+    x, y = i * np.float32(0.47) + np.float32(0.3), i * np.float32(0.39) + np.float32(0.6)
+    for component in range(4):
+        values = cuda.tex2Dgather(t, x, y, comp=component)
+        np.testing.assert_array_equal(values, data()[f"{name}/gather{component}"])

@@ -1,0 +1,197 @@
+"""Block-compressed arrays and views by CUDA's names: what is allocated, copied and refused, as it was on a card."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxtex as jt
+from jaxtex import cuda
+
+KIND = cuda.ChannelFormatKind
+BC1, BC7 = (cuda.createChannelDesc(KIND[f"UnsignedBlockCompressed{k}"]) for k in (1, 7))
+FORMATS = {8: BC1, 16: BC7}
+FRACTIONS = cuda.ReadMode.NormalizedFloat
+
+
+def refused(create, code, *words):
+    with pytest.raises(cuda.CudaError) as caught:
+        create()
+    assert caught.value.code == code
+    assert all(word in str(caught.value) for word in words)
+
+
+ALLOCATIONS = {
+    "1D": ((32, 0, 0), 0, 1),
+    "1D layered": ((32, 0, 4), 1, 1),
+    "30 by 21": ((30, 21, 0), 0, (6, 8)),
+    "1 by 1": ((1, 1, 0), 0, (1, 1)),
+    "3D": ((32, 32, 8), 0, (8, 8, 8)),
+    "layered": ((32, 30, 3), 1, (3, 8, 8)),
+    "cubemap": ((32, 32, 6), 4, (6, 8, 8)),
+    "layered cubemap": ((32, 32, 12), 5, (12, 8, 8)),
+    "gather": ((32, 32, 0), 8, (8, 8)),
+    "surface": ((32, 32, 0), 2, 801),
+    "attachment": ((32, 32, 0), 0x20, 1),
+}
+
+
+@pytest.mark.parametrize("name", ALLOCATIONS)
+def test_allocations(name):
+    extent, flags, expected = ALLOCATIONS[name]
+    if isinstance(expected, int):
+        return refused(lambda: cuda.malloc3DArray(BC1, extent, flags), expected, "block-compressed")
+    array = cuda.malloc3DArray(BC1, extent, flags)
+    assert (array.texels.shape, array.texels.dtype) == ((*expected, 2), np.uint32)
+    assert tuple(array.extent) == extent
+
+
+def test_a_format_has_the_bits_of_its_kind():
+    assert cuda.createChannelDesc(KIND.SignedBlockCompressed6H).bits == (16, 16, 16, 0)
+    refused(lambda: cuda.mallocArray(cuda.ChannelFormatDesc(32, 8, 8, 8, BC1.f), 32, 32), 20)
+
+
+# The blocks that a copy writes, as (first row, rows, first column, columns), or the code of an error.
+COPIES_2D = {
+    (0, 0, 8, 8): (0, 8, 0, 8),
+    (0, 0, 8, 32): 1,
+    (0, 0, 8, 9): 1,
+    (0, 0, 4, 4): (0, 4, 0, 4),
+    (1, 1, 1, 1): (1, 1, 1, 1),
+    (0, 4, 8, 4): (4, 4, 0, 8),
+    (0.5, 0, 1, 1): 1,
+    (0, 0, 0.5, 1): 1,
+    (0, 0, 9, 1): 1,
+    (0, 8, 8, 1): 1,
+}
+
+
+@pytest.mark.parametrize("size", FORMATS)
+@pytest.mark.parametrize("part", COPIES_2D, ids=str)
+def test_rows_of_copies_are_rows_of_blocks(part, size):
+    array, ones = cuda.mallocArray(FORMATS[size], 32, 32), jnp.full(8192, 255, jnp.uint8)
+    x, y, width, height = (int(size * part[0]), part[1], int(size * part[2]), part[3])
+    copy = lambda: cuda.memcpy2DToArray(array, x, y, ones, width, width, height)
+    assert_written(copy, COPIES_2D[part], size)
+
+
+# Positions and extents in texels.
+COPIES_3D = {
+    (0, 0, 32, 32): (0, 8, 0, 8),
+    (0, 0, 8, 8): (0, 2, 0, 2),
+    (4, 4, 4, 4): (1, 1, 1, 1),
+    (1, 1, 1, 1): (0, 1, 0, 1),
+    (0, 0, 30, 30): (0, 8, 0, 8),
+    (2, 0, 4, 4): (0, 1, 0, 1),
+    (0, 0, 8, 32): (0, 8, 0, 2),
+    (28, 28, 4, 4): (7, 1, 7, 1),
+}
+
+
+@pytest.mark.parametrize("size", FORMATS)
+@pytest.mark.parametrize("part", COPIES_3D, ids=str)
+def test_boxes_of_copies_are_in_texels(part, size):
+    array, ones = cuda.mallocArray(FORMATS[size], 32, 32), jnp.full(32768, 255, jnp.uint8)
+    x, y, width, height = part
+    parms = cuda.Memcpy3DParms(
+        srcPtr=cuda.PitchedPtr(ones, 1024, 64, 32),
+        dstArray=array,
+        dstPos=cuda.Pos(x, y, 0),
+        extent=cuda.Extent(width, height, 1),
+    )
+    assert_written(lambda: cuda.memcpy3D(parms), COPIES_3D[part], size)
+
+
+@pytest.mark.parametrize("size", FORMATS)
+@pytest.mark.parametrize("count", [64, 8, 16, 1, 0.5])
+def test_runs_of_bytes_fill_rows_of_blocks(count, size):
+    array, ones = cuda.mallocArray(FORMATS[size], 32, 32), jnp.full(1024, 255, jnp.uint8)
+    copy = lambda: cuda.memcpyToArray(array, 0, 0, ones, int(size * count))
+    rows = (0, max(count // 8, 1), 0, min(count, 8))
+    assert_written(copy, 1 if count < 1 else tuple(int(n) for n in rows), size)
+
+
+def assert_written(copy, expected, size):
+    if isinstance(expected, int):
+        return refused(copy, expected)
+    top, rows, left, columns = expected
+    words = np.zeros((8, 8, size // 4), np.uint32)
+    words[top : top + rows, left : left + columns] = 2**32 - 1
+    np.testing.assert_array_equal(copy().texels, words)
+
+
+def test_all_blocks_of_an_array_are_bytes_or_words():
+    blocks = np.random.default_rng(0).integers(0, 256, (8, 8, 16), np.uint8)
+    array = cuda.mallocArray(BC7, 32, 32)
+    by_bytes, by_words = (cuda.memcpyToArray(array, given) for given in (jnp.asarray(blocks), blocks.view(np.uint32)))
+    np.testing.assert_array_equal(by_bytes.texels, blocks.view(np.uint32))
+    np.testing.assert_array_equal(by_bytes.texels, by_words.texels)
+    back = cuda.memcpy2DFromArray(jnp.zeros(1024, jnp.uint8), 128, by_bytes, 0, 0, 128, 8)
+    np.testing.assert_array_equal(back, blocks.reshape(-1))
+
+
+def test_blocks_and_words_are_not_copied_as_boxes():
+    words = cuda.mallocArray(cuda.createChannelDesc("uint2"), 8, 8)
+    parms = cuda.Memcpy3DParms(words, dstArray=cuda.mallocArray(BC1, 32, 32), extent=cuda.Extent(8, 8, 1))
+    refused(lambda: cuda.memcpy3D(parms), 801, "expected blocks in both or in none")
+
+
+def test_mip_levels_are_decoded_as_block_compressed_does():
+    mipmap = cuda.mallocMipmappedArray(BC1, (28, 20, 0), 9)
+    assert [level.shape for level in mipmap.levels] == [(5, 7, 2), (3, 4, 2), (2, 2, 2), (1, 1, 2), (1, 1, 2)]
+    levels = [
+        np.random.default_rng(k).integers(0, 256, (*x.shape[:2], 8), np.uint8) for k, x in enumerate(mipmap.levels)
+    ]
+    for k, blocks in enumerate(levels):
+        mipmap = cuda.memcpyToArray(mipmap, jnp.asarray(blocks), level=k)
+    desc = cuda.TextureDesc(readMode=FRACTIONS, normalizedCoords=1)
+    t = cuda.createTextureObject(cuda.ResourceDesc.MipmappedArray(mipmap), desc)
+    expected = jt.block_compressed([jnp.asarray(blocks) for blocks in levels], "bc1", (20, 28))
+    np.testing.assert_array_equal(t.texture.texels, expected.texels)
+
+
+ARRAYS = ("uint2", "int2", "float2", "ushort4", "half4", "uint1", "uint4", "int4", "float4")
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_views_of_blocks_need_words_without_a_sign(name):
+    array = cuda.mallocArray(cuda.createChannelDesc(name), 8, 8)
+    for number, fits in (("1", "uint2"), ("7", "uint4")):
+        view = cuda.ResourceViewDesc(cuda.ResourceViewFormat[f"UnsignedBlockCompressed{number}"], 32, 32)
+        create = lambda view=view: cuda.createTextureObject(cuda.ResourceDesc.Array(array), cuda.TextureDesc(), view)
+        if name == fits:
+            assert create().texture.shape == (32, 32, 4)
+        else:
+            refused(create, 1, f"expected an array of {fits}")
+
+
+WORDS = cuda.mallocArray(cuda.createChannelDesc("uint2"), 8, 8)
+VIEW = cuda.ResourceViewFormat.UnsignedBlockCompressed1
+
+
+@pytest.mark.parametrize("size", [(31, 32), (28, 32), (8, 8), (36, 32), (0, 0)], ids=str)
+def test_views_of_blocks_have_four_times_the_size(size):
+    view = cuda.ResourceViewDesc(VIEW, *size)
+    refused(
+        lambda: cuda.createTextureObject(cuda.ResourceDesc.Array(WORDS), cuda.TextureDesc(), view), 1, "(32, 32, 0)"
+    )
+
+
+@pytest.mark.parametrize(("read", "mode", "code"), [(0, 1, 26), (1, 0, 27), (1, 1, 26)])
+def test_views_of_blocks_are_read_as_their_words(read, mode, code):
+    view, desc = cuda.ResourceViewDesc(VIEW, 32, 32), cuda.TextureDesc(filterMode=mode, readMode=read)
+    refused(lambda: cuda.createTextureObject(cuda.ResourceDesc.Array(WORDS), desc, view), code)
+
+
+@pytest.mark.parametrize("form", ["None_", "UnsignedBlockCompressed1", "UnsignedInt2"])
+def test_arrays_of_blocks_have_no_views(form):
+    view = cuda.ResourceViewDesc(cuda.ResourceViewFormat[form], 32, 32)
+    resource, desc = cuda.ResourceDesc.Array(cuda.mallocArray(BC1, 32, 32)), cuda.TextureDesc(readMode=FRACTIONS)
+    refused(lambda: cuda.createTextureObject(resource, desc, view), 1, "which has no views")
+
+
+def test_plain_memory_and_rows_of_words_hold_no_blocks():
+    linear = cuda.ResourceDesc.Linear(jnp.zeros(32, jnp.uint8), BC1)
+    refused(lambda: cuda.createTextureObject(linear, cuda.TextureDesc(readMode=FRACTIONS)), 801, "does not model")
+    row = cuda.ResourceDesc.Array(cuda.mallocArray(cuda.createChannelDesc("uint2"), 8))
+    view = cuda.ResourceViewDesc(VIEW, 32)
+    refused(lambda: cuda.createTextureObject(row, cuda.TextureDesc(), view), 801, "without rows")
