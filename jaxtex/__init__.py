@@ -1,9 +1,9 @@
 """The texture unit of a GPU for JAX: filtered reads, address modes and their adjoints as pure functions.
 
-`jaxtex.warp` (image warps), `jaxtex.nn` (reads inside models), `jaxtex.ndimage` (SciPy's names), `jaxtex.layers`
-(spatial transformers), `jaxtex.sharded` (textures cut over devices) and `jaxtex.cuda` (CUDA's names) are loaded when
-they are first used. So are the names of this module, all at once: the command line prints its help without JAX, which
-takes half a second to import.
+`jaxtex.warp` (image warps), `jaxtex.rays` (line integrals), `jaxtex.nn` (reads inside models), `jaxtex.ndimage`
+(SciPy's names), `jaxtex.layers` (spatial transformers), `jaxtex.sharded` (textures cut over devices) and `jaxtex.cuda`
+(CUDA's names) are loaded when they are first used. So are the names of this module, all at once: the command line
+prints its help without JAX, which takes half a second to import.
 """
 
 # pyright: strict, reportUnknownMemberType=false
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from . import layers as layers
     from . import ndimage as ndimage
     from . import nn as nn
+    from . import rays as rays
     from . import sharded as sharded
     from . import warp as warp
     from .compressed import block_compressed
@@ -74,7 +75,7 @@ __all__ = [
     "texture3d",
 ]
 
-_LOADED_ON_USE = ("cuda", "layers", "ndimage", "nn", "sharded", "warp")
+_LOADED_ON_USE = ("cuda", "layers", "ndimage", "nn", "rays", "sharded", "warp")
 # The modules that define the names of `__all__`, each after those that it imports.
 _MODULES = ("modes", "sampler", "texture", "compressed", "sampling", "splines", "mipmaps", "surface", "exports")
 

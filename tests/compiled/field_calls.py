@@ -206,6 +206,12 @@ def of_layers(texels, x, y, w):
     return jt.nn.sample_weighted(jt.texture2d_layered(texels), (x, y), w, sampler, layer=jnp.arange(3))
 
 
+def along_rays(volume, start, end, weights=None, **options):
+    """Integrals along segments, whose ends all reads of a sum share."""
+    sampler = jt.Sampler(**options)
+    return jt.rays.line_integral(volume, start, end, num_samples=21, weights=weights, sampler=sampler)
+
+
 def places(*shape):
     return uniform(*shape, low=-0.1, high=1.1)
 
@@ -215,6 +221,8 @@ IN_LEVELS = normal(6, 5, 3), normal(3), places(3, 4), places(3, 4)[::-1].copy(),
 OF_HEADS = places(6, 2, 3, 2), places(6, 2, 3, 2)[::-1].copy(), normal(6, 2, 3, 2)
 
 
+# Segments from and to points around a volume.
+ENDS = uniform(5, 7, 3, low=-2, high=9), uniform(5, 7, 3, low=-2, high=9)[::-1].copy()
 IN_TWO_LEVELS = tuple(a[:, :, :2] for a in OF_HEADS)
 KEY = np.zeros(2, np.uint32)
 
@@ -248,6 +256,14 @@ MODELS = {
     ),
     "a weighted chain": Call(of_chain, IN_LEVELS, tuple(range(6))),
     "weighted layers": Call(of_layers, IN_LAYERS, (0, 1, 2, 3)),
+    "rays through a volume": Call(along_rays, (normal(5, 6, 7, 2), *ENDS), (0, 1, 2), row="long sum"),
+    "weighted rays through an image": Call(
+        functools.partial(along_rays, filter_mode="cubic"),
+        (normal(6, 7, 1), *(a[..., :2] for a in ENDS), normal(21)),
+        (0, 1, 2, 3),
+        row="long sum",
+    ),
+    "few rays": Call(along_rays, (normal(5, 6, 7, 5), *(a[0, :3] for a in ENDS)), (1, 2), row="long sum"),
     "a drawn texel": drawn(normal(9, 7, 2), *FREE, deterministic=True),
     "two drawn texels": drawn(normal(9, 7, 2), *FREE, filter_mode="cubic"),
     "a texel drawn along a footprint": drawn(

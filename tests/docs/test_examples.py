@@ -234,6 +234,13 @@ def test_register_volumes(printed, tmp_path):
     assert np.abs(after[40:] - 128).mean() < 0.75 * np.abs(before[40:] - 128).mean()
 
 
+def test_tomography(printed, tmp_path):
+    lines = printed("tomography", "--size", 48, "--views", 30, "--steps", 60, "--out", tmp_path / "out.png")
+    (projection, *_), (back, *_), (found, *_), _ = map(numbers, lines)
+    assert projection < 0.01
+    assert found < 0.6 * back
+
+
 @pytest.mark.slow
 def test_spatial_transformer(printed, tmp_path):
     for package in ("flax", "optax", "sklearn"):

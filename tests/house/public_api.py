@@ -18,7 +18,7 @@ from jaxtex.cli.commands import COMMANDS, command_parser
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests" / "data"
 CURRENT = FOLDER / "public_api.txt"
-MODULES = ("", ".cuda", ".layers", ".layers.equinox", ".layers.nnx", ".ndimage", ".nn", ".sharded", ".warp")
+MODULES = ("", ".cuda", ".layers", ".layers.equinox", ".layers.nnx", ".ndimage", ".nn", ".rays", ".sharded", ".warp")
 # The modules that define the names of `jaxtex`.
 DEFINING = (
     ".compressed",

@@ -74,6 +74,7 @@ LAYERS = (
     "ndimage",
     "warp",
     "nn",
+    "rays",
     "layers",
     "cuda",
     "__init__",
@@ -165,6 +166,15 @@ READS_INSIDE_MODELS = {
     "head=None, num_heads=1)",
     "triplane": "(planes, points, *, plane_axes=('xy', 'xz', 'zy'), reduce='mean')",
 }
+A_SCANNER = "volume_shape, angles, detector_shape, *"
+RAYS = {
+    "Rays": "(start, end)",
+    "camera_rays": "(camera_matrix, pose, image_shape, *, near=0.0, far)",
+    "cone_beam": f"({A_SCANNER}, source_distance, detector_distance, pixel_size=1.0)",
+    "line_integral": "(volume, start, end, *, num_samples=None, step=None, weights=None, spacing=1.0, "
+    "sampler=Sampler())",
+    "parallel_beam": f"({A_SCANNER}, pixel_size=1.0)",
+}
 OF_A_SPLINE = "output=None, order=3, mode='constant', cval=0.0, prefilter=True"
 NDIMAGE = {
     "affine_transform": f"(input, matrix, offset=0.0, output_shape=None, {OF_A_SPLINE})",
@@ -205,6 +215,7 @@ SIGNATURES = {
     "deterministic": "(enabled=True)",
     **{f"warp.{name}": signature for name, signature in WARPS.items()},
     **{f"nn.{name}": signature for name, signature in READS_INSIDE_MODELS.items()},
+    **{f"rays.{name}": signature for name, signature in RAYS.items()},
     **{f"ndimage.{name}": signature for name, signature in NDIMAGE.items()},
     "Texture": "(texels, border_color=None, kind='2d', level_shapes=None, cut=None)",
     "Sampler": "(*, address_mode=None, filter_mode=None, cubic_coefficient=-0.5, spline_order=3, "
@@ -412,6 +423,7 @@ def test_no_module_is_hidden_behind_another_name(module):
 
 PUBLIC = {name: getattr(jaxtex, name) for name in jaxtex.__all__}
 PUBLIC |= {f"warp.{name}": getattr(jaxtex.warp, name) for name in jaxtex.warp.__all__}
+PUBLIC |= {f"rays.{name}": getattr(jaxtex.rays, name) for name in jaxtex.rays.__all__}
 PUBLIC |= {f"nn.{name}": getattr(jaxtex.nn, name) for name in jaxtex.nn.__all__}
 PUBLIC |= {f"ndimage.{name}": getattr(jaxtex.ndimage, name) for name in jaxtex.ndimage.__all__}
 
@@ -428,7 +440,7 @@ def test_signature_is_as_agreed(name):
 
 def test_every_agreed_name_is_public():
     assert SIGNATURES.keys() <= PUBLIC.keys()
-    for names in (jaxtex.__all__, jaxtex.warp.__all__, jaxtex.nn.__all__, jaxtex.ndimage.__all__):
+    for names in (jaxtex.__all__, jaxtex.warp.__all__, jaxtex.rays.__all__, jaxtex.nn.__all__, jaxtex.ndimage.__all__):
         assert names == sorted(names)
 
 

@@ -58,6 +58,7 @@ def adjoint(
     reach = storage.reach if isinstance(storage, Halo) else None
     only_within = None if reach is None else (0, stored_part(spec.axes)[0])
     plan = AdjointPlan(spec, of_operands, shape, read_from, textures, reach, only_within)
+    plan = plan._replace(shared=plan.shared_of(operands))
     if TEXELS not in wrt:
         return tuple(in_windows(plan, cotangent, texels, operands, adds=False))
     if reach is not None and looks_for_samples(plan, reach, operands):
@@ -69,7 +70,8 @@ def adjoint(
         total = gathered(plan, whole_array(cotangent), operands).reshape(*textures, *texels_shape(spec.axes, channels))
         return total.astype(texel_dtype), *cotangents
     cotangent = whole_array(cotangent) if spec.deterministic else cotangent
-    if plan.wrt and has_many_taps(plan):
+    # Of sums, texels gain from tiles that are boxes of samples, and operands from lanes that take reads of one sum.
+    if plan.wrt and (has_many_taps(plan) or plan.shared):
         (total,) = in_windows(plan.of_texels(), cotangent, None, operands)
         cotangents = in_windows(plan, cotangent, texels, operands, adds=False)
     else:

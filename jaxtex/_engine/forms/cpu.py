@@ -1,4 +1,4 @@
-"""The forms for CPUs: reads of four-byte texels as words, and the adjoint in blocks of samples.
+"""The forms for CPUs: reads of four-byte texels as words, and the adjoint and sums of reads in blocks of samples.
 
 XLA writes the index and the weighted value of every tap of every sample to memory before it scatters them. Most of that
 time goes to first touches of new pages. The blocks of the adjoint reuse a few pages.
@@ -6,7 +6,8 @@ time goes to first touches of new pages. The blocks of the adjoint reuse a few p
 
 import functools
 import math
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,8 +19,9 @@ from ..compute import operators
 from ..compute.linearization import ByNumber, coordinate_cotangents, operand_cotangents
 from ..compute.operators import accumulated, as_texels, over_batch, samples_per_texel
 from ..compute.texel_sums import TexelSums, power_of_two_above, row_lanes, units_of
-from ..compute.texel_value import WORD, LoadTexel, loads_bytes, packed, words_of_channels
+from ..compute.texel_value import WORD, LoadTexel, gathers, loads_bytes, packed, words_of_channels
 from ..describe.axis import Axis
+from ..describe.operands import as_given
 from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..describe.storage import Shaped
 from ..walk.texel_order import flat_sizes, texels_shape
@@ -31,12 +33,95 @@ MOST_TAPS, MOST_TEXELS = 8, 2**22
 # The numbers (samples times channels) of a block of the adjoint, and its fewest samples.
 BLOCK = 2**16
 FEWEST_SAMPLES = 2**10
+# The numbers of a block of a sum of reads, if the reads of one place in the sum are not more.
+SUM_BLOCK = 2**18
 
 
 def read(*args: jax.Array, spec: ReadSpec, batch: int) -> jax.Array:
-    """`operators.read` over `batch` leading axes; texels are loaded as words."""
-    run = over_batch(functools.partial(operators.read, spec=spec, loads=loads_words), batch)
+    """`operators.read` over `batch` leading axes; texels are loaded as words, or reads are summed block by block."""
+    loads = loads_words if supports_words(*args, spec=spec, batch=batch) else gathers
+    run = over_batch(functools.partial(summed_read, spec=spec, loads=loads), batch)
     return (with_materialized(run, (0,)) if spec.materialized else run)(*args)
+
+
+def supports_read(texels: Shaped, *args: Shaped, spec: ReadSpec, batch: int) -> bool:
+    """Whether texels are loaded as words, or reads are summed block by block."""
+    _, operands = spec.color_and_operands(args)
+    shapes = [shape[batch:] for shape in spec.sample_shapes(operands)]
+    blocks = SumBlocks.of(spec, np.broadcast_shapes(*shapes), texels.shape[-1])
+    return blocks is not None or supports_words(texels, *args, spec=spec, batch=batch)
+
+
+# Sums of reads
+
+
+class SumBlocks(NamedTuple):
+    """The division of sums of reads into blocks, so that no array holds numbers for all reads.
+
+    Attributes:
+        axis: the sample axis that is divided, counted from the end.
+        size: its size.
+        count: the places along it of a block.
+    """
+
+    axis: int
+    size: int
+    count: int
+
+    @classmethod
+    def of(cls, spec: ReadSpec, shape: Sequence[int], channels: int) -> "SumBlocks | None":
+        """The blocks for samples of a shape; `None` for few samples, or where the caller stores their coordinates."""
+        if not spec.summed_axes or spec.several is not None or spec.grid is as_given or spec.expected is not None:
+            return None
+        axis = max(spec.summed_axes, key=lambda axis: shape[axis])
+        numbers = math.prod(shape) // shape[axis] * power_of_two_above(channels)
+        count = max(1, SUM_BLOCK // numbers)
+        return None if count >= shape[axis] else cls(axis, shape[axis], count)
+
+    def operands(
+        self, operands: Sequence[jax.Array], spec: ReadSpec, start: jax.Array | int, count: int
+    ) -> list[jax.Array]:
+        """Operands at `count` places from `start` on."""
+        places = [self.place(a, spec, k) for k, a in enumerate(operands)]
+        return [self.part(a, place, start, count) for a, place in zip(operands, places)]
+
+    def place(self, operand: Shaped, spec: ReadSpec, k: int) -> int:
+        """The axis of operand `k` that is divided."""
+        stack = spec.stack_of(k)
+        place = len(operand.shape) + self.axis - (stack is not None)
+        return place + (stack is not None and place >= len(operand.shape) + stack.axis)
+
+    def part(self, a: jax.Array, place: int, start: jax.Array | int, count: int) -> jax.Array:
+        """An array at `count` places from `start` on along an axis, along which it has all places, or one for all."""
+        return a if a.shape[place] == 1 else jax.lax.dynamic_slice_in_dim(a, start, count, place)
+
+    def fold(self, step: Callable[[jax.Array | int, int, Any], Any], state: Any) -> Any:
+        """``step(start, count, state)`` for one block after the other; the first one may be smaller."""
+        first = self.size % self.count or self.count
+        state = step(0, first, state)
+        rest = lambda k, state: step(first + k * self.count, self.count, state)
+        return jax.lax.fori_loop(0, (self.size - first) // self.count, rest, state)
+
+
+def summed_read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, loads: Callable[..., LoadTexel]) -> jax.Array:
+    """`operators.read` of one texture, in blocks of a sum."""
+    color, operands = spec.color_and_operands(args)
+    colors = () if color is None else (color,)
+    shape = np.broadcast_shapes(*spec.sample_shapes(operands))
+    blocks = SumBlocks.of(spec, shape, texels.shape[-1])
+    if blocks is None:
+        return operators.read(texels, *args, spec=spec, loads=loads)
+    in_sums = spec.with_dtype(spec.sums)
+
+    def step(start: jax.Array | int, count: int, total: jax.Array) -> jax.Array:
+        some = blocks.operands(operands, spec, start, count)
+        return total + operators.read(texels, *colors, *some, spec=in_sums, loads=loads)
+
+    sums = tuple(1 if k - len(shape) in spec.summed_axes else n for k, n in enumerate(shape))
+    return blocks.fold(step, jnp.zeros((*sums, texels.shape[-1]), spec.sums)).astype(spec.dtype)
+
+
+# Words
 
 
 def loads_words(stored: jax.Array) -> LoadTexel:
@@ -44,7 +129,7 @@ def loads_words(stored: jax.Array) -> LoadTexel:
     return loads_bytes(words_of_channels(materialized(packed(stored, WORD)), WORD.itemsize))
 
 
-def supports_read(texels: Shaped, *args: Shaped, spec: ReadSpec, batch: int) -> bool:
+def supports_words(texels: Shaped, *args: Shaped, spec: ReadSpec, batch: int) -> bool:
     """Whether texels are four bytes, taps are few, and samples are so many that packing texels into words pays off."""
     if texels.dtype != jnp.uint8 or texels.shape[-1] != WORD.itemsize or not 1 < spec.num_taps <= MOST_TAPS:
         return False
@@ -52,6 +137,9 @@ def supports_read(texels: Shaped, *args: Shaped, spec: ReadSpec, batch: int) -> 
     shapes = (shape[batch:] for shape in spec.sample_shapes(operands))
     samples = math.prod(np.broadcast_shapes(*shapes))
     return math.prod(texels.shape[batch:-1]) <= samples and math.prod(texels.shape[:-1]) <= MOST_TEXELS
+
+
+# The adjoint
 
 
 def adjoint(
@@ -87,14 +175,66 @@ def cotangents_of_one(
     texel_dtype: np.dtype,
 ) -> tuple[jax.Array, ...]:
     """The cotangents of one texture and its operands, as `adjoint` returns them."""
+    channels, units = cotangent.shape[-1], None
+    if spec.deterministic and TEXELS in wrt:
+        coords = spec.coords(operands)
+        count = functools.partial(samples_per_texel, coords)
+        units = units_of(cotangent, spec.axes, count, spec.factors(coords))
+    sums = TexelSums(channels, row_lanes(channels), units)
+    total = jnp.zeros((*flat_sizes(spec.axes), sums.width) if TEXELS in wrt else (), cotangent.dtype)
+    shape = np.broadcast_shapes(cotangent.shape[:-1], *spec.sample_shapes(operands))
+    blocks = None if units is not None else SumBlocks.of(spec, shape, channels)
+    if blocks is None:
+        total, cotangents = cotangents_of_samples(total, cotangent, texels, operands, spec, wrt, sums)
+    else:
+        total, cotangents = cotangents_of_sums(total, cotangent, texels, operands, spec, wrt, sums, blocks)
+    if TEXELS in wrt:
+        cotangents[TEXELS] = as_texels(total, spec.axes, sums, texel_dtype)
+    return tuple(cotangents[k] for k in wrt)
+
+
+def cotangents_of_sums(
+    total: jax.Array,
+    cotangent: jax.Array,
+    texels: jax.Array | None,
+    operands: Sequence[jax.Array],
+    spec: ReadSpec,
+    wrt: Wrt,
+    sums: TexelSums,
+    blocks: SumBlocks,
+) -> tuple[jax.Array, ByNumber]:
+    """`cotangents_of_samples`, block by block."""
+    places = {k: blocks.place(operands[k], spec, k) for k in wrt if k != TEXELS}
+
+    def step(start: jax.Array | int, count: int, state: tuple[jax.Array, ByNumber]) -> tuple[jax.Array, ByNumber]:
+        some = blocks.operands(operands, spec, start, count)
+        value = blocks.part(cotangent, cotangent.ndim - 1 + blocks.axis, start, count)
+        total, found = cotangents_of_samples(state[0], value, texels, some, spec, wrt, sums)
+
+        def joined(k: int, a: jax.Array) -> jax.Array:
+            if a.shape[places[k]] == 1:
+                return a + found[k]
+            return jax.lax.dynamic_update_slice_in_dim(a, found[k], start, places[k])
+
+        return total, {k: joined(k, a) for k, a in state[1].items()}
+
+    return blocks.fold(step, (total, {k: jnp.zeros_like(operands[k]) for k in places}))
+
+
+def cotangents_of_samples(
+    total: jax.Array,
+    cotangent: jax.Array,
+    texels: jax.Array | None,
+    operands: Sequence[jax.Array],
+    spec: ReadSpec,
+    wrt: Wrt,
+    sums: TexelSums,
+) -> tuple[jax.Array, ByNumber]:
+    """`total`, to which the samples are added if `wrt` names texels, and the cotangents of operands."""
     coords, channels = spec.coords(operands), cotangent.shape[-1]
     shape = np.broadcast_shapes(cotangent.shape[:-1], *(c.shape for c in coords))
     samples, own = math.prod(shape), (*[1] * (len(shape) + 1 - cotangent.ndim), *cotangent.shape[:-1])
     block = min(samples, max(FEWEST_SAMPLES, BLOCK // power_of_two_above(channels)))
-    count = functools.partial(samples_per_texel, coords)
-    exact = spec.deterministic and TEXELS in wrt
-    units = units_of(cotangent, spec.axes, count, spec.factors(coords)) if exact else None
-    sums = TexelSums(channels, row_lanes(channels), units)
     values = cotangent.reshape(-1, channels)
     flat = [jnp.broadcast_to(c, shape).reshape(samples) for c in coords]
 
@@ -119,13 +259,9 @@ def cotangents_of_one(
             total = accumulated(total, value, coords, spec.axes, sums, taps_once)
         return total, of_axes
 
-    total = jnp.zeros((*flat_sizes(spec.axes), sums.width) if TEXELS in wrt else (), cotangent.dtype)
     of_axes = {k: jnp.zeros(samples, cotangent.dtype) for k in spec.axes_of(wrt)}
     total, of_axes = jax.lax.fori_loop(0, -(-samples // block), step, (total, of_axes))
-    cotangents = operand_cotangents({k: a.reshape(shape) for k, a in of_axes.items()}, operands, spec, wrt)
-    if TEXELS in wrt:
-        cotangents[TEXELS] = as_texels(total, spec.axes, sums, texel_dtype)
-    return tuple(cotangents[k] for k in wrt)
+    return total, operand_cotangents({k: a.reshape(shape) for k, a in of_axes.items()}, operands, spec, wrt)
 
 
 def taps_once(coord: jax.Array, axis: Axis) -> Taps:

@@ -33,6 +33,9 @@ constexpr bool skips = false;  // whether some samples are not added
 constexpr bool pulls = true;  // whether operands have cotangents
 constexpr int num_slopes = 2;  // the derivatives along coordinates
 constexpr int num_cotangents = 2;  // of the operands of a sample
+constexpr int lanes_of_sum = 1;  // that add up cotangents which reads of a sum share
+constexpr bool adds_cotangents = false;  // whether there are such cotangents
+constexpr bool steps_along_sum = false;  // whether a lane's samples are reads of one sum
 constexpr int num_sums = 0;  // of these, which a tile sums
 
 // How the channels of a texel are divided.

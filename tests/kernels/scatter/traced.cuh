@@ -256,6 +256,10 @@ DEVICE void keep_cotangents(const Arrays& arrays, int sample, const Cotangents& 
   arrays.cotangent_1[sample] = found.of[1];
 }
 
+// Adds those that all reads of a sum share to memory.
+DEVICE void add_cotangents(const Arrays& arrays, int sample, const Cotangents& found) {
+}
+
 // The kernel.
 DEVICE void run(const Arrays& arrays);
 extern "C" __global__ void __launch_bounds__(threads, blocks) texture_pullback(const float* __restrict__ values, const float* __restrict__ texels, const float* __restrict__ operand_0, const float* __restrict__ operand_1, const float*, float* __restrict__ totals, float* __restrict__ cotangent_0, float* __restrict__ cotangent_1) {

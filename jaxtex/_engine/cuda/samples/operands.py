@@ -1,6 +1,6 @@
 """The operands of a read in a kernel: how a thread loads them, and how their cotangents are stored.
 
-A kernel stores one cotangent for each sample, or a sum for each tile.
+A kernel stores one cotangent for each sample, or adds up those of a sum of reads, or stores a sum for each tile.
 """
 
 import math
@@ -79,7 +79,7 @@ class OperandResults(NamedTuple):
     """The results of an adjoint kernel for the cotangents of the operands in `AdjointPlan.wrt`.
 
     Attributes:
-        stored: the operands with one cotangent for each sample.
+        stored: the operands with one cotangent for each sample, or for each sum of reads, which share the operand.
         summed: the operands with one number for all samples of an image, such as the entries of a matrix.
     """
 
@@ -96,6 +96,19 @@ class OperandResults(NamedTuple):
         return cls(plan, samples, tuple(k for k in plan.wrt if k not in summed), summed)
 
     @property
+    def added(self) -> tuple[int, ...]:
+        """The operands with one cotangent for each sum of reads, to which lanes add."""
+        return tuple(k for k in self.stored if k in self.plan.shared)
+
+    @property
+    def lanes_of_sum(self) -> int:
+        """The number of adjacent samples, a power of two, that lanes take in one step and that are reads of one sum."""
+        if not self.added:
+            return 1
+        lanes = self.samples.lanes[-1]
+        return lanes if self.samples.rank else math.gcd(lanes, self.plan.shape[-1])
+
+    @property
     def numbers(self) -> list[range]:
         """For each operand in `AdjointPlan.wrt`, the numbers of the grid's arguments that it holds."""
         return [self.plan.spec.numbers_of(k) for k in self.plan.wrt]
@@ -105,9 +118,11 @@ class OperandResults(NamedTuple):
         """The arrays of cotangents that a kernel writes."""
         dtype, samples = self.plan.spec.dtype, self.plan.shape
         stacks = {k: self.plan.spec.stack_of(k) for k in self.stored}
-        shapes = {k: samples if s is None else stacked_shape(s, samples) for k, s in stacks.items()}
+        owners = {k: self.plan.shape_of_sums if k in self.added else samples for k in stacks}
+        shapes = {k: owners[k] if s is None else stacked_shape(s, owners[k]) for k, s in stacks.items()}
+        starts = {k: jnp.zeros(shapes[k], dtype) for k in self.added}
         arrays = {k: jax.ShapeDtypeStruct(shape, dtype) for k, shape in shapes.items()}
-        results = [KernelArray(ArrayRole.COTANGENT, array, k) for k, array in arrays.items()]
+        results = [KernelArray(ArrayRole.COTANGENT, array, k, starts.get(k)) for k, array in arrays.items()]
         if self.summed:
             sums = jax.ShapeDtypeStruct((self.samples.total, len(self.summed)), dtype)
             results.append(KernelArray(ArrayRole.TILE_SUMS, sums))

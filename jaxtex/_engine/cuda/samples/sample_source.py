@@ -9,7 +9,7 @@ import jax
 
 from ...describe.axis import Axis, Role
 from ...describe.spec import ReadSpec, Wrt
-from ...describe.storage import slice_of
+from ...describe.storage import Shaped, slice_of
 from ...walk.texel_order import flat_sizes
 from ..build.arrays import ArrayRole
 from ..build.source import Constant, KernelSource, struct_of
@@ -39,6 +39,7 @@ class AdjointPlan(NamedTuple):
         reach: the number of texels of the halo on each side, if a texture is a `WithHalo`; otherwise `None`.
         only_within: a part of the texture, as the arguments of `other_part`: a sample is added only if the part has all
             of its texels; `None` to add all samples.
+        shared: the operands of `shared_of`, to whose cotangents lanes add in memory.
     """
 
     spec: ReadSpec
@@ -48,10 +49,32 @@ class AdjointPlan(NamedTuple):
     textures: tuple[int, ...]
     reach: int | None = None
     only_within: tuple[int, int] | None = None
+    shared: Wrt = ()
 
     def of_texels(self) -> "AdjointPlan":
         """The plan for the cotangents of texels alone."""
-        return self._replace(wrt=())
+        return self._replace(wrt=(), shared=())
+
+    def shared_of(self, operands: Sequence[Shaped]) -> Wrt:
+        """The operands in `wrt` of which all reads of a sum share one number, such as the ends of a ray.
+
+        None if sums are not along the last axes of the samples, or must not be added in any order.
+        """
+        axes, shapes = self.spec.summed_axes, self.spec.sample_shapes(operands)
+        if self.reads_of_sum == 1 or sorted(axes) != [*range(-len(axes), 0)] or self.spec.deterministic:
+            return ()
+        alike = [math.prod(shape) > 1 and all(shape[axis] == 1 for axis in axes) for shape in shapes]
+        return tuple(k for k in self.wrt if alike[k])
+
+    @property
+    def reads_of_sum(self) -> int:
+        """The number of reads of a sum."""
+        return math.prod(self.shape[axis] for axis in self.spec.summed_axes)
+
+    @property
+    def shape_of_sums(self) -> tuple[int, ...]:
+        """The shape of the sums of reads, with 1 along the axes of the sums."""
+        return tuple(1 if k - len(self.shape) in self.spec.summed_axes else n for k, n in enumerate(self.shape))
 
     @property
     def texels_per_texture(self) -> int:

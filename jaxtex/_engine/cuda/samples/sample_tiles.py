@@ -27,6 +27,9 @@ WIDTH = 4
 STEPS = {2: (1, 4, 2), 3: (4, 1, 1), 0: (1, 1, 8)}
 # The samples of a lane that also reads texels, for the cotangents of operands.
 PULL_STEPS = {2: (1, 2, 2), 3: (2, 1, 1), 0: (1, 1, 8)}
+# The samples of a lane that adds reads of sums to texels, and those of one that adds up what reads of a sum share.
+ADD_SUM_STEPS = STEPS | {3: (4, 2, 1)}
+SUM_STEPS = {2: (1, 1, 4), 3: (1, 1, 8), 0: (1, 1, 8)}
 # The samples of a lane of a warp whose lanes take the taps of one sample after the other.
 MANY_TAPS_STEPS = {2: (1, 4, 2), 3: (4, 2, 1), 0: (1, 1, 8)}
 # Where many samples fall on few texels.
@@ -69,6 +72,11 @@ class SampleTiles(NamedTuple):
     def num_steps(self) -> int:
         """The number of samples of a lane."""
         return math.prod(self.steps)
+
+    @property
+    def steps_along_last(self) -> bool:
+        """Whether the samples of a lane lie along the last axis alone."""
+        return self.rank > 1 and self.num_steps == self.steps[-1]
 
     @property
     def extent(self) -> Extent:

@@ -65,6 +65,8 @@ DEVICE void run(const Arrays& arrays) {
     Sums sums = {};
     if constexpr (num_walks > 0) add_walks<0>(arrays, totals, window, own_texture, tile, lane, sums);
     else pull_tile(arrays, tile, lane, sums);
+    if constexpr (adds_cotangents && steps_along_sum)
+      add_shared(arrays, position_of<Tiles>(tile, lane.number, 0), lane, sums);
     for (int k = 0; k < num_sums; k++) {
       for (int bits = 1; bits < lanes; bits *= 2) sums[k] += of_lane_xor(sums[k], bits);
       if (lane.lane == 0) arrays.tile_sums[tile * num_sums + k] = sums[k];

@@ -5,7 +5,17 @@ import math
 from ...compute.texel_sums import power_of_two_below
 from ...describe.axis import Role
 from ..samples.sample_source import AdjointPlan
-from ..samples.sample_tiles import CROWD_STEPS, MANY_TAPS_STEPS, PULL_STEPS, STEPS, Lanes, SampleTiles, tiles_of
+from ..samples.sample_tiles import (
+    ADD_SUM_STEPS,
+    CROWD_STEPS,
+    MANY_TAPS_STEPS,
+    PULL_STEPS,
+    STEPS,
+    SUM_STEPS,
+    Lanes,
+    SampleTiles,
+    tiles_of,
+)
 
 # A lane adds up runs of samples in one cell if samples per texel, times the square of its channels, reach RUN_CROWD. It
 # takes more samples if samples per texel, times its channels, reach FAR_CROWD.
@@ -29,6 +39,10 @@ def window_tiles(plan: AdjointPlan, channels: int, adds: bool, remaining: bool) 
     crowd = crowd_of(plan) if adds else 0
     pulls = bool(plan.wrt) and not adds_runs(crowd, lanes)
     steps = CROWD_STEPS if crowd * lanes.width >= FAR_CROWD else PULL_STEPS if pulls else STEPS
+    if steps is STEPS and plan.reads_of_sum > 1:
+        steps = ADD_SUM_STEPS
+    if plan.shared:
+        steps = SUM_STEPS
     many = has_many_taps(plan)
     if adds and many:
         steps = MANY_TAPS_STEPS

@@ -20,5 +20,5 @@ struct Slopes { float along[at_least_one(num_slopes)]; };
 struct Cotangents { float of[at_least_one(num_cotangents)]; };
 // Channels that are added to memory at once.
 typedef Row<float, piece_width> Piece;
-// Of the cotangents of operands that all samples of a tile share, a lane's sums.
-typedef float Sums[at_least_one(num_sums)];
+// A lane's sums of the cotangents of operands that all samples of a tile share; then of all that reads of a sum share.
+typedef float Sums[at_least_one(num_sums + (adds_cotangents ? num_cotangents : 0))];

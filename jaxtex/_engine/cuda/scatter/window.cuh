@@ -27,6 +27,17 @@ DEVICE Value value_if_added(const Value& value, const Coords& coords) {
   return Value{};
 }
 
+// Adds to memory what a lane's samples, which are reads of one sum, share. Lanes with reads of that sum add it up first.
+DEVICE void add_shared(const Arrays& arrays, Position at, const Lane& lane, Sums& sums) {
+  constexpr int alike = lanes_per_sample * lanes_of_sum;
+  Cotangents found;
+  for (int k = 0; k < num_cotangents; k++) {
+    found.of[k] = sums[num_sums + k], sums[num_sums + k] = 0;
+    for (int bits = lanes_per_sample; bits < alike; bits *= 2) found.of[k] += of_lane_xor(found.of[k], bits);
+  }
+  if (at.exists && lane.lane % alike == 0) add_cotangents(arrays, offsets_of(at).sample, found);
+}
+
 // Computes the cotangents of a sample's operands, summed over the lanes that share its channels. Cotangents that differ
 // from sample to sample are stored; the others are added to the sums of the tile.
 DEVICE void pull_sample(const Arrays& arrays, Position at, const Coords& coords, const Value& value, const Lane& lane,
@@ -38,8 +49,14 @@ DEVICE void pull_sample(const Arrays& arrays, Position at, const Coords& coords,
     if (!lane.takes_part) slopes.along[k] = 0;
     for (int bits = 1; bits < lanes_per_sample; bits *= 2) slopes.along[k] += of_lane_xor(slopes.along[k], bits);
   }
-  if (at.exists && lane.lane % lanes_per_sample == 0)
+  if (!adds_cotangents && at.exists && lane.lane % lanes_per_sample == 0)
     keep_cotangents(arrays, offsets.sample, cotangents_of(arrays, at, slopes), sums);
+  if constexpr (adds_cotangents) {
+    const Cotangents found = cotangents_of(arrays, at, slopes);
+    if (at.exists && lane.lane % lanes_per_sample == 0) keep_cotangents(arrays, offsets.sample, found, sums);
+    for (int k = 0; k < num_cotangents; k++) sums[num_sums + k] += at.exists ? found.of[k] : 0;
+    if constexpr (!steps_along_sum) add_shared(arrays, at, lane, sums);
+  }
 }
 
 // The window of a tile: its first index, its size and its stride on each axis.

@@ -265,7 +265,9 @@ class WindowFunctions(SampleSource):
             *names_of("slopes.along", len(self.coordinate_axes), FLOAT),
         )
         keep = f"void keep_cotangents({ARRAYS}, int sample, const Cotangents& found, Sums& sums)"
-        functions.define(keep, "Stores them, or adds them to the sums of a tile.", self.kept_cotangents())
+        functions.define(keep, "Stores them, or adds them to the sums of a tile.", self.kept_cotangents(added=False))
+        add = f"void add_cotangents({ARRAYS}, int sample, const Cotangents& found)"
+        functions.define(add, "Adds those that all reads of a sum share to memory.", self.kept_cotangents(added=True))
 
     def slopes(self, *args: jax.Array) -> Any:
         spec, lanes, dtype = self.spec, self.lanes, self.arrays[ArrayRole.TEXELS].dtype
@@ -283,16 +285,24 @@ class WindowFunctions(SampleSource):
 
         return [[*slopes(coords, spec.axes, self.coordinate_axes, texel_times_cotangent)]]
 
-    def kept_cotangents(self) -> Sequence[str]:
-        """Statements that store the cotangents of a sample, or add them to the sums of its tile."""
-        stored, summed, first = [], [], 0
+    def kept_cotangents(self, *, added: bool) -> Sequence[str]:
+        """Statements that store the cotangents of a sample, or add them to the sums of its tile.
+
+        Args:
+            added: whether to add those that all reads of a sum share to memory, and nothing else.
+        """
+        stored, summed, shared, first = [], [], [], 0
         for k, numbers in zip(self.plan.wrt, self.cotangents.numbers):
             for n in range(len(numbers)):
                 found = f"found.of[{first + n}]"
                 if k in self.cotangents.summed:
                     summed.append(f"sums[{len(summed)}] += {found};")
-                else:
+                elif k not in self.cotangents.added:
                     place = stored_at(self.spec.stack_of(k), self.plan.shape, n, "sample")
                     stored.append(f"arrays.cotangent_{k}[{place}] = {found};")
+                elif added:
+                    number = f"(sample / {self.plan.reads_of_sum})"
+                    place = stored_at(self.spec.stack_of(k), self.plan.shape_of_sums, n, number)
+                    shared.append(f"add_atomically(arrays.cotangent_{k} + {place}, {found});")
             first += len(numbers)
-        return [*stored, *summed]
+        return shared if added else [*stored, *summed]

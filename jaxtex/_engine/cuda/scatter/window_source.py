@@ -188,6 +188,9 @@ class WindowSource(WindowFunctions):
             Constant("pulls", bool(self.plan.wrt), "whether operands have cotangents"),
             Constant("num_slopes", len(self.coordinate_axes), "the derivatives along coordinates"),
             Constant("num_cotangents", sum(map(len, self.cotangents.numbers)), "of the operands of a sample"),
+            Constant("lanes_of_sum", self.cotangents.lanes_of_sum, "that add up cotangents which reads of a sum share"),
+            Constant("adds_cotangents", bool(self.cotangents.added), "whether there are such cotangents"),
+            Constant("steps_along_sum", self.samples.steps_along_last, "whether a lane's samples are reads of one sum"),
             Constant("num_sums", len(self.cotangents.summed), "of these, which a tile sums"),
         ]
 
