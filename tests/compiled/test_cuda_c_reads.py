@@ -222,7 +222,7 @@ SEVERAL = {
     "six bytes": (2, "bfloat16", 3, "bfloat16", {}),
     "sixteen taps": (4, "float32", 1, "float32", {"filter_mode": "cubic", "address_mode": "border"}),
     "sixteen bytes": (1, "float32", 4, "float32", {}),
-    "hardware": (2, "float32", 4, "float32", {"arithmetic": "hardware"}),
+    "hardware": (4, "float32", 4, "float32", {"arithmetic": "hardware"}),
 }
 
 

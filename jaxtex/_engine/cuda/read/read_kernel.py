@@ -167,8 +167,9 @@ def steps_of(spec: ReadSpec, width: int, dtype: np.dtype, threads: int, exact: b
     most = min(MOST_SAMPLES, MOST_TAPS // taps, threads // LEAST_THREADS)
     if spec.several or spec.summed_axes or most < 2:
         return 1
-    # Exact arithmetic takes longer than the loads, so even wide texels gain from two samples.
-    return power_of_two_below(min(most, max(1 + exact, -(-TAP_BYTES // (width * dtype.itemsize)))))
+    # Exact arithmetic takes longer than the loads, so even wide texels gain from two samples; four texels, from four.
+    least = 1 if not exact else 4 if taps == 4 and width == WIDTHS[0] else 2
+    return power_of_two_below(min(most, max(least, -(-TAP_BYTES // (width * dtype.itemsize)))))
 
 
 def tiles_of_block(shape: tuple[int, ...], batch: int, volumes: bool, parts: int, steps: int) -> SampleTiles:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...compute.texel_value import LoadTexel
+from ...describe.axis import Role
 from ...describe.operands import Coords
 from ...describe.spec import ReadSpec
 from ...describe.storage import Slice
@@ -31,6 +32,9 @@ PART = ("part", np.dtype(np.int32))
 NUMBER = (("group", np.dtype(np.int32)), ("number", np.dtype(np.int32)))
 # The largest number of blocks that read noted tiles.
 NOTED_BLOCKS = 4224
+# For hardware arithmetic, by the number of filtered axes of space and the channels of a thread: the blocks for which a
+# multiprocessor must have registers. The compiler's own choice leaves threads too few or too many.
+BLOCKS_OF_UNIT = {(2, 1): 9, (2, 4): 8, (3, 4): 6}
 # The result types of traced functions.
 RESULTS = """\
 // The value of a read, and whether its tile is noted for another kernel.
@@ -178,6 +182,12 @@ class ReadSource(KernelSource):
     @property
     def num_threads(self) -> int:
         return math.prod(self.threads.tiles.lanes) * self.threads.parts
+
+    @property
+    def bounds(self) -> str:
+        axes = sum(axis.role is Role.SPACE and not axis.integer for axis in self.spec.axes)
+        blocks = BLOCKS_OF_UNIT.get((axes, self.threads.width)) if self.exact and len(self.spec.axes) == axes else None
+        return super().bounds if blocks is None else f"{super().bounds}, {blocks}"
 
     def includes(self) -> tuple[str, ...]:
         return *super().includes(), "samples/position.cuh"
