@@ -86,23 +86,36 @@ def deformable_attention(
             raise ValueError(f"{NAME}: mask has dtype {padded.dtype}, expected bool, true at padding.")
         features = jnp.where(padded[..., None, None], jnp.zeros((), features.dtype), features)
     read = functools.partial(attended, shapes=tuple((*shape, heads * channels) for shape in shapes))
-    out = jax.vmap(read)(features.reshape(batch, stored, heads * channels), points[..., 0], points[..., 1], weights)
+    out = jax.vmap(read)(features.reshape(batch, stored, heads * channels), points, weights)
     return out.reshape(batch, points.shape[1], heads * channels)
 
 
 def attended(
-    texels: jax.Array, x: jax.Array, y: jax.Array, weights: jax.Array, *, shapes: tuple[tuple[int, ...], ...]
+    texels: jax.Array, points: jax.Array, weights: jax.Array, *, shapes: tuple[tuple[int, ...], ...]
 ) -> jax.Array:
-    """What all heads read in one image, (Q, heads, C): texels are (S, heads * C), the others (Q, heads, L, P)."""
+    """What all heads read in one image, (Q, heads, C).
+
+    Args:
+        texels: (S, heads * C).
+        points: (Q, heads, L, P, 2), x first.
+        weights: (Q, heads, L, P).
+    """
     heads, levels = weights.shape[1:3]
     level = jnp.arange(levels, dtype=jnp.int32).reshape(1, 1, -1, 1)
     head = jnp.arange(heads, dtype=jnp.int32).reshape(1, -1, 1, 1)
     return in_one_pass(
-        *(Texture(texels, None, TextureKind.TEXTURE2D, shapes), ReadArguments((x, y)), weights, level, head),
+        *(
+            Texture(texels, None, TextureKind.TEXTURE2D, shapes),
+            ReadArguments((points[..., 0], points[..., 1])),
+            weights,
+            level,
+            head,
+        ),
         sampler=ZEROS,
         num_heads=max(heads, 1),
         summed_axes=(-2, -1),
         dtype=texels.dtype,
+        points=points,
     )
 
 

@@ -26,6 +26,7 @@ from .._checks.integers import as_index, is_integer
 from .._checks.samplers import check_sampler
 from .._checks.words import shown
 from .._engine.arithmetic import FLOAT
+from .._engine.describe.operands import Stack
 from .._engine.describe.plan import layout_of
 from .._jax.calls import typed_jit
 from .._reads import calls
@@ -251,11 +252,14 @@ def in_one_pass(
     num_heads: int,
     summed_axes: tuple[int, ...],
     dtype: np.dtype,
+    points: jax.Array | None = None,
 ) -> jax.Array:
     """The sum of `weights` times reads in float arithmetic, along axes of the samples, counted from the end.
 
     Args:
         texture: with `level`, a pyramid of levels of any sizes; each sample reads the level of that number.
+        points: the coordinates in `arguments` as one array, whose last axis holds x, y (and z), if they come in one;
+            then no program takes them apart in memory.
         head: which of `num_heads` parts of the channels each sample reads.
         weights, level, head: of the rank of the arrays in `arguments`.
     """
@@ -263,6 +267,9 @@ def in_one_pass(
     sums, _ = calls.numbers_of(texture, sampler.decoding, (*arguments.coords, weights), blends=True)
     layout = layout_of(texture) if level is None else layout_of(texture)._replace(num_levels=1)
     read = calls.plan_of_call(FLOAT, layout, arguments, sampler, rounded_dtype(dtype, sums))
+    if points is not None:
+        stack = Stack(-1, tuple(reversed(range(points.shape[-1]))))
+        read = read.replace(stacks=(stack,))._replace(operands=(points.astype(arguments.coords[0].dtype),))
     read = read.weighted_sum(weights.astype(sums), summed_axes)
     if head is not None:
         read, texture = read.in_head(head, num_heads), in_heads(texture, num_heads)

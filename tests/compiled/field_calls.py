@@ -194,6 +194,11 @@ def of_pyramid(levels, x, y, w, deterministic=None):
     return jt.nn.sample_weighted(textures, (x, y), w, sampler, axis=(2, 3), head=head, num_heads=2)
 
 
+def attended(value, points, weights):
+    """Deformable attention with two heads, whose points come in one array."""
+    return jt.nn.deformable_attention(value, ((5, 7), (2, 3)), points, weights)
+
+
 def of_chain(texels, color, x, y, w, lod):
     """A mip chain with a border color, read at levels of detail."""
     sampler = jt.Sampler(address_mode="border", mipmap_filter_mode="linear")
@@ -250,6 +255,9 @@ MODELS = {
     "levels of a grid": multiresolution(base_resolution=3),
     "a pyramid of heads": Call(
         of_pyramid, ([normal(5, 7, 8), normal(2, 3, 8), normal(1, 1, 8)], *OF_HEADS), (0, 1, 2, 3)
+    ),
+    "points of attention": Call(
+        attended, (normal(1, 41, 2, 3), uniform(1, 6, 2, 2, 3, 2, low=-0.2, high=1.2), normal(1, 6, 2, 2, 3)), (0, 1, 2)
     ),
     "a reproducible pyramid": Call(
         functools.partial(of_pyramid, deterministic=True), ([normal(5, 7, 8), normal(2, 3, 8)], *IN_TWO_LEVELS), (0, 3)

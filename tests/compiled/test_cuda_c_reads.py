@@ -218,10 +218,11 @@ SEVERAL = {
     "a float": (4, "float32", 1, "float32", {"address_mode": "mirror"}),
     "codes": (4, "uint8", 4, "float32", {**CODES, "color": COLOR}),
     "halves": (2, "float16", 4, "float16", {"address_mode": "wrap"}),
+    "eight halves": (1, "float16", 16, "float16", {"address_mode": "border"}),
     "six bytes": (2, "bfloat16", 3, "bfloat16", {}),
     "sixteen taps": (4, "float32", 1, "float32", {"filter_mode": "cubic", "address_mode": "border"}),
     "sixteen bytes": (1, "float32", 4, "float32", {}),
-    "hardware": (2, "float32", 4, "float32", {"arithmetic": "hardware"}),
+    "hardware": (4, "float32", 4, "float32", {"arithmetic": "hardware"}),
 }
 
 

@@ -25,8 +25,8 @@ struct Read { Sum value; bool noted; };
 // The number of a sample, and the first channel of a thread.
 struct Place { int sample, channel; };
 
-// The coordinates of a sample along its axes (y, x); of a sum of reads, those of a number, from 1 on.
-DEVICE Coords coords_of(const Arrays& arrays, Position at, int number) {
+// The coordinates of a sample along its axes (y, x); of a sum of reads, those of one, by its number.
+DEVICE Coords coords_of(const Arrays& arrays, Position at, int group, int number) {
   const int v0 = wrapped_mul(at.y, 192);
   const int v1 = wrapped_add(v0, at.x);
   const Row<float, 1> v2 = load_row<1>(arrays.operand_0 + v1);

@@ -11,11 +11,13 @@
 // The sum of all reads of a sample.
 DEVICE Sum sum_of_reads(const Arrays& arrays, Position at, int part) {
   Sum total = no_sum();
-  for (int number = 1; number <= num_reads; number++) {
-    const Coords coords = coords_of(arrays, at, number);
-    Sum term = {};
-    if (counts(coords)) term = term_of(coords, read_at(arrays, at, part, coords).value);
-    total = sum_of(total, term);
+  for (int group = 0; group < num_reads / group_size; group++) {
+    for (int number = 0; number < group_size; number++) {
+      const Coords coords = coords_of(arrays, at, group, number);
+      Sum term = {};
+      if (counts(coords)) term = term_of(coords, read_at(arrays, at, part, coords).value);
+      total = sum_of(total, term);
+    }
   }
   return total;
 }
@@ -41,7 +43,7 @@ DEVICE void read_tile(const Arrays& arrays, int tile) {
 #pragma unroll
   for (int s = 0; s < steps; s++) {
     places[s] = position_of<Tiles>(tile, threadIdx.x / parts, s);
-    if constexpr (num_reads == 0) coords[s] = coords_of(arrays, places[s], 0);
+    if constexpr (num_reads == 0) coords[s] = coords_of(arrays, places[s], 0, 0);
   }
 #pragma unroll
   for (int s = 0; s < steps; s++) {

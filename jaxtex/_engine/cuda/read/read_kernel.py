@@ -27,8 +27,9 @@ THREADS = 128
 # samples only if at least LEAST_THREADS threads remain.
 MOST_SAMPLES, MOST_TAPS, TAP_BYTES, LEAST_THREADS = 4, 64, 16, 2**19
 # The channels of a thread; texels with more channels are divided among threads, so that a warp accesses whole lines of
-# memory.
+# memory. A thread takes WIDE channels of 16 bits, as many as one load has, so that fewer threads compute coordinates.
 WIDTHS = (4, 2, 1)
+WIDE = 8
 # The notes that a kernel loads at once; arrays of notes are padded to a multiple.
 NOTES_AT_ONCE = 4
 
@@ -124,7 +125,9 @@ def read_each_sample(
     """
     textures, channels = texels.shape[:batch], texels.shape[-1]
     width = width_of_part(channels)
-    parts, aligned = -(-channels // width), width in WIDTHS and channels % width == 0
+    if not exact and channels % WIDE == 0 and max(texels.dtype.itemsize, np.dtype(spec.dtype).itemsize) == 2:
+        width = WIDE
+    parts, aligned = -(-channels // width), channels % width == 0 and width in (*WIDTHS, WIDE)
     batches = textures if color is None else np.broadcast_shapes(textures, color.shape[:batch])
     shape = samples_shape(batches, spec.sample_shapes(operands))
     along = tuple(sorted(len(shape) + axis for axis in spec.summed_axes))
@@ -164,8 +167,9 @@ def steps_of(spec: ReadSpec, width: int, dtype: np.dtype, threads: int, exact: b
     most = min(MOST_SAMPLES, MOST_TAPS // taps, threads // LEAST_THREADS)
     if spec.several or spec.summed_axes or most < 2:
         return 1
-    # Exact arithmetic takes longer than the loads, so even wide texels gain from two samples.
-    return power_of_two_below(min(most, max(1 + exact, -(-TAP_BYTES // (width * dtype.itemsize)))))
+    # Exact arithmetic takes longer than the loads, so even wide texels gain from two samples; four texels, from four.
+    least = 1 if not exact else 4 if taps == 4 and width == WIDTHS[0] else 2
+    return power_of_two_below(min(most, max(least, -(-TAP_BYTES // (width * dtype.itemsize)))))
 
 
 def tiles_of_block(shape: tuple[int, ...], batch: int, volumes: bool, parts: int, steps: int) -> SampleTiles:

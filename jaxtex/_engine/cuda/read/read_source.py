@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...compute.texel_value import LoadTexel
+from ...describe.axis import Role
 from ...describe.operands import Coords
 from ...describe.spec import ReadSpec
 from ...describe.storage import Slice
@@ -26,9 +27,14 @@ from ..trace.indexing import load_row
 
 # A function ``value(load_texel, coords, border_color)``: the result of a read of one sample, (1, C), like the color.
 ReadValue = Callable[[LoadTexel, Coords, jax.Array | None], jax.Array]
-PART, NUMBER = ("part", np.dtype(np.int32)), ("number", np.dtype(np.int32))
+PART = ("part", np.dtype(np.int32))
+# The number of a read in a sum, by its group and its place there.
+NUMBER = (("group", np.dtype(np.int32)), ("number", np.dtype(np.int32)))
 # The largest number of blocks that read noted tiles.
 NOTED_BLOCKS = 4224
+# For hardware arithmetic, by the number of filtered axes of space and the channels of a thread: the blocks for which a
+# multiprocessor must have registers. The compiler's own choice leaves threads too few or too many.
+BLOCKS_OF_UNIT = {(2, 1): 9, (2, 4): 8, (3, 4): 6}
 # The result types of traced functions.
 RESULTS = """\
 // The value of a read, and whether its tile is noted for another kernel.
@@ -58,10 +64,11 @@ class ReadThreads(NamedTuple):
     along: tuple[int, ...]
 
     def index_of(self, place: Sequence[jax.Array], number: Sequence[jax.Array]) -> list[jax.Array]:
-        """The index of a sample on each axis. `number`, from 1, chooses one of the samples that a thread sums."""
+        """The index of a sample on each axis. `number`, as in NUMBER, chooses one of the samples that a thread sums."""
         index = self.tiles.index_of(*place)
         if self.summed:
-            for axis, i in zip(self.along, unravelled(number[0] - 1, self.summed)):
+            group, last = number
+            for axis, i in zip(self.along, (*unravelled(group, self.summed[:-1]), last)):
                 index.insert(axis, i)
         return index
 
@@ -113,19 +120,24 @@ class ReadSource(KernelSource):
         summed = self.threads.summed
         return math.prod(summed) if summed else self.spec.num_reads if self.averages else 0
 
+    @property
+    def group(self) -> int:
+        """The number of reads of a group, which differ in the index on the last summed axis alone."""
+        return self.threads.summed[-1] if self.threads.summed else max(self.num_reads, 1)
+
     # Functions of a thread, which are traced
 
     def coords(self, *args: jax.Array) -> list[jax.Array]:
         """The coordinates of a read of the sample at a place; in a mean, followed by the weight of the read.
 
         Args:
-            args: the place; for a sum of reads, followed by the number of the read, from 1.
+            args: the place; for a sum of reads, followed by the number of the read, as in NUMBER.
         """
         place, number = args[: len(PLACE_AT)], args[len(PLACE_AT) :]
         numbers = load_numbers(self.spec, self.arrays.operands, self.threads.index_of(place, number))
         if not self.averages:
             return list(map(scalar, self.spec.coords_at(*numbers)))
-        coords, weight = self.spec.read_at(*number, *numbers)
+        coords, weight = self.spec.read_at(number[1] + 1, *numbers)
         return [*map(scalar, coords), scalar(weight)]
 
     def place(self, *args: jax.Array) -> list[jax.Array]:
@@ -171,17 +183,23 @@ class ReadSource(KernelSource):
     def num_threads(self) -> int:
         return math.prod(self.threads.tiles.lanes) * self.threads.parts
 
+    @property
+    def bounds(self) -> str:
+        axes = sum(axis.role is Role.SPACE and not axis.integer for axis in self.spec.axes)
+        blocks = BLOCKS_OF_UNIT.get((axes, self.threads.width)) if self.exact and len(self.spec.axes) == axes else None
+        return super().bounds if blocks is None else f"{super().bounds}, {blocks}"
+
     def includes(self) -> tuple[str, ...]:
         return *super().includes(), "samples/position.cuh"
 
     def traced(self, functions: DeviceFunctions) -> list[str]:
         axes = ", ".join(names_of_axes(self.spec.axes))
         results = functions.add(
-            "Coords coords_of(const Arrays& arrays, Position at, int number)",
-            f"The coordinates of a sample along its axes ({axes}); of a sum of reads, those of a number, from 1 on.",
+            "Coords coords_of(const Arrays& arrays, Position at, int group, int number)",
+            f"The coordinates of a sample along its axes ({axes}); of a sum of reads, those of one, by its number.",
             self.coords,
             *PLACE_AT,
-            *[NUMBER] * (self.num_reads > 0),
+            *(NUMBER if self.num_reads > 0 else ()),
             exact=self.exact,
         )
         fields = [(f"c{k}", a.dtype) for k, a in enumerate(results)]
@@ -256,6 +274,9 @@ class ReadSource(KernelSource):
             Constant("parts", threads.parts, "the threads of a sample"),
             Constant("width", threads.width, "the channels of a thread"),
             Constant("num_reads", self.num_reads, "of which the result is the sum; 0 for one read"),
+            Constant(
+                "group_size", self.group, "the reads of a group, which share indices on all summed axes but the last"
+            ),
             Constant("stores_aligned", threads.aligned and self.filled.keeps_aligned(threads.width)),
             Constant("num_noted", noted, "the tiles of which some are noted, to be read alone; 0 reads all"),
             Constant("num_blocks", self.num_blocks, "of the launch"),

@@ -343,7 +343,14 @@ template <int N, class T> DEVICE void store_row(T* first, const Row<T, N>& row) 
 #ifdef __CUDACC__
 template <int N, class T> DEVICE void store_aligned_row(T* first, const Row<T, N>& row) {
   constexpr int bytes = N * sizeof(T);
-  if constexpr (bytes == 16) {
+  if constexpr (bytes > 16 && bytes % 16 == 0) {
+    constexpr int count = 16 / sizeof(T);
+    for (int k = 0; k < N; k += count) {
+      Row<T, count> some;
+      for (int n = 0; n < count; n++) some.v[n] = row.v[k + n];
+      store_aligned_row(first + k, some);
+    }
+  } else if constexpr (bytes == 16) {
     *(int4*)first = bits_as<int4>(row);
   } else if constexpr (bytes == 8) {
     *(int2*)first = bits_as<int2>(row);
