@@ -1,8 +1,8 @@
 #pragma once
 #include "trace/scalars.cuh"
 
-// Sums of integers, which do not depend on the order; see `exact_sums.py`. They start at 2^61 and differ from it by less.
-// So the two bits above stay free, to say which infinities a sum has met; with NaN both.
+// Sums of integers do not depend on the order; see `exact_sums.py`. A sum starts at 2^61, and what is added to it stays
+// below 2^61 in magnitude. So the two highest bits are free. They say which infinities were added; NaN sets both.
 constexpr uint64 start_of_sum = 1ull << 61, met_infinity = 1ull << 62, met_minus_infinity = 1ull << 63;
 constexpr uint64 met_any = met_infinity | met_minus_infinity;
 
@@ -17,10 +17,10 @@ DEVICE int64 in_units(float a, int unit) {
 
 DEVICE bool is_finite(float a) { return (bits_as<uint32>(a) >> 23 & 255) < 255; }
 
-// What a number that is not finite sets in a sum.
+// The bits of a sum that a number sets if it is not finite.
 DEVICE uint64 met_with(float a) { return a > 0 ? met_infinity : a < 0 ? met_minus_infinity : met_any; }
 
-// The number that sums of integers make together, which are so far apart.
+// The total of some sums of integers, as a number. They lie `apart` sums from each other.
 DEVICE float number_of(const uint64* sums, int count, int64 apart, int unit) {
   uint64 met = 0;
   int64 total = 0;

@@ -1,8 +1,9 @@
 """Sums at texels that have the same bits in every run, although additions to memory come in any order.
 
-What a window, or a sample by itself, adds to a texel is rounded to a multiple of a unit. Such integers of 64 bits have
-the same sum in any order. A second kernel turns the sums into numbers. The unit follows from the largest value and from
-a bound of what all samples add to one texel.
+A window, or a sample by itself, adds a number to a texel. The number is rounded to a multiple of a unit, a power of
+two. Integers of 64 bits hold such multiples, and their sum is exact, so it is the same in any order. A second kernel
+turns the sums into numbers. The unit is as fine as the integers allow if all samples fall on one texel with the largest
+value.
 """
 
 import math
@@ -19,16 +20,17 @@ from ..build.source import Constant, KernelSource
 from ..samples.sample_source import AdjointPlan
 from ..trace.emitter import DeviceFunctions
 
-# A sum is less than 2^61. It starts at 2^61, the bits of these two float32, so that the two bits above it stay free.
+# The magnitude of a sum is less than 2^61. It starts at 2^61, so it never is negative, and two bits above it stay free.
+# Two float32 have the bits of that start.
 SUM_BITS, START = 61, (0.0, 2.0**-63)
-# How much larger the sums of windows, which are rounded to float32, may be at most.
+# Windows round their sums to float32. The sum of rounded numbers is at most so many times the sum of exact ones.
 ROUNDINGS = 1.001
 # In the second kernel: the numbers of a thread, and the threads of a block.
 STEPS, THREADS = 8, 256
 
 
 def unit_of(plan: AdjointPlan, values: jax.Array, operands: Sequence[jax.Array]) -> jax.Array:
-    """The unit of the sums of values, (1,): the exponent of a power of two."""
+    """The unit of all sums, int32, (1,): the exponent of a power of two."""
     spec = plan.spec
     weighted = any(axis.role is Role.WEIGHT for axis in spec.axes)
     largest = largest_product(values, spec.factors(spec.coords(operands)) if weighted else ())
@@ -38,7 +40,7 @@ def unit_of(plan: AdjointPlan, values: jax.Array, operands: Sequence[jax.Array])
 
 
 def start_of_sums(count: int, channels: int) -> jax.Array:
-    """The sums of as many texels, before anything is added: two float32 hold the bits of an integer."""
+    """The sums of `count` texels before anything is added, (count, 2 channels): two float32 have an integer's bits."""
     return jnp.broadcast_to(jnp.asarray(START, jnp.float32), (count, channels, 2)).reshape(count, 2 * channels)
 
 

@@ -4,7 +4,7 @@
 #include "scatter/traced.cuh"
 
 // The work of a lane: its part of the channels, and the number of its sample in a step. If a sample has more lanes than
-// parts of channels, the last lanes take no part.
+// there are parts of channels, its last lanes take no part.
 struct Lane { int lane, number, part; bool takes_part; };
 
 DEVICE Lane lane_of(uint32 thread) {
@@ -96,11 +96,11 @@ DEVICE void add_in_turns(float* window, bool has, int cell, const Lane& lane, co
     }
 }
 
-// What a lane adds of each sample of many taps: some channels of a tap, which lies so far from the first one and whose
-// weight is a product of these factors.
+// The share of a lane in each sample of many taps: some channels of one tap. `offset` is the distance of the tap from
+// the first one, and its weight is the product of the factors with these numbers.
 template <class W> struct Share { bool exists; int part, offset[axes], factor[W::steps]; };
 
-// How many of these a lane has.
+// How many shares a lane has.
 template <class W> constexpr int shares = ceil_div(W::taps * Channels::parts, lanes);
 
 template <class W> DEVICE Share<W> share_of(int lane, int k) {
@@ -119,7 +119,7 @@ template <class W> DEVICE Share<W> share_of(int lane, int k) {
   return share;
 }
 
-// The samples of a warp as all of its lanes see them. Numbers of one kind lie side by side.
+// The samples of a warp, in shared memory. Numbers of one kind lie side by side.
 template <class W> struct alignas(16) Shown {
   static constexpr int samples = lanes / lanes_per_sample, pitch = samples < 8 ? 4 : samples + 4;
   float factor[W::factors][pitch], value[row][pitch], first[axes][pitch];  // the last as bits of integers
@@ -298,8 +298,8 @@ DEVICE void add_terms(const Arrays& arrays, const Totals& totals, const int (&fi
   }
 }
 
-// Adds the samples of all lanes, some of which have one, to sums that do not depend on the order. Lanes first put what
-// falls on a texel into the window, which is not in use, and then add numbers that lie side by side in memory.
+// Adds the samples of all lanes that have one to sums of integers. The window is not in use here: lanes store there what
+// they add to texels. Then adjacent lanes add numbers that lie side by side in memory.
 template <class W>
 DEVICE void add_samples_exactly(const Arrays& arrays, const Totals& totals, float* window, const Value& value,
                                 const Taps<W::factors>& taps, bool has, const Lane& lane) {
@@ -383,7 +383,7 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
       for (int m = 0; m < shares<W>; m++) places[m] = (place_of(own[m].offset) * Channels::parts + own[m].part) * Channels::width;
     for (int k = lane.lane * 4; k < (int)cells * row; k += lanes * 4) store_four(window + k, 0);
     wait_for_lanes();
-    // A lane's sums over a run of samples in one cell.
+    // The sums of a lane over a run of samples in one cell.
     bool holds = false;
     int held_cell = 0;
     Value held[W::taps] = {};
