@@ -17,7 +17,7 @@ from ..trace.elementwise import C_TYPES
 
 THREADS = 128
 NAME, MADE_BY = "texture_mip_levels", "mip_kernel.py"
-# A lane loads at most LARGE_ROWS texels, because many lanes load at the same time. A level of at most SMALL_LEVEL texels
+# A lane loads at most LARGE_ROWS texels, because many lanes load at the same time. A level of up to SMALL_LEVEL texels
 # takes less time than its launch; there, a lane loads up to SMALL_ROWS texels, so that fewer launches are needed.
 LARGE_ROWS, SMALL_ROWS, SMALL_LEVEL = 8, 16, 2**16
 

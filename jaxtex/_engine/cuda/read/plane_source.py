@@ -18,7 +18,7 @@ from ..samples.sample_tiles import SampleTiles, samples_shape
 from .read_source import ReadSource, ReadThreads, ReadValue
 
 # The threads of a block, and the blocks among which a read is divided at least, as far as there are samples.
-THREADS, LEAST_BLOCKS = 512, 1024
+THREADS, LEAST_BLOCKS = 512, 512
 # The bytes of a plane, at most; of the planes of a block if these are several; and the number of these.
 PLANE_BYTES, GROUP_BYTES, MOST_PLANES = 96 * 2**10, 32 * 2**10, 8
 # The samples of a thread in all planes at a time, and their taps.
