@@ -285,6 +285,7 @@ def test_planes_of_images_with_channels_in_front(name, monkeypatch):
     """Blocks share the planes, and the samples, of an image."""
     monkeypatch.setattr(plane_source, "THREADS", 32)
     monkeypatch.setattr(plane_source, "LEAST_BLOCKS", 9)
+    monkeypatch.setattr(plane_source, "MOST_TAPS", 16)
     shape, samples, dtype, how, division = PLANES[name]
     rng, seen, run = np.random.default_rng(0), [], plane_source.PlaneSource.run
     monkeypatch.setattr(

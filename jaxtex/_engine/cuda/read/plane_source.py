@@ -17,24 +17,25 @@ from ..build.source import Constant
 from ..samples.sample_tiles import SampleTiles, samples_shape
 from .read_source import ReadSource, ReadThreads, ReadValue
 
-# The threads of a block, and the blocks among which a read is divided at least, as far as there are samples.
+# The threads of a block, and the smallest number of blocks if there are enough samples.
 THREADS, LEAST_BLOCKS = 512, 512
-# The bytes of a plane, at most; of the planes of a block if these are several; and the number of these.
+# The largest plane, in bytes: the shared memory of an H100's multiprocessor holds two of them, and that of any GPU that
+# runs kernels holds one. A block takes several smaller planes, up to MOST_PLANES and GROUP_BYTES together.
 PLANE_BYTES, GROUP_BYTES, MOST_PLANES = 96 * 2**10, 32 * 2**10, 8
-# The samples of a thread in all planes at a time, and their taps.
-MOST_READS, MOST_TAPS = 4, 64
+# The samples of a thread at a time, times planes; and the largest number of taps. Each plane computes the weights anew.
+MOST_READS, MOST_TAPS = 4, 4
 
 
 class PlaneThreads(NamedTuple):
-    """How a read of planes is divided among blocks and threads.
+    """The division of a read of planes among blocks and threads.
 
     Attributes:
-        tiles: the samples that a block takes at a time.
-        images: how many there are.
-        planes: the planes that a block copies.
-        groups: the groups of planes of an image.
-        shares: the blocks among which the samples of a group are divided.
-        plane_texels: of a plane.
+        tiles: the samples that a block reads at a time.
+        images: the number of images.
+        planes: the number of planes that a block copies to shared memory, a group.
+        groups: the number of groups of an image.
+        shares: the number of blocks among which the samples of a group are divided.
+        plane_texels: the number of texels of a plane.
     """
 
     tiles: SampleTiles
@@ -46,21 +47,20 @@ class PlaneThreads(NamedTuple):
 
     @classmethod
     def of(cls, texels: Shaped, operands: Sequence[Shaped], spec: ReadSpec, batch: int) -> "PlaneThreads | None":
-        """How a read is divided whose channels are moved from the front; `None` if it should not read planes."""
-        textures, channels = texels.shape[:batch], texels.shape[-1]
-        shape, count = samples_shape(textures, spec.sample_shapes(operands)), math.prod(texels.shape[batch:-1])
-        several = spec.several or spec.summed_axes or spec.has_color
-        if not spec.planar or several or spec.decoding is Decoding.SRGB or channels == 1:
+        """The division of a read; `None` if the kernel of planes does not support it, or would be slower."""
+        textures, channels, plane = texels.shape[:batch], texels.shape[-1], math.prod(texels.shape[batch:-1])
+        shape, plane_bytes = samples_shape(textures, spec.sample_shapes(operands)), plane * texels.dtype.itemsize
+        if spec.several or spec.summed_axes or spec.has_color or spec.decoding is Decoding.SRGB:
             return None
-        if count * texels.dtype.itemsize > PLANE_BYTES or shape[:batch] != textures or len(shape) == batch:
+        if not spec.planar or channels == 1 or plane_bytes > PLANE_BYTES or spec.num_taps > MOST_TAPS:
             return None
-        fitting = max(1, min(MOST_PLANES, GROUP_BYTES // (count * texels.dtype.itemsize)))
-        planes = math.gcd(channels, power_of_two_below(fitting))
-        steps = power_of_two_below(max(1, min(MOST_READS, MOST_TAPS // spec.num_taps) // planes))
-        tiles = SampleTiles(shape, 0, (1, 1, THREADS), (1, 1, steps), row_axes=len(shape) - batch)
+        if shape[:batch] != textures or len(shape) == batch:
+            return None
+        planes = math.gcd(channels, power_of_two_below(max(1, min(MOST_PLANES, GROUP_BYTES // plane_bytes))))
+        tiles = SampleTiles(shape, 0, (1, 1, THREADS), (1, 1, max(1, MOST_READS // planes)), len(shape) - batch)
         images, groups = math.prod(textures), channels // planes
         shares = min(tiles.total // images, -(-LEAST_BLOCKS // (images * groups)))
-        return cls(tiles, images, planes, groups, shares, count)
+        return cls(tiles, images, planes, groups, shares, plane)
 
 
 class PlaneSource(ReadSource):
