@@ -11,7 +11,7 @@ import numpy as np
 
 import jaxtex as jt
 
-from .peers import with_dcnv4, with_monai, with_raft, with_tinycudann
+from .peers import with_dcnv4, with_jitfields, with_monai, with_raft, with_tinycudann
 
 Arrays = tuple[jax.Array, ...]
 
@@ -256,7 +256,7 @@ def spline_workload(order: int) -> Workload:
         {"shape": (6, 7, 9), "order": order},
         *(spline_inputs, spline, torch_spline if order == 1 else None),
         wrt=2,
-        kernels={"monai": with_monai.pull},
+        kernels={"monai": with_monai.pull, "jitfields": with_jitfields.pull},
         axes={1: (1, 2, 3, 0)},
     )
 

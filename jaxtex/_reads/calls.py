@@ -207,6 +207,7 @@ def sample_grid(
     as_numbers: bool = False,
     affine_axes: int = 0,
     materialized: bool = True,
+    planar: bool = False,
 ) -> jax.Array:
     """`sample` at coordinates that are computed where they are used: in the kernel of the read, and of its gradients.
 
@@ -218,13 +219,13 @@ def sample_grid(
         as_numbers: whether integers that are read as elements are blended, in float arithmetic.
         affine_axes: if `function` is affine in its first operands, and these are the centers of pixels along x, y (and
             z), one apart: how many there are. Then texels find the samples around them, which is faster.
-        materialized: as in `ReadSpec`.
+        materialized, planar: as in `ReadSpec`.
     """
     blended = as_numbers or (is_blended(texture.dtype) and blends(texture, sampler))
     sums, differentiable = numbers_of(texture, sampler.decoding, split(operands)[0], blends=blended)
     dtype = sums if as_numbers else rounded_dtype(own_dtype(texture, sampler), sums)
     read = plan_of_grid(layout_of(texture), function, operands, sampler, dtype, affine_axes, sizes_of(texture))
-    read = read.replace(materialized=materialized)
+    read = read.replace(materialized=materialized, planar=planar)
     if not differentiable:
         read = read._replace(operands=jax.lax.stop_gradient(read.operands))
 

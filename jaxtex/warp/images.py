@@ -88,6 +88,7 @@ def warp_image(
         output_shape=tuple(output_shape),
         sampler=options.sampler,
         antialias=options.antialias,
+        planar=options.planar,
         batch=len(batch),
         dtype=result,
     )
@@ -166,7 +167,7 @@ class Window(NamedTuple):
     starts: Arrays
 
 
-@typed_jit("function", "output_shape", "sampler", "antialias", "batch", "dtype")
+@typed_jit("function", "output_shape", "sampler", "antialias", "batch", "dtype", "planar")
 def warp_checked(
     image: jax.Array,
     parameters: tuple[Operand, ...],
@@ -180,6 +181,7 @@ def warp_checked(
     antialias: bool,
     batch: int,
     dtype: np.dtype[Any],
+    planar: bool = False,
 ) -> jax.Array:
     ndim = len(output_shape)
     rounds = not jnp.issubdtype(dtype, jnp.floating)
@@ -204,7 +206,8 @@ def warp_checked(
 
     def read(image: jax.Array, *operands: jax.Array) -> jax.Array:
         some = joined(operands, stacks)
-        return read_at(stored(image), function, some, sampler, as_numbers=as_integers, materialized=not rounds)
+        how = {"as_numbers": as_integers, "materialized": not rounds, "planar": planar and not rounds}
+        return read_at(stored(image), function, some, sampler, **how)
 
     def read_smoothed(image: jax.Array, *arrays: jax.Array) -> jax.Array:
         coords, *sides = (arrays[k : k + ndim] for k in range(0, len(arrays), ndim))
@@ -231,16 +234,16 @@ def read_at(
     function: GridFunction,
     operands: Sequence[Operand],
     sampler: Sampler,
-    *,
-    as_numbers: bool = False,
-    materialized: bool = True,
+    **how: bool,
 ) -> jax.Array:
-    """The read of a texture at the points, in pixels, that a coordinate function makes of its operands."""
+    """The read of a texture at the points, in pixels, that a coordinate function makes of its operands.
+
+    Args:
+        how: `as_numbers`, `materialized` and `planar`, as in `sample_grid`.
+    """
     in_pixels = dataclasses.replace(sampler, normalized_coords=False)
     axes = texture.kind.texel_ndim if is_affine(function) else 0
-    return sample_grid(
-        texture, function, operands, in_pixels, as_numbers=as_numbers, affine_axes=axes, materialized=materialized
-    )
+    return sample_grid(texture, function, operands, in_pixels, affine_axes=axes, **how)
 
 
 def floating_parameters(parameters: Sequence[ArrayLike | Stacked], ndim: int, image: Any) -> tuple[Operand, ...]:

@@ -154,12 +154,14 @@ class ReadOptions:
         border_color: in units of the image's values, a scalar or (C,); ``None`` is zero.
         antialias: whether to smooth the image as far as the output shrinks it.
         dtype: of the result; ``None`` is the dtype of the image.
+        planar: whether the caller moves channels from the front and back, as in `ReadSpec`.
     """
 
     sampler: Sampler
     border_color: ArrayLike | None = None
     antialias: bool = False
     dtype: DTypeLike | None = None
+    planar: bool = False
 
 
 def read_options(

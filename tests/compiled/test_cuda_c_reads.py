@@ -14,7 +14,7 @@ from jaxtex._checks.arguments import check_read_arguments
 from jaxtex._engine.arithmetic import FLOAT
 from jaxtex._engine.compute.operators import blend
 from jaxtex._engine.compute.texel_value import decode, ratio, zero_outside
-from jaxtex._engine.cuda.read import read_kernel
+from jaxtex._engine.cuda.read import plane_source, read_kernel
 from jaxtex._engine.cuda.trace.indexing import load_row
 from jaxtex._engine.describe.plan import layout_of
 from jaxtex._engine.forms import gpu_kernels
@@ -265,6 +265,41 @@ def test_colors_of_one_texture(arithmetic):
         program = jax.jit(lambda colors: read(colors)).lower(colors)
     assert "callback" in program.as_text()
     assert_close("float32", program.compile()(colors), expected, 8.0)
+
+
+PLANES = {
+    "groups of planes": ((2, 12, 5, 7), (2, 6, 9), "float32", {}, (4, 3)),
+    "bytes in no multiple of 16": (
+        (3, 5, 7),
+        (40, 33),
+        "int8",
+        {"padding_mode": "border", "dtype": jnp.float32},
+        (1, 3),
+    ),
+    "sixteen taps": ((2, 4, 4, 4), (1, 4, 5), "float16", {"mode": "bicubic", "padding_mode": "reflection"}, (4, 1)),
+    "a volume": ((2, 3, 4, 5), (2, 3, 4), "float32", {"mode": "nearest"}, (2, 1)),
+}
+
+
+@pytest.mark.parametrize("name", PLANES)
+def test_planes_of_images_with_channels_in_front(name, monkeypatch):
+    """Blocks share the planes, and the samples, of an image."""
+    monkeypatch.setattr(plane_source, "THREADS", 32)
+    monkeypatch.setattr(plane_source, "LEAST_BLOCKS", 9)
+    monkeypatch.setattr(plane_source, "MOST_TAPS", 16)
+    shape, samples, dtype, how, division = PLANES[name]
+    rng, seen, run = np.random.default_rng(0), [], plane_source.PlaneSource.run
+    monkeypatch.setattr(
+        plane_source.PlaneSource, "run", lambda self, name: seen.append(self.division) or run(self, name)
+    )
+    image = (rng.normal(size=shape) * (40 if dtype == "int8" else 1)).astype(dtype)
+    grid = rng.uniform(-1.4, 1.4, (*samples, 3 if name == "a volume" else 2)).astype(np.float32)
+    read = lambda image, grid: jt.warp.grid_sample(image, grid, **how)
+    expected = jax.jit(read)(image, grid)
+    with kernels_on_cpu():
+        found = jax.jit(lambda *args: read(*args))(image, grid)
+    assert [(threads.planes, threads.groups) for threads in seen] == [division]
+    assert_close(str(expected.dtype), found, expected, 8.0)
 
 
 def test_what_reads_get_no_kernels(monkeypatch):

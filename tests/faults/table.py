@@ -319,6 +319,13 @@ FAULTS = {
         "test_forms.py",
         "heads",
     ),
+    "planes: a block reads those of another": Fault(
+        ENGINE + "cuda/read/planes.cu",
+        "(int64)group * planes;",
+        "(int64)group;",
+        "test_cuda_c_reads.py",
+        "planes",
+    ),
     "adjoint: two texels side by side change places": Fault(
         ENGINE + "cuda/scatter/window.cuh",
         "const bool odd = texel.number % 2;",

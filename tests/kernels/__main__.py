@@ -44,6 +44,7 @@ def gradient(function, *args):
 # Programs that hold a kernel of each file, and their arguments.
 PROGRAMS = (
     (read, (IMAGE, SAMPLES, SAMPLES)),
+    (jt.warp.grid_sample, ((2, 64, 32, 48), (2, 24, 40, 2))),
     (functools.partial(gradient, read), (IMAGE, SAMPLES, SAMPLES)),
     (functools.partial(gradient, jt.warp.warp_affine), (IMAGE, (2, 3))),
     (splat, (IMAGE, SAMPLES, SAMPLES)),

@@ -55,6 +55,8 @@ class ReadSpec:
         materialized: whether the result is materialized, so that XLA does not recompute it; if not, the caller must
             see to that.
         has_color: whether the array after the texels is the border color, (C,); otherwise taps outside read zero.
+        planar: whether the caller has moved the channels of texels from the front, and moves those of the result there.
+            It changes no result. A kernel may then read planes, and XLA drops the moves.
     """
 
     axes: tuple[Axis, ...]
@@ -68,6 +70,7 @@ class ReadSpec:
     combination: Combination = Combination.BLEND
     materialized: bool = True
     has_color: bool = False
+    planar: bool = False
     deterministic_on_gpus: bool = dataclasses.field(default_factory=is_deterministic)
 
     def __post_init__(self) -> None:

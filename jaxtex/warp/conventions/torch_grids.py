@@ -185,7 +185,7 @@ def grid_sample(
     pixels = jnp.moveaxis(pixels, channels, -1)
     positions = GridPositions(tuple(Span.of(n, align_corners) for n in pixels.shape[-2 : -ndim - 2 : -1]), fold)
     check_shows_outside(name, how, border_color)
-    options = ReadOptions(how, border_color, antialias, result_dtype(name, dtype))
+    options = ReadOptions(how, border_color, antialias, result_dtype(name, dtype), planar=first)
     parameters = field_parameters(name, "grid", grid)[0]
     out = warp_image(name, pixels, positions, parameters, shape[-ndim:], options)
     return jnp.moveaxis(out, -1, channels)

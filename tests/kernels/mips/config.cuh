@@ -3,9 +3,9 @@
 #include "trace/scalars.cuh"
 
 constexpr int threads = 128;  // of a block
-constexpr int levels = 4;  // that are made of a finer one
-constexpr int chains = 1;  // how many there are
-constexpr int images = 1;  // of each level
+constexpr int levels = 4;  // that the kernel computes
+constexpr int chains = 1;
+constexpr int images = 1;  // of a level
 constexpr int deep = 1;  // of the finer level
 constexpr int down = 256;
 constexpr int across = 192;
@@ -17,9 +17,9 @@ constexpr int channels = 4;  // of a texel
 constexpr int width = 4;  // the channels of a lane
 constexpr int parts = 1;  // the lanes of a texel
 constexpr bool is_aligned = true;
-constexpr bool stores_finest = true;  // in the chain
-constexpr int chain_texels = 65535;  // of a whole chain
-DEVICE constexpr int start_of(int k) { constexpr int all[] = {0, 49152, 61440, 64512, 65280}; return all[k]; }  // of a level in a chain
-DEVICE constexpr int level_texels(int k) { constexpr int all[] = {49152, 12288, 3072, 768, 192}; return all[k]; }  // of a level of a chain
+constexpr bool stores_finest = true;  // whether the finer level is copied to the chain
+constexpr int chain_texels = 65535;  // the texels of a whole chain
+DEVICE constexpr int start_of(int k) { constexpr int all[] = {0, 49152, 61440, 64512, 65280}; return all[k]; }  // the first texel of a level in a chain
+DEVICE constexpr int level_texels(int k) { constexpr int all[] = {49152, 12288, 3072, 768, 192}; return all[k]; }  // the texels of a level
 
 typedef float Stored;

@@ -31,6 +31,7 @@ class Kernel(NamedTuple):
         num_blocks: the number of blocks.
         num_threads: the number of threads of a block.
         headers: the texts of the generated headers, which `source` includes, by their names.
+        shared_bytes: the shared memory of a block that the launch reserves, besides what `source` declares.
     """
 
     source: str
@@ -38,6 +39,7 @@ class Kernel(NamedTuple):
     num_blocks: int
     num_threads: int
     headers: Mapping[str, str] = types.MappingProxyType({})
+    shared_bytes: int = 0
 
 
 class Compiled(NamedTuple):
@@ -83,7 +85,7 @@ def launch_by_xla(
     sizes |= {"grid_x": np.int32(kernel.num_blocks), "block_x": np.int32(kernel.num_threads)}
     call = jax.ffi.ffi_call(TARGET, list(results), input_output_aliases=dict(aliases))
     named: dict[str, Any] = {"name": kernel.name, "kernel_type": "ptx", "kernel_data": ptx}
-    return call(*args, **named, shared_mem_bytes=np.int32(0), **sizes)
+    return call(*args, **named, shared_mem_bytes=np.int32(kernel.shared_bytes), **sizes)
 
 
 def launch_by_triton(
@@ -100,7 +102,7 @@ def launch_by_triton(
     warps, rest = divmod(kernel.num_threads, LANES)
     if rest:
         raise CompilerUnavailable(f"a block of {kernel.num_threads} threads is not a number of warps")
-    image = triton.TritonKernel(kernel.name, warps, 1, 0, ptx, "", 10 * major + minor)
+    image = triton.TritonKernel(kernel.name, warps, 1, kernel.shared_bytes, ptx, "", 10 * major + minor)
     array = triton.create_array_parameter(0, ALIGNMENT)
     launch = triton.TritonKernelCall(image, kernel.num_blocks, 1, 1, [array] * (len(args) + len(results)))
     call = jax.ffi.ffi_call(TRITON_TARGET, list(results), input_output_aliases=dict(aliases))

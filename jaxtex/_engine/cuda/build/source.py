@@ -160,6 +160,11 @@ class KernelSource(abc.ABC):
         """The number of threads of a block."""
 
     @property
+    def shared_bytes(self) -> int:
+        """The shared memory that a launch reserves for a block."""
+        return 0
+
+    @property
     def bounds(self) -> str:
         """The launch bounds, as names of constants."""
         return "threads"
@@ -195,5 +200,6 @@ class KernelSource(abc.ABC):
     def run(self, name: str) -> Filled:
         """The results of the kernel by role and number; the kernel is called `name`."""
         headers, arrays = self.headers(name), self.arrays
-        kernel = launch.Kernel(program(self.file, headers), name, self.num_blocks, self.num_threads, headers)
+        text, sizes = program(self.file, headers), (self.num_blocks, self.num_threads)
+        kernel = launch.Kernel(text, name, *sizes, headers, self.shared_bytes)
         return arrays.collected(launch.run(kernel, arrays.arguments, arrays.shapes, arrays.aliases))

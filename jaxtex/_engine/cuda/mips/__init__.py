@@ -1,1 +1,1 @@
-"""The kernels of a mip chain: its levels, and their adjoint."""
+"""The kernels of a mip chain and of its adjoint."""

@@ -1,5 +1,5 @@
 #pragma once
-// What a lane takes of a mip level: a column of texels, and in a volume several that lie one behind the other.
+// The texels of a lane: a column of the finer level, and in a volume adjacent columns along the depth.
 
 #include "trace/scalars.cuh"
 #include "mips/config.cuh"
@@ -7,7 +7,7 @@
 typedef Row<Stored, width> Texel;
 constexpr int lanes = 32;
 
-// The numbers of a chain and of an image in it, the first texel of the column, and the first channel of the lane.
+// A lane's column: the chain, the image in the chain, the first texel of the column, and the first channel of the lane.
 struct Column { int chain, image, z, y, x, channel; bool exists; };
 
 DEVICE Column column_of_lane() {
@@ -23,11 +23,11 @@ DEVICE Column column_of_lane() {
   return at;
 }
 
-// How many texels of the finest level a texel of `level` covers along an axis.
+// The number of texels of the finer level that a texel of `level` covers along an axis.
 DEVICE constexpr int covered(bool is_halved, int level) { return is_halved ? 1 << level : 1; }
 
-// Where the channels of a lane begin, of the texel that covers row `y` and slice `z` of the column, in an array of that
-// level, or of chains: of `texels`, of which the level begins at `start`.
+// The place of the lane's first channel of the texel of `level` that covers row `y` and slice `z` of the column. The array
+// holds `texels` texels for each chain, and those of the level begin at `start`.
 template <int level> DEVICE int64 place_of(const Column& at, int z, int y, int texels, int start) {
   constexpr int of_deep = covered(is_deep_halved, level), of_down = covered(is_down_halved, level), of_across = 1 << level;
   const int slice = at.image * (deep / of_deep) + (at.z + z) / of_deep;

@@ -1,4 +1,5 @@
-// Mip levels, each from the one before. A lane has the texels of its columns, and then what the lane beside it has.
+// Mip levels, each computed from the level before. A lane averages the texels of its column, then exchanges with other
+// lanes of its warp.
 //
 // `mip_kernel.py` generates the headers `config.cuh` and `traced.cuh`. The kernel is at the end of the latter.
 
@@ -24,8 +25,8 @@ DEVICE Mean widened(const Texel& texel) {
   return mean;
 }
 
-// The texel of `level` that covers slice `z` and row `y` of the column, and, of the lane beside it, x. Axes are halved
-// in the order z, y, x, and a texel is rounded after all of them.
+// The texel of `level` that covers slice `z` and row `y` of the column; it is stored, too. Means are taken along z, y and
+// x, in this order, and rounded once to the dtype of texels.
 template <int level> DEVICE Texel texel_of(const Arrays& arrays, const Column& at, const Texel* column, int z, int y) {
   if constexpr (level == 0) {
     return column[z * rows_down + y];

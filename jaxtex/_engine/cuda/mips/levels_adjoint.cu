@@ -1,4 +1,4 @@
-// The adjoint of mip levels: a texel hands its cotangent down to those that it is the mean of, in equal shares.
+// The adjoint of mip levels. A texel is a mean, so each texel that it covers receives an equal share of its cotangent.
 //
 // `mip_kernel.py` generates the headers `config.cuh` and `traced.cuh`. The kernel is at the end of the latter.
 
@@ -7,8 +7,9 @@
 #include "mips_adjoint/traced.cuh"
 #include "mips/columns.cuh"
 
-// Hands down the cotangent of the texel of `level` that covers slice `z` and row `y` of the column.
-template <int level> DEVICE void hand_down(const Arrays& arrays, const Column& at, const Texel& total, int z, int y) {
+// Distributes `total`, the sum of all cotangents of the texel of `level` that covers slice `z` and row `y` of the column,
+// among the texels below it.
+template <int level> DEVICE void distribute(const Arrays& arrays, const Column& at, const Texel& total, int z, int y) {
   if constexpr (level == 0) {
     store_texel(arrays.result + place_in_level<0>(at, z, y), total);
   } else {
@@ -23,12 +24,12 @@ template <int level> DEVICE void hand_down(const Arrays& arrays, const Column& a
         const float sum = converted<float, Stored>(finer.v[n]) + converted<float, Stored>(part);
         finer.v[n] = converted<Stored, float>(sum);
       }
-      hand_down<level - 1>(arrays, at, finer, slice, row);
+      distribute<level - 1>(arrays, at, finer, slice, row);
     }
   }
 }
 
 DEVICE void run(const Arrays& arrays) {
   const Column at = column_of_lane();
-  if (at.exists) hand_down<levels>(arrays, at, load_texel(arrays.coarse + place_in_level<levels>(at, 0, 0)), 0, 0);
+  if (at.exists) distribute<levels>(arrays, at, load_texel(arrays.coarse + place_in_level<levels>(at, 0, 0)), 0, 0);
 }

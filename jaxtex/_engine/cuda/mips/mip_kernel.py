@@ -1,4 +1,4 @@
-"""The kernels of a mip chain. A launch makes several levels, or adds up their cotangents."""
+"""The kernels of a mip chain. A launch computes several levels, or adds the cotangents of several levels."""
 
 import math
 from collections.abc import Sequence
@@ -17,22 +17,22 @@ from ..trace.elementwise import C_TYPES
 
 THREADS = 128
 NAME, MADE_BY = "texture_mip_levels", "mip_kernel.py"
-# The texels of a lane: at most so many of a large level, where loads of many lanes are under way together, and of a
-# level of at most so many texels, of which launches take most of the time.
+# A lane loads at most LARGE_ROWS texels, because many lanes load at the same time. A level of up to SMALL_LEVEL texels
+# takes less time than its launch; there, a lane loads up to SMALL_ROWS texels, so that fewer launches are needed.
 LARGE_ROWS, SMALL_ROWS, SMALL_LEVEL = 8, 16, 2**16
 
 
 class MipLevels(NamedTuple):
-    """The levels that one launch makes of a finer one, of several chains.
+    """The levels that one launch computes from a finer level, for several chains.
 
     Attributes:
-        chains: how many of them there are.
-        images: of each level, such as layers, which are not mixed.
-        sizes: of the finer level: deep, down and across.
-        channels: of a texel.
-        count: how many levels it makes.
-        chain_texels: of a whole chain.
-        starts: where the finer level and those after it begin in a chain, in texels.
+        chains: the number of chains.
+        images: the number of images of a level, such as layers, which are filtered separately.
+        sizes: the sizes of the finer level: deep, down and across.
+        channels: the number of channels of a texel.
+        count: the number of levels that the launch computes.
+        chain_texels: the number of texels of a whole chain.
+        starts: the first texel in a chain of the finer level, and of each computed level.
     """
 
     chains: int
@@ -45,33 +45,41 @@ class MipLevels(NamedTuple):
 
     @property
     def is_halved(self) -> tuple[bool, bool, bool]:
-        """Along which axes."""
+        """Whether each axis is halved: axes of one texel are not."""
         deep, down, across = (n > 1 for n in self.sizes)
         return deep, down, across
 
     @property
     def rows(self) -> tuple[int, int]:
-        """How many texels of a lane lie one behind the other, and in a column."""
+        """The number of texels of a lane along the depth, and down a column."""
         deep, down, _ = (1 << self.count if halved else 1 for halved in self.is_halved)
         return deep, down
 
     def texels(self, level: int) -> int:
-        """The texels of a level of one chain, counted from the finer one."""
+        """The number of texels of a level of one chain; the finer level is level 0."""
         return self.images * math.prod(n >> level if halved else n for n, halved in zip(self.sizes, self.is_halved))
 
     def shape(self, level: int) -> tuple[int, ...]:
+        """The shape of the array that holds one level of all chains."""
         return self.chains, self.texels(level), self.channels
 
     def run(self, file: str, room: str, arrays: KernelArrays, *, stores_finest: bool = False) -> Filled:
-        """The arrays that the kernel of a file fills; `room` is the folder of the header of its arrays."""
+        """The results of a kernel.
+
+        Args:
+            file: the path of the kernel's file.
+            room: the folder of the generated header that declares the kernel's arrays.
+            arrays: the arrays that the kernel reads and writes.
+            stores_finest: whether the kernel copies the finer level into the chain.
+        """
         dtype, width = arrays.find(ArrayRole.CHAIN).array.dtype, width_of_part(self.channels)
         parts, (deep, down, across), rows = -(-self.channels // width), self.sizes, self.rows
         warps = self.chains * self.images * (deep // rows[0]) * (down // rows[1]) * -(-across // LANES) * parts
         constants = (
             Constant("threads", THREADS, "of a block"),
-            Constant("levels", self.count, "that are made of a finer one"),
-            Constant("chains", self.chains, "how many there are"),
-            Constant("images", self.images, "of each level"),
+            Constant("levels", self.count, "that the kernel computes"),
+            Constant("chains", self.chains),
+            Constant("images", self.images, "of a level"),
             *map(Constant, ("deep", "down", "across"), self.sizes, ("of the finer level", "", "")),
             *map(Constant, ("is_deep_halved", "is_down_halved"), self.is_halved),
             *map(Constant, ("rows_deep", "rows_down"), rows, ("the texels of a lane", "")),
@@ -79,10 +87,10 @@ class MipLevels(NamedTuple):
             Constant("width", width, "the channels of a lane"),
             Constant("parts", parts, "the lanes of a texel"),
             Constant("is_aligned", width in WIDTHS and self.channels % width == 0),
-            Constant("stores_finest", stores_finest, "in the chain"),
-            Constant("chain_texels", self.chain_texels, "of a whole chain"),
-            Constant("start_of", self.starts, "of a level in a chain"),
-            Constant("level_texels", [self.texels(level) for level in range(self.count + 1)], "of a level of a chain"),
+            Constant("stores_finest", stores_finest, "whether the finer level is copied to the chain"),
+            Constant("chain_texels", self.chain_texels, "the texels of a whole chain"),
+            Constant("start_of", self.starts, "the first texel of a level in a chain"),
+            Constant("level_texels", [self.texels(level) for level in range(self.count + 1)], "the texels of a level"),
         )
         headers = {
             "mips/config.cuh": config(MADE_BY, constants, f"typedef {C_TYPES[dtype.name]} Stored;\n"),
@@ -99,12 +107,13 @@ class MipLevels(NamedTuple):
 
 
 def launches_of(shape: tuple[int, ...], ndim: int, num_levels: int, chains: int) -> list[MipLevels]:
-    """The launches for a chain whose finest level has that shape. Where a size is odd, there are no more of them.
+    """The launches that compute mip chains. They end at the first level with an odd size.
 
     Args:
-        ndim: how many axes before the channels are halved.
-        num_levels: of the chain.
-        chains: how many of them there are.
+        shape: the shape of the finest level.
+        ndim: the number of axes before the channels that are halved.
+        num_levels: the number of levels of a chain.
+        chains: the number of chains.
     """
     *before, channels = shape
     images, sizes = math.prod(before[:-ndim]), (*[1] * (3 - ndim), *before[-ndim:])
@@ -120,7 +129,13 @@ def launches_of(shape: tuple[int, ...], ndim: int, num_levels: int, chains: int)
 
 
 def levels_at_once(sizes: Sequence[int], texels: int, most: int) -> int:
-    """How many levels a launch makes, `most` at most, of one of those sizes, deep, down and across, and texels."""
+    """The number of levels that one launch computes; 0 if a kernel cannot compute the next level.
+
+    Args:
+        sizes: the sizes of the finer level: deep, down and across.
+        texels: the number of texels of the finer level.
+        most: the largest number of levels.
+    """
     if sizes[-1] == 1:
         return 0
     rows = SMALL_ROWS if texels <= SMALL_LEVEL else LARGE_ROWS
@@ -131,7 +146,7 @@ def levels_at_once(sizes: Sequence[int], texels: int, most: int) -> int:
 
 
 def mip_chain(values: jax.Array, *, shape: tuple[int, ...], ndim: int, num_levels: int, adjoint: bool) -> jax.Array:
-    """`compute.mip_levels.chain_of`. Where a size is odd, array operations make the levels that follow."""
+    """`compute.mip_levels.chain_of`. Array operations compute the levels after one with an odd size."""
     batch, channels = values.shape[: -2 if adjoint else values.ndim - len(shape)], shape[-1]
     launches = launches_of(shape, ndim, num_levels, math.prod(batch))
     chains, last, count = launches[0].chains, launches[-1], sum(levels.count for levels in launches)
@@ -142,7 +157,7 @@ def mip_chain(values: jax.Array, *, shape: tuple[int, ...], ndim: int, num_level
         return side_by_side(levels_after(coarse.reshape(chains, *coarse_shape), ndim, num_levels - 1 - count), 1)
 
     if not adjoint:
-        chain, coarse = made_by(launches, values.reshape(launches[0].shape(0)))
+        chain, coarse = run_forward(launches, values.reshape(launches[0].shape(0)))
         if end < total:
             chain = jax.lax.dynamic_update_slice_in_dim(chain, following(coarse), end, 1)
         return chain.reshape(*batch, total, channels)
@@ -150,11 +165,15 @@ def mip_chain(values: jax.Array, *, shape: tuple[int, ...], ndim: int, num_level
     coarse = jax.lax.slice_in_dim(chain, start, end, axis=1)
     if end < total:
         coarse = coarse + jax.linear_transpose(following, coarse)(jax.lax.slice_in_dim(chain, end, total, axis=1))[0]
-    return handed_down(launches, chain, coarse).reshape(*batch, *shape)
+    return run_adjoint(launches, chain, coarse).reshape(*batch, *shape)
 
 
-def made_by(launches: Sequence[MipLevels], texels: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """A chain up to the level that the last launch makes, and that level, of the finest: (chains, texels, C) each."""
+def run_forward(launches: Sequence[MipLevels], texels: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Chains as far as the launches compute them, and their last computed levels: (chains, texels, C) each.
+
+    Args:
+        texels: the finest levels, (chains, texels, C).
+    """
     chain = None
     for levels in launches:
         whole = jax.ShapeDtypeStruct((levels.chains, levels.chain_texels, levels.channels), texels.dtype)
@@ -167,8 +186,13 @@ def made_by(launches: Sequence[MipLevels], texels: jax.Array) -> tuple[jax.Array
     return chain, texels
 
 
-def handed_down(launches: Sequence[MipLevels], cotangent: jax.Array, total: jax.Array) -> jax.Array:
-    """The cotangent of the finest level, from that of a chain, and all that the last level of the launches gets."""
+def run_adjoint(launches: Sequence[MipLevels], cotangent: jax.Array, total: jax.Array) -> jax.Array:
+    """The cotangents of the finest levels.
+
+    Args:
+        cotangent: the cotangents of whole chains.
+        total: the sum of all cotangents of the last level that the launches compute.
+    """
     for levels in reversed(launches):
         given = [KernelArray(ArrayRole.CHAIN, cotangent), KernelArray(ArrayRole.COARSE, total)]
         finer = jax.ShapeDtypeStruct(levels.shape(0), cotangent.dtype)

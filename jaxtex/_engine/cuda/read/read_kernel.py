@@ -18,6 +18,7 @@ from ...describe.storage import WHOLE, Halo, Part, Shaped, Sliced, Storage, With
 from ...walk.texel_walk import other_part, taps_are_available
 from ..build.arrays import ArrayRole, KernelArray, KernelArrays, operands_of
 from ..samples.sample_tiles import Extent, SampleTiles, samples_shape
+from .plane_source import PlaneThreads, read_planes
 from .read_source import ReadSource, ReadThreads, ReadValue
 
 # The threads of a block, deep, down and across, for volumes of samples and for images; and their number otherwise.
@@ -47,6 +48,8 @@ def read(
         as_integers = spec.with_dtype(bits_dtype(stored))
         return in_bits(lambda bits: read(bits, *args, spec=as_integers, batch=batch), texels)
     color, operands = spec.color_and_operands(args)
+    if threads := PlaneThreads.of(texels, operands, spec, batch):
+        return read_planes(value_of(spec), texels, operands, spec, batch, threads)
     name = "texture_read" if color is None else "texture_bordered_read"
     return read_each_sample(value_of(spec), texels, color, operands, spec, batch, name)
 
