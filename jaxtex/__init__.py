@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .mipmaps import build_mipmaps, footprint
     from .modes import AddressMode, Arithmetic, BlockFormat, BoundaryMode, FilterMode, Limit, ReadMode, TextureKind
     from .sampler import Sampler, deterministic
-    from .sampling import fetch, gather, sample, splat
+    from .sampling import Derivatives, fetch, gather, sample, sample_with_derivatives, splat
     from .splines import spline_filter
     from .surface import surface_add, surface_max, surface_min, surface_read, surface_write
     from .texture import (
@@ -45,6 +45,7 @@ __all__ = [
     "Arithmetic",
     "BlockFormat",
     "BoundaryMode",
+    "Derivatives",
     "FilterMode",
     "Limit",
     "ReadMode",
@@ -61,6 +62,7 @@ __all__ = [
     "gather",
     "kernels_in_exports",
     "sample",
+    "sample_with_derivatives",
     "splat",
     "spline_filter",
     "surface_add",

@@ -7,6 +7,7 @@ derivative of a read in texels and operands, and `pullback`.
 """
 
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -18,12 +19,12 @@ from ..._jax.indexing import scatter
 from ..._jax.straight_through import straight_through
 from ..._tables.filter_kernels import Weight
 from ..._tables.storage_formats import Decoding
-from ..describe.axis import Axis
+from ..describe.axis import Axis, Orders, Role, with_orders
 from ..describe.operands import Coords
 from ..describe.spec import Combination, ReadSpec
 from ..walk.combinations import heaviest, limited_blend
-from ..walk.texel_order import flat_sizes, flattened, texels_shape
-from ..walk.texel_walk import AxisTaps, Path, Step, TexelAddress, TexelValue, both, taps, walks, weighted
+from ..walk.texel_order import flat_sizes, flattened, groups, texels_shape
+from ..walk.texel_walk import AxisTaps, Path, Step, TexelAddress, TexelValue, Walk, both, taps, walks, weighted
 from .texel_sums import TexelSums, units_of
 from .texel_value import (
     ForChannels,
@@ -59,7 +60,7 @@ def blend_inside(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValue
     return blend_of(inside, texel_value)
 
 
-def blend_of(paths: Iterable[tuple[Weight, TexelAddress, list[Step]]], texel_value: TexelValue) -> jax.Array:
+def blend_of(paths: Iterable[Walk], texel_value: TexelValue) -> jax.Array:
     """`blend` over given walks."""
 
     def interpolate(address: TexelAddress, steps: list[Step], path: Path) -> jax.Array:
@@ -74,6 +75,61 @@ def blend_of(paths: Iterable[tuple[Weight, TexelAddress, list[Step]]], texel_val
 
     values = (weighted(w, interpolate(start, steps, (k,))) for k, (w, start, steps) in enumerate(paths))
     return functools.reduce(jnp.add, values)
+
+
+def blends(
+    coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValue, derivatives: Sequence[Orders]
+) -> list[jax.Array]:
+    """`blend` for each of several derivatives, in one walk: they share values and the sums along inner axes.
+
+    Args:
+        derivatives: the derivative order of each along every axis.
+    """
+    first = int(axes[0].role is Role.LEVEL)
+    ends = np.cumsum([first, *(len(group) for group in groups(axes[first:]))])
+    by_step = [tuple(orders[a:b] for a, b in itertools.pairwise(ends)) for orders in derivatives]
+    distinct = [list(dict.fromkeys(orders)) for orders in zip(*by_step)]
+    # As few walks as have the weights of every step for all of its orders.
+    covering = [[some[min(k, len(some) - 1)] for some in distinct] for k in range(max(map(len, distinct)))]
+    every = [walks(coords, with_orders(axes, ((0,) * first + sum(orders, ())))) for orders in covering]
+
+    def of_level(number: int, walks_there: Sequence[Walk]) -> list[jax.Array]:
+        share, start, steps = walks_there[0]
+        weights = [
+            {orders[n]: walk[n].weights() for orders, (_, _, walk) in zip(covering, walks_there)}
+            for n in range(len(steps))
+        ]
+        found = sums_of_steps(start, steps, weights, list(dict.fromkeys(by_step)), (number,), texel_value)
+        return [weighted(share, found[orders]) for orders in by_step]
+
+    totals = itertools.starmap(of_level, enumerate(zip(*every)))
+    return [functools.reduce(jnp.add, levels) for levels in zip(*totals)]
+
+
+def sums_of_steps(
+    address: TexelAddress,
+    steps: list[Step],
+    weights: Sequence[dict[Orders, list[Weight]]],
+    wanted: Sequence[tuple[Orders, ...]],
+    path: Path,
+    texel_value: TexelValue,
+) -> dict[tuple[Orders, ...], jax.Array]:
+    """The sums over the remaining steps of a walk, for each entry of `wanted`: the derivative orders of each step.
+
+    Args:
+        weights: for each step, the weights of its taps by their derivative orders.
+    """
+    if not steps:
+        return {(): texel_value(address, path)}
+    totals: dict[tuple[Orders, ...], jax.Array] = {}
+    inner = list(dict.fromkeys(orders[1:] for orders in wanted))
+    for k, tap in enumerate(steps[0].taps):
+        advanced = address.advance(tap, steps[0].sizes)
+        of_tap = sums_of_steps(advanced, steps[1:], weights[1:], inner, (*path, k), texel_value)
+        for orders in wanted:
+            term = weighted(weights[0][orders[0]][k], of_tap[orders[1:]])
+            totals[orders] = totals[orders] + term if orders in totals else term
+    return totals
 
 
 COMBINATIONS = {Combination.BLEND: blend, Combination.LIMITED: limited_blend, Combination.VOTE: heaviest}
@@ -143,7 +199,7 @@ def blends_codes(texels: jax.Array, spec: ReadSpec) -> bool:
     """Whether the read is a weighted sum of stored integers, which are always finite."""
     stored = not jnp.issubdtype(texels.dtype, jnp.floating) and jnp.issubdtype(spec.sums, jnp.floating)
     several = any(axis.kernel.num_taps > 1 for axis in spec.axes if not axis.integer)
-    return stored and several and spec.combination is Combination.BLEND
+    return stored and several and spec.combination is Combination.BLEND and not spec.derivatives
 
 
 def value(
@@ -162,9 +218,15 @@ def value(
         color: the border color, which broadcasts to S + (C,); `None` for zero.
         codes: whether texels are finite, and there is no border color.
         for_channels: makes masks of taps outside masks of channels.
+
+    Returns:
+        S + (C,); of several derivatives, their channels one after the other.
     """
+    texel_value = value_of_texel(load_texel, spec, color, for_channels)
+    if spec.derivatives:
+        return jnp.concatenate(blends(coords, spec.axes, texel_value, spec.derivatives), -1)
     combine = blend_inside if codes else COMBINATIONS[spec.combination]
-    return combine(coords, spec.axes, value_of_texel(load_texel, spec, color, for_channels))
+    return combine(coords, spec.axes, texel_value)
 
 
 def mean(
@@ -199,6 +261,11 @@ def sum_of_calls(one: Callable[[jax.Array], jax.Array], count: int) -> jax.Array
     """The sum of ``one(1)`` to ``one(count)``, by a scan."""
     numbers = jnp.arange(1, count + 1, dtype=jnp.int32)
     return jax.lax.scan(lambda total, number: (total + one(number), None), one(numbers[0]), numbers[1:])[0]
+
+
+def derivatives(texels: jax.Array, *args: jax.Array, spec: ReadSpec) -> list[jax.Array]:
+    """The values of `read` for each of `spec.derivatives`, S + (C,)."""
+    return jnp.split(read(texels, *args, spec=spec), len(spec.derivatives), -1)
 
 
 def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:

@@ -14,7 +14,7 @@ from ..._jax.contexts import is_deterministic
 from ..._tables.address_rules import CLAMP, LAST
 from ..._tables.filter_kernels import POINT, Weight
 from ..._tables.storage_formats import Decoding, sum_dtype
-from .axis import WEIGHT, Axis, Given, Role, differentiated, num_given
+from .axis import WEIGHT, Axis, Given, Orders, Role, differentiated, num_given, with_orders
 from .operands import Coords, Grid, OneMore, SeveralReads, Shaped, Stack, Stacks, as_given, behind, numbers
 
 # The arguments of a derivative are a tuple `wrt` of numbers: `TEXELS`, or k for operand k.
@@ -55,6 +55,7 @@ class ReadSpec:
         materialized: whether the result is materialized, so that XLA does not recompute it; if not, the caller must
             see to that.
         has_color: whether the array after the texels is the border color, (C,); otherwise taps outside read zero.
+        derivatives: for a read of several derivatives, the derivative order of each along every axis; otherwise empty.
     """
 
     axes: tuple[Axis, ...]
@@ -68,6 +69,7 @@ class ReadSpec:
     combination: Combination = Combination.BLEND
     materialized: bool = True
     has_color: bool = False
+    derivatives: tuple[Orders, ...] = ()
     deterministic_on_gpus: bool = dataclasses.field(default_factory=is_deterministic)
 
     def __post_init__(self) -> None:
@@ -154,6 +156,10 @@ class ReadSpec:
     def differentiated(self, k: int) -> "ReadSpec":
         """The spec with one more derivative along axis `k`."""
         return self.replace(axes=differentiated(self.axes, k))
+
+    def each_derivative(self) -> list["ReadSpec"]:
+        """The specs of reads of one derivative each."""
+        return [self.replace(axes=with_orders(self.axes, orders), derivatives=()) for orders in self.derivatives]
 
     # Operands
 
