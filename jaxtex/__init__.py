@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from . import sharded as sharded
     from . import warp as warp
     from .compressed import block_compressed
+    from .derivatives import sample_with_derivatives
     from .exports import kernels_in_exports
     from .mipmaps import build_mipmaps, footprint
     from .modes import AddressMode, Arithmetic, BlockFormat, BoundaryMode, FilterMode, Limit, ReadMode, TextureKind
     from .sampler import Sampler, deterministic
-    from .sampling import Derivatives, fetch, gather, sample, sample_with_derivatives, splat
+    from .sampling import fetch, gather, sample, splat
     from .splines import spline_filter
     from .surface import surface_add, surface_max, surface_min, surface_read, surface_write
     from .texture import (
@@ -45,7 +46,6 @@ __all__ = [
     "Arithmetic",
     "BlockFormat",
     "BoundaryMode",
-    "Derivatives",
     "FilterMode",
     "Limit",
     "ReadMode",
@@ -80,6 +80,7 @@ __all__ = [
 _LOADED_ON_USE = ("cuda", "layers", "ndimage", "nn", "rays", "sharded", "warp")
 # The modules that define the names of `__all__`, each after those that it imports.
 _MODULES = ("modes", "sampler", "texture", "compressed", "sampling", "splines", "mipmaps", "surface", "exports")
+_MODULES = ("modes", "sampler", "texture", "sampling", "derivatives", "splines", "mipmaps", "surface", "exports")
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,6 @@ derivative of a read in texels and operands, and `pullback`.
 """
 
 import functools
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -17,13 +16,13 @@ import numpy as np
 
 from ..._jax.indexing import scatter
 from ..._jax.straight_through import straight_through
-from ..._tables.filter_kernels import Weight
 from ..._tables.storage_formats import Decoding
-from ..describe.axis import Axis, Orders, Role, with_orders
+from ..describe.axis import Axis
 from ..describe.operands import Coords
 from ..describe.spec import Combination, ReadSpec
 from ..walk.combinations import heaviest, limited_blend
-from ..walk.texel_order import flat_sizes, flattened, groups, texels_shape
+from ..walk.derivatives import blends
+from ..walk.texel_order import flat_sizes, flattened, texels_shape
 from ..walk.texel_walk import AxisTaps, Path, Step, TexelAddress, TexelValue, Walk, both, taps, walks, weighted
 from .texel_sums import TexelSums, units_of
 from .texel_value import (
@@ -75,61 +74,6 @@ def blend_of(paths: Iterable[Walk], texel_value: TexelValue) -> jax.Array:
 
     values = (weighted(w, interpolate(start, steps, (k,))) for k, (w, start, steps) in enumerate(paths))
     return functools.reduce(jnp.add, values)
-
-
-def blends(
-    coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValue, derivatives: Sequence[Orders]
-) -> list[jax.Array]:
-    """`blend` for each of several derivatives, in one walk: they share values and the sums along inner axes.
-
-    Args:
-        derivatives: the derivative order of each along every axis.
-    """
-    first = int(axes[0].role is Role.LEVEL)
-    ends = np.cumsum([first, *(len(group) for group in groups(axes[first:]))])
-    by_step = [tuple(orders[a:b] for a, b in itertools.pairwise(ends)) for orders in derivatives]
-    distinct = [list(dict.fromkeys(orders)) for orders in zip(*by_step)]
-    # As few walks as have the weights of every step for all of its orders.
-    covering = [[some[min(k, len(some) - 1)] for some in distinct] for k in range(max(map(len, distinct)))]
-    every = [walks(coords, with_orders(axes, ((0,) * first + sum(orders, ())))) for orders in covering]
-
-    def of_level(number: int, walks_there: Sequence[Walk]) -> list[jax.Array]:
-        share, start, steps = walks_there[0]
-        weights = [
-            {orders[n]: walk[n].weights() for orders, (_, _, walk) in zip(covering, walks_there)}
-            for n in range(len(steps))
-        ]
-        found = sums_of_steps(start, steps, weights, list(dict.fromkeys(by_step)), (number,), texel_value)
-        return [weighted(share, found[orders]) for orders in by_step]
-
-    totals = itertools.starmap(of_level, enumerate(zip(*every)))
-    return [functools.reduce(jnp.add, levels) for levels in zip(*totals)]
-
-
-def sums_of_steps(
-    address: TexelAddress,
-    steps: list[Step],
-    weights: Sequence[dict[Orders, list[Weight]]],
-    wanted: Sequence[tuple[Orders, ...]],
-    path: Path,
-    texel_value: TexelValue,
-) -> dict[tuple[Orders, ...], jax.Array]:
-    """The sums over the remaining steps of a walk, for each entry of `wanted`: the derivative orders of each step.
-
-    Args:
-        weights: for each step, the weights of its taps by their derivative orders.
-    """
-    if not steps:
-        return {(): texel_value(address, path)}
-    totals: dict[tuple[Orders, ...], jax.Array] = {}
-    inner = list(dict.fromkeys(orders[1:] for orders in wanted))
-    for k, tap in enumerate(steps[0].taps):
-        advanced = address.advance(tap, steps[0].sizes)
-        of_tap = sums_of_steps(advanced, steps[1:], weights[1:], inner, (*path, k), texel_value)
-        for orders in wanted:
-            term = weighted(weights[0][orders[0]][k], of_tap[orders[1:]])
-            totals[orders] = totals[orders] + term if orders in totals else term
-    return totals
 
 
 COMBINATIONS = {Combination.BLEND: blend, Combination.LIMITED: limited_blend, Combination.VOTE: heaviest}
@@ -353,9 +297,10 @@ def batched(implementation: Callable[..., Any], *args: jax.Array, batch: int, **
 def beyond(coords: Coords, axes: tuple[Axis, ...]) -> tuple[jax.Array, jax.Array]:
     """For each read, the weight of its taps outside the texture, and whether all of its taps are inside; shape S."""
     whole, total, all_inside = [], [], None
+    differentiated = any(axis.order for axis in axes)  # the derivatives of all weights sum to zero
     for weight, _, steps in walks(coords, axes):
         share = jnp.asarray(weight, coords[-1].dtype)
-        whole.append(share)
+        whole.append(jnp.zeros_like(share) if differentiated else share)
         for step in steps:
             if step.taps[0].inside is None:
                 continue
