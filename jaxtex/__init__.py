@@ -79,8 +79,10 @@ __all__ = [
 
 _LOADED_ON_USE = ("cuda", "layers", "ndimage", "nn", "rays", "sharded", "warp")
 # The modules that define the names of `__all__`, each after those that it imports.
-_MODULES = ("modes", "sampler", "texture", "compressed", "sampling", "splines", "mipmaps", "surface", "exports")
-_MODULES = ("modes", "sampler", "texture", "sampling", "derivatives", "splines", "mipmaps", "surface", "exports")
+_MODULES = (
+    *("modes", "sampler", "texture", "compressed", "sampling", "derivatives"),
+    *("splines", "mipmaps", "surface", "exports"),
+)
 
 
 def __getattr__(name: str) -> Any:
