@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from . import sharded as sharded
     from . import warp as warp
     from .compressed import block_compressed
+    from .derivatives import sample_with_derivatives
     from .exports import kernels_in_exports
     from .mipmaps import build_mipmaps, footprint
     from .modes import AddressMode, Arithmetic, BlockFormat, BoundaryMode, FilterMode, Limit, ReadMode, TextureKind
@@ -61,6 +62,7 @@ __all__ = [
     "gather",
     "kernels_in_exports",
     "sample",
+    "sample_with_derivatives",
     "splat",
     "spline_filter",
     "surface_add",
@@ -77,7 +79,10 @@ __all__ = [
 
 _LOADED_ON_USE = ("cuda", "layers", "ndimage", "nn", "rays", "sharded", "warp")
 # The modules that define the names of `__all__`, each after those that it imports.
-_MODULES = ("modes", "sampler", "texture", "compressed", "sampling", "splines", "mipmaps", "surface", "exports")
+_MODULES = (
+    *("modes", "sampler", "texture", "compressed", "sampling", "derivatives"),
+    *("splines", "mipmaps", "surface", "exports"),
+)
 
 
 def __getattr__(name: str) -> Any:

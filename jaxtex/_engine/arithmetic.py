@@ -21,7 +21,7 @@ from .describe.footprint import along_side, clamped, footprint_level
 from .describe.levels import Cut
 from .describe.plan import Layout, ResolvedLevel, SizedTexture, in_texels, sides_of
 from .describe.spec import Read, ReadSpec, TexelRead
-from .rules import primitives
+from .rules import derivatives, primitives
 
 
 class ReadArithmetic(abc.ABC):
@@ -110,6 +110,15 @@ def read_texels(texels: jax.Array, border_color: jax.Array | None, read: Read, c
     """
     color = border_of(border_color, texels.shape[-1], read.spec)
     return read_where_placed(READ_WITH_HALO, texels, color, read, chain)
+
+
+def read_derivatives(texture: Texture, read: Read) -> list[jax.Array]:
+    """The derivatives of a read in float arithmetic that its spec names; from sharded texels, by a read of each."""
+    if texture.cut is not None or is_sharded(texture.texels):
+        one_by_one = (read._replace(spec=one) for one in read.spec.each_derivative())
+        return [read_texels(texture.texels, texture.border_color, one, texture.cut) for one in one_by_one]
+    color = border_of(texture.border_color, texture.num_channels, read.spec)
+    return derivatives.read_derivatives(texture.texels, color, read.operands, read.spec)
 
 
 def border_of(border_color: jax.Array | None, channels: int, spec: ReadSpec) -> jax.Array | None:

@@ -22,6 +22,7 @@ MODULES = ("", ".cuda", ".layers", ".layers.equinox", ".layers.nnx", ".ndimage",
 # The modules that define the names of `jaxtex`.
 DEFINING = (
     ".compressed",
+    ".derivatives",
     ".exports",
     ".mipmaps",
     ".modes",

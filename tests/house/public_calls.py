@@ -92,6 +92,7 @@ LAYER = {"localization": features, "num_features": C, "output_shape": (3, 3)}
 
 CALLS = {
     "sample": {"texture": TEXTURE, "coords": (U, V)},
+    "sample_with_derivatives": {"texture": TEXTURE, "coords": (U, V)},
     "fetch": {"texture": TEXTURE, "indices": (INDEX, INDEX)},
     "gather": {"texture": TEXTURE, "coords": (U, V)},
     "splat": {"values": normal(3, C), "coords": (U, V), "shape": (H, W, C)},

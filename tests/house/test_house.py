@@ -66,6 +66,7 @@ LAYERS = (
     "_hardware",
     "_reads",
     "sampling",
+    "derivatives",
     "surface",
     "mipmaps",
     "splines",
@@ -190,6 +191,8 @@ NDIMAGE = {
 SIGNATURES = {
     "sample": "(texture, coords, sampler=Sampler(), *, layer=None, lod=None, ddx=None, ddy=None, ddz=None, "
     "key=None, dtype=None)",
+    "sample_with_derivatives": "(texture, coords, sampler=Sampler(), *, order=1, layer=None, lod=None, ddx=None, "
+    "ddy=None, ddz=None, dtype=None)",
     "fetch": "(texture, indices, *, layer=None, level=0)",
     "gather": "(texture, coords, sampler=Sampler(), *, component=0)",
     "splat": "(values, coords, shape, sampler=Sampler(), *, kind=None, layer=None, lod=None, ddx=None, "

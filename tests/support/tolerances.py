@@ -19,6 +19,12 @@ TOLERANCES = {
     "bfloat16": 2.0**-8 + 2.0**-17,
     # Up to a hundred terms, each rounded to 24 bits, of the sum of their magnitudes.
     "sum": 2.0**-19,
+    # Gradients of a sum of values, slopes and curvatures in float32: terms of both signs, up to some hundreds each, and
+    # weights whose third derivative is a multiple of the cube of the size.
+    "derivatives": 2.0**-10,
+    # A central difference in float64 with a step of 1e-6, or 1e-5 twice, of the size of the texture to its order: the
+    # third derivatives of a read jump at centers, but few steps cross one.
+    "central difference": 2.0**-15,
     # Another library normalizes and centers its coordinates in another order: more roundings of the position, each of
     # at most 2^-20, of a read whose slope is at most 2 an axis.
     "peer": 2.0**-18,

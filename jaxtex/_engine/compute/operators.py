@@ -16,14 +16,14 @@ import numpy as np
 
 from ..._jax.indexing import scatter
 from ..._jax.straight_through import straight_through
-from ..._tables.filter_kernels import Weight
 from ..._tables.storage_formats import Decoding
 from ..describe.axis import Axis
 from ..describe.operands import Coords
 from ..describe.spec import Combination, ReadSpec
 from ..walk.combinations import heaviest, limited_blend
+from ..walk.derivatives import blends
 from ..walk.texel_order import flat_sizes, flattened, texels_shape
-from ..walk.texel_walk import AxisTaps, Path, Step, TexelAddress, TexelValue, both, taps, walks, weighted
+from ..walk.texel_walk import AxisTaps, Path, Step, TexelAddress, TexelValue, Walk, both, taps, walks, weighted
 from .texel_sums import TexelSums, units_of
 from .texel_value import (
     ForChannels,
@@ -59,7 +59,7 @@ def blend_inside(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValue
     return blend_of(inside, texel_value)
 
 
-def blend_of(paths: Iterable[tuple[Weight, TexelAddress, list[Step]]], texel_value: TexelValue) -> jax.Array:
+def blend_of(paths: Iterable[Walk], texel_value: TexelValue) -> jax.Array:
     """`blend` over given walks."""
 
     def interpolate(address: TexelAddress, steps: list[Step], path: Path) -> jax.Array:
@@ -143,7 +143,7 @@ def blends_codes(texels: jax.Array, spec: ReadSpec) -> bool:
     """Whether the read is a weighted sum of stored integers, which are always finite."""
     stored = not jnp.issubdtype(texels.dtype, jnp.floating) and jnp.issubdtype(spec.sums, jnp.floating)
     several = any(axis.kernel.num_taps > 1 for axis in spec.axes if not axis.integer)
-    return stored and several and spec.combination is Combination.BLEND
+    return stored and several and spec.combination is Combination.BLEND and not spec.derivatives
 
 
 def value(
@@ -162,9 +162,15 @@ def value(
         color: the border color, which broadcasts to S + (C,); `None` for zero.
         codes: whether texels are finite, and there is no border color.
         for_channels: makes masks of taps outside masks of channels.
+
+    Returns:
+        S + (C,); of several derivatives, their channels one after the other.
     """
+    texel_value = value_of_texel(load_texel, spec, color, for_channels)
+    if spec.derivatives:
+        return jnp.concatenate(blends(coords, spec.axes, texel_value, spec.derivatives), -1)
     combine = blend_inside if codes else COMBINATIONS[spec.combination]
-    return combine(coords, spec.axes, value_of_texel(load_texel, spec, color, for_channels))
+    return combine(coords, spec.axes, texel_value)
 
 
 def mean(
@@ -199,6 +205,11 @@ def sum_of_calls(one: Callable[[jax.Array], jax.Array], count: int) -> jax.Array
     """The sum of ``one(1)`` to ``one(count)``, by a scan."""
     numbers = jnp.arange(1, count + 1, dtype=jnp.int32)
     return jax.lax.scan(lambda total, number: (total + one(number), None), one(numbers[0]), numbers[1:])[0]
+
+
+def derivatives(texels: jax.Array, *args: jax.Array, spec: ReadSpec) -> list[jax.Array]:
+    """The values of `read` for each of `spec.derivatives`, S + (C,)."""
+    return jnp.split(read(texels, *args, spec=spec), len(spec.derivatives), -1)
 
 
 def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
@@ -286,9 +297,10 @@ def batched(implementation: Callable[..., Any], *args: jax.Array, batch: int, **
 def beyond(coords: Coords, axes: tuple[Axis, ...]) -> tuple[jax.Array, jax.Array]:
     """For each read, the weight of its taps outside the texture, and whether all of its taps are inside; shape S."""
     whole, total, all_inside = [], [], None
+    differentiated = any(axis.order for axis in axes)  # the derivatives of all weights sum to zero
     for weight, _, steps in walks(coords, axes):
         share = jnp.asarray(weight, coords[-1].dtype)
-        whole.append(share)
+        whole.append(jnp.zeros_like(share) if differentiated else share)
         for step in steps:
             if step.taps[0].inside is None:
                 continue

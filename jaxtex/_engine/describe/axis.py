@@ -210,6 +210,15 @@ def sizes_are_known(axes: tuple[Axis, ...]) -> bool:
     return all(isinstance(axis.size, int) for axis in axes)
 
 
+# A derivative order for each axis.
+Orders = tuple[int, ...]
+
+
+def with_orders(axes: tuple[Axis, ...], orders: Orders) -> tuple[Axis, ...]:
+    """`axes` with these derivative orders."""
+    return tuple(axis._replace(order=order) for axis, order in zip(axes, orders, strict=True))
+
+
 def differentiated(axes: tuple[Axis, ...], k: int) -> tuple[Axis, ...]:
     """`axes` with one more derivative along axis `k`."""
     return (*axes[:k], axes[k]._replace(order=axes[k].order + 1), *axes[k + 1 :])

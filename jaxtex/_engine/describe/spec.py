@@ -14,7 +14,7 @@ from ..._jax.contexts import is_deterministic
 from ..._tables.address_rules import CLAMP, LAST
 from ..._tables.filter_kernels import POINT, Weight
 from ..._tables.storage_formats import Decoding, sum_dtype
-from .axis import WEIGHT, Axis, Given, Role, differentiated, num_given
+from .axis import WEIGHT, Axis, Given, Orders, Role, differentiated, num_given, with_orders
 from .operands import Coords, Grid, OneMore, SeveralReads, Shaped, Stack, Stacks, as_given, behind, numbers
 
 # The arguments of a derivative are a tuple `wrt` of numbers: `TEXELS`, or k for operand k.
@@ -57,6 +57,7 @@ class ReadSpec:
         has_color: whether the array after the texels is the border color, (C,); otherwise taps outside read zero.
         planar: whether the caller has moved the channels of texels from the front, and moves those of the result there.
             It changes no result. A kernel may then read planes, and XLA drops the moves.
+        derivatives: for a read of several derivatives, the derivative order of each along every axis; otherwise empty.
     """
 
     axes: tuple[Axis, ...]
@@ -71,6 +72,7 @@ class ReadSpec:
     materialized: bool = True
     has_color: bool = False
     planar: bool = False
+    derivatives: tuple[Orders, ...] = ()
     deterministic_on_gpus: bool = dataclasses.field(default_factory=is_deterministic)
 
     def __post_init__(self) -> None:
@@ -157,6 +159,10 @@ class ReadSpec:
     def differentiated(self, k: int) -> "ReadSpec":
         """The spec with one more derivative along axis `k`."""
         return self.replace(axes=differentiated(self.axes, k))
+
+    def each_derivative(self) -> list["ReadSpec"]:
+        """The specs of reads of one derivative each."""
+        return [self.replace(axes=with_orders(self.axes, orders), derivatives=()) for orders in self.derivatives]
 
     # Operands
 

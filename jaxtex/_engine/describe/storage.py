@@ -29,11 +29,11 @@ class Layout(NamedTuple):
     """The contents of a primitive's arrays: of its arguments before the operands of the grid, and of its results."""
 
     operands: Callable[[ReadSpec, Wrt], tuple[Content, ...]]
-    results: Callable[[Wrt], tuple[Content, ...]]
+    results: Callable[[ReadSpec, Wrt], tuple[Content, ...]]
 
-    def makes_texture(self, wrt: Wrt) -> bool:
+    def makes_texture(self, spec: ReadSpec, wrt: Wrt) -> bool:
         """Whether a result is a sum into texels."""
-        return Content.TEXTURE in self.results(wrt)
+        return Content.TEXTURE in self.results(spec, wrt)
 
     def textures(self, spec: ReadSpec, wrt: Wrt) -> tuple[int, ...]:
         """The positions of the arguments that hold texels or the border color."""
@@ -47,11 +47,11 @@ def of_wrt(wrt: Wrt) -> tuple[Content, ...]:
 
 READ = Layout(
     lambda spec, _: (Content.TEXTURE, Content.COLOR) if spec.has_color else (Content.TEXTURE,),
-    lambda _: (Content.VALUES,),
+    lambda spec, _: (Content.VALUES,) * max(1, len(spec.derivatives)),
 )
-SPLAT = Layout(lambda *_: (Content.VALUES,), lambda _: (Content.TEXTURE,))
-PUSHFORWARD = Layout(lambda _, wrt: (*of_wrt(wrt), Content.TEXTURE), lambda _: (Content.VALUES,))
-PULLBACK = Layout(lambda *_: (Content.VALUES, Content.TEXTURE), of_wrt)
+SPLAT = Layout(lambda *_: (Content.VALUES,), lambda *_: (Content.TEXTURE,))
+PUSHFORWARD = Layout(lambda _, wrt: (*of_wrt(wrt), Content.TEXTURE), lambda *_: (Content.VALUES,))
+PULLBACK = Layout(lambda *_: (Content.VALUES, Content.TEXTURE), lambda _, wrt: of_wrt(wrt))
 
 
 # Storage

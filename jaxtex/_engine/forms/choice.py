@@ -27,7 +27,7 @@ from ..._jax.versions import (
     warn_of_slow_atomics,
 )
 from ..compute.operators import batched
-from ..describe.spec import TEXELS, ReadSpec, Wrt
+from ..describe.spec import TEXELS, ReadSpec
 from ..describe.storage import PULLBACK, READ, SPLAT, WHOLE, Halo, Layout, Slice, Storage, views
 from . import cpu
 from .device_axes import Devices
@@ -86,9 +86,9 @@ class Lowering(NamedTuple):
 
         return rule
 
-    def warn_of_slow_sums(self, ctx: Any, wrt: Wrt = (), **_: Any) -> None:
+    def warn_of_slow_sums(self, ctx: Any, **params: Any) -> None:
         """Warns if the fallback adds to texels in memory, and the installed jaxlib does that slowly."""
-        if self.layout is not None and self.layout.makes_texture(wrt):
+        if self.layout is not None and self.layout.makes_texture(params["spec"], params.get("wrt", ())):
             warn_of_slow_atomics(ctx)
 
     def may_run(self, ctx: Any) -> bool:
@@ -105,7 +105,7 @@ class Lowering(NamedTuple):
         if self.layout is None or not devices:
             return ()
         # Reproducible sums need one unit for the samples of all devices. The general form computes it.
-        if params["spec"].deterministic and self.layout.makes_texture(params.get("wrt", ())):
+        if params["spec"].deterministic and self.layout.makes_texture(params["spec"], params.get("wrt", ())):
             return ()
         parts = smallest_parts(self.layout, ctx.avals_in, params["spec"], params["batch"], len(devices))
         return devices if any(self.supports(*avals, **params) for avals in (ctx.avals_in, parts)) else ()
@@ -216,6 +216,7 @@ LOWERINGS: dict[str, tuple[Lowering, ...]] = {
     "convolve": (Lowering("cuda", *kernel("convolve")),),
     "mip_chain": (Lowering("cuda", *kernel("mip_chain")),),
     "concatenated_read": (Lowering("cuda", *kernel("concatenated_read")),),
+    "read_derivatives": (Lowering("cuda", *kernel("read_derivatives"), layout=READ),),
     "scaled_filter": (Lowering("cpu", *kernel("resized", "cpu_resize")),),
     "read": (
         Lowering("cuda", *(by_views(function, READ) for function in kernel("read")), layout=READ, storages=(Halo,)),

@@ -13,7 +13,7 @@ from ..cuda.build.launch import target_capability
 from ..cuda.build.nvrtc import CompilationFailed, CompilerUnavailable
 from ..cuda.convolve.convolution_kernel import convolve
 from ..cuda.mips.mip_kernel import launches_of, mip_chain
-from ..cuda.read.read_kernel import WIDTHS, concatenated_read, read, result_shape
+from ..cuda.read.read_kernel import WIDTHS, concatenated_read, read, read_derivatives, result_shape
 from ..cuda.samples.sample_tiles import Lanes, samples_shape
 from ..cuda.trace.elementwise import C_TYPES
 from ..cuda.trace.statements import PrimitiveOfCaller, UnknownPrimitive
@@ -33,6 +33,7 @@ __all__ = [
     "convolve",
     "mip_chain",
     "read",
+    "read_derivatives",
 ]
 
 LEAST_COMPUTE_CAPABILITY = (8, 0)
@@ -93,6 +94,9 @@ def supports_read(texels: Shaped, *args: Shaped, spec: ReadSpec, batch: int, sto
         return False
     samples = math.prod(samples_shape(texels.shape[:batch], spec.sample_shapes(operands)))
     return kernel_fits([texels, *operands], samples)
+
+
+supports_read_derivatives = supports_read
 
 
 def supports_concatenated_read(*avals: Shaped, parts: Sequence[Part], row_axes: int) -> bool:

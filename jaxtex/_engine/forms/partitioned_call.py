@@ -101,7 +101,11 @@ class PartitionedCall(NamedTuple):
         """The call with abstract values `operands` and `results`."""
         given = layout.operands(spec, wrt)
         first = len(given)
-        contents = [*given, *[Content.SAMPLES] * (len(operands) - first), *(layout.results(wrt) if results else ())]
+        contents = [
+            *given,
+            *[Content.SAMPLES] * (len(operands) - first),
+            *(layout.results(spec, wrt) if results else ()),
+        ]
         numbers = [*range(-first, len(operands) - first), *(wrt or [TEXELS] * len(results))]
         stack_of = lambda content, k: spec.stack_of(k) if content is Content.SAMPLES else None
         arrays = [

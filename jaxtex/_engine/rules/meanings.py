@@ -95,7 +95,11 @@ def of_whole_arrays(p: Primitive, layout: Layout) -> Callable[..., Any]:
             for content, a in zip(contents, given)
         ]
         results = primitives.as_tuple(bind(p, *whole, *operands, spec=spec, **params))
-        out = [a for content, result in zip(layout.results(wrt), results, strict=True) for a in stored(content, result)]
+        out = [
+            a
+            for content, result in zip(layout.results(spec, wrt), results, strict=True)
+            for a in stored(content, result)
+        ]
         return out if p.multiple_results else out[0]
 
     return meaning

@@ -199,6 +199,8 @@ class TexelAddress(NamedTuple):
         return self.indices if self.start is None else (self.start + self.indices[0],)
 
 
+# The weight of a walk, the address where it starts, and its steps.
+Walk = tuple[Weight, TexelAddress, list[Step]]
 # The number of the walk, followed by the number of the tap taken at each step.
 Path = tuple[int, ...]
 # A function ``texel_value(address, path)``: the value at the end of a walk, S + (C,).
@@ -224,9 +226,7 @@ def with_given(coords: Coords, axes: tuple[Axis, ...]) -> tuple[Coords, tuple[Ax
     return coords[count:], tuple(axis.with_given(sizes, starts) for axis in axes)
 
 
-def walks(
-    coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps = taps, unit: float = 1.0
-) -> Iterator[tuple[Weight, TexelAddress, list[Step]]]:
+def walks(coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps = taps, unit: float = 1.0) -> Iterator[Walk]:
     """The walks of a read, one for each mip level that it blends: the level's weight, the start address, and the steps.
 
     Args:

@@ -12,8 +12,9 @@ constexpr int samples_of_image = 960;
 constexpr int tiles_of_image = 2;
 constexpr int width = 1;  // the channels of a plane
 
-typedef Row<float, width> Sum;
-typedef Row<float, width> Result;
+typedef float Stored;
+typedef Row<float, num_results * width> Sum;
+typedef Row<float, num_results * width> Result;
 
 // How samples are divided.
 struct Tiles {

@@ -24,8 +24,8 @@ struct Read { Sum value; bool noted; };
 // The number of a sample, and the first channel of a thread.
 struct Place { int sample, channel; };
 
-// The coordinates of a sample along its axes (y, x); of a sum of reads, those of a number, from 1 on.
-DEVICE Coords coords_of(const Arrays& arrays, Position at, int number) {
+// The coordinates of a sample along its axes (y, x); of a sum of reads, those of one, by its number.
+DEVICE Coords coords_of(const Arrays& arrays, Position at, int group, int number) {
   const int v0 = remainder_of(at.x, 40);
   const int v1 = quotient(at.x, 40);
   const Row<float, 1> v2 = load_row<1>(arrays.operand_0 + v0);
@@ -166,6 +166,11 @@ DEVICE Sum sum_of(const Sum& a, const Sum& b) {
 // A value in the dtype of the result.
 DEVICE Result rounded_result(const Sum& value) {
   return {value.v[0]};
+}
+
+// The array of a result.
+DEVICE Stored* result_of(const Arrays& arrays, int k) {
+  return arrays.result;
 }
 
 // The kernel.

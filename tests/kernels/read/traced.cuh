@@ -166,6 +166,11 @@ DEVICE Result rounded_result(const Sum& value) {
   return {value.v[0], value.v[1], value.v[2], value.v[3]};
 }
 
+// The array of a result.
+DEVICE Stored* result_of(const Arrays& arrays, int k) {
+  return arrays.result;
+}
+
 // The kernel.
 DEVICE void run(const Arrays& arrays);
 extern "C" __global__ void __launch_bounds__(threads) texture_read(const float* __restrict__ texels, const float* __restrict__ operand_0, const float* __restrict__ operand_1, float* __restrict__ result) {

@@ -25,6 +25,7 @@ class ArrayRole(enum.StrEnum):
     FIRST_ROW = "first_row"
     NOTED = "noted"
     RESULT = "result"
+    DERIVATIVE = "derivative"
     NOTES = "notes"
     TOTALS = "totals"
     COTANGENT = "cotangent"
@@ -32,7 +33,7 @@ class ArrayRole(enum.StrEnum):
 
 
 # Roles that several arrays of a kernel may have; these are numbered.
-NUMBERED = (ArrayRole.OPERAND, ArrayRole.COTANGENT)
+NUMBERED = (ArrayRole.OPERAND, ArrayRole.DERIVATIVE, ArrayRole.COTANGENT)
 
 
 class KernelArray(NamedTuple):

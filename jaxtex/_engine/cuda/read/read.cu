@@ -51,9 +51,13 @@ DEVICE void read_tile(const Arrays& arrays, int tile) {
     const Found found = read_sample(arrays, at, part, coords[s]);
     const Place place = place_of(at, part);
     if (at.exists) {
-      auto* const to = arrays.result + place_in<ResultSlice>(place.sample) + place.channel;
-      if constexpr (stores_aligned) store_aligned_row(to, found.result);
-      else store_row(to, found.result);
+#pragma unroll
+      for (int k = 0; k < num_results; k++) {
+        Stored* const to = result_of(arrays, k) + place_in<ResultSlice>(place.sample) + place.channel;
+        const Row<Stored, width> row = load_row<width>(found.result.v + k * width);
+        if constexpr (stores_aligned) store_aligned_row(to, row);
+        else store_row(to, row);
+      }
     }
     if (at.exists && found.noted) arrays.notes[tile] = 1;
   }

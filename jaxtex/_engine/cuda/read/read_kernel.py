@@ -54,6 +54,12 @@ def read(
     return read_each_sample(value_of(spec), texels, color, operands, spec, batch, name)
 
 
+def read_derivatives(texels: jax.Array, *args: jax.Array, spec: ReadSpec, batch: int) -> list[jax.Array]:
+    """`operators.derivatives` over `batch` leading axes: one kernel loads every tap once."""
+    color, operands = spec.color_and_operands(args)
+    return read_each_sample(value_of(spec), texels, color, operands, spec, batch, "texture_read_derivatives")
+
+
 def read_with_halo(
     texels: WithHalo, operands: Sequence[jax.Array], spec: ReadSpec, batch: int, storage: Halo
 ) -> jax.Array:
@@ -115,7 +121,7 @@ def read_each_sample(
     notes: Callable[[Coords], jax.Array] | None = None,
     noted: jax.Array | None = None,
 ) -> Any:
-    """`value` of each sample, of `spec.dtype`.
+    """`value` of each sample, of `spec.dtype`; a list for each of several derivatives.
 
     Args:
         color: the border color for `value`, batch + (C,).
@@ -143,6 +149,7 @@ def read_each_sample(
     if into is not None and isinstance(into.whole, jax.Array):
         result = result._replace(start=into.whole)
     given, results = [KernelArray(ArrayRole.TEXELS, texels)], [result]
+    results += [KernelArray(ArrayRole.DERIVATIVE, own, k) for k in range(1, len(spec.derivatives))]
     given += [] if color is None else [KernelArray(ArrayRole.COLOR, color)]
     given += operands_of(operands)
     given += [] if noted is None else [KernelArray(ArrayRole.NOTED, noted)]
@@ -153,6 +160,8 @@ def read_each_sample(
     threads = ReadThreads(tiles, parts, width, aligned, summed, along)
     filled = ReadSource(value, spec, batch, threads, arrays, slice_of(into or own), exact, notes).run(name)
     values = filled[ArrayRole.RESULT, 0]
+    if spec.derivatives:
+        return [values, *(filled[ArrayRole.DERIVATIVE, k] for k in range(1, len(spec.derivatives)))]
     return values if notes is None else (values, filled[ArrayRole.NOTES, 0])
 
 

@@ -110,6 +110,16 @@ class ReadSource(KernelSource):
         return self.arrays[ArrayRole.TEXELS].shape[-1]
 
     @property
+    def num_results(self) -> int:
+        """The number of results of a read: one, or one for each of several derivatives."""
+        return max(1, len(self.spec.derivatives))
+
+    @property
+    def num_sums(self) -> int:
+        """The sums of a thread: its channels of every result."""
+        return self.num_results * self.threads.width
+
+    @property
     def averages(self) -> bool:
         """Whether the result is a weighted mean of several reads."""
         return self.spec.several is not None
@@ -169,7 +179,7 @@ class ReadSource(KernelSource):
             color = self.arrays[ArrayRole.COLOR]
             place = [(offset(index, color.shape[: self.batch]), self.channels), (channel, 1)]
             border = load("arrays.color", place, dtype=color.dtype)
-        value = jnp.broadcast_to(self.value(load_texel, coords, border), (1, width))
+        value = jnp.broadcast_to(self.value(load_texel, coords, border), (1, self.num_sums))
         return [value, scalar(False if self.notes is None else self.notes(coords))]
 
     # The source
@@ -221,14 +231,24 @@ class ReadSource(KernelSource):
             "Result rounded_result(const Sum& value)",
             "A value in the dtype of the result.",
             lambda *values: jnp.stack(values, -1).astype(self.spec.dtype),
-            *names_of("value.v", self.threads.width, self.dtype),
+            *names_of("value.v", self.num_sums, self.dtype),
+        )
+        functions.define(
+            "Stored* result_of(const Arrays& arrays, int k)",
+            "The array of a result.",
+            [f"return {self.array_of_result()};"],
         )
         comment = "The coordinates of a sample, and its weight in a mean of several."
         return [struct_of_numbers("Coords", comment, fields), RESULTS]
 
+    def array_of_result(self) -> str:
+        """The array of result `k`, in C++."""
+        others = range(self.num_results - 1, 0, -1)
+        return functools.reduce(lambda rest, k: f"k == {k} ? arrays.derivative_{k} : {rest}", others, "arrays.result")
+
     def add_sums(self, functions: DeviceFunctions, coords: Sequence[Scalar]) -> None:
         """Adds the functions for a sum of reads; a single read does not use them, but they must be declared."""
-        width, dtype = self.threads.width, self.dtype
+        width, dtype = self.num_sums, self.dtype
         row = lambda numbers: jnp.stack(numbers, -1)
         no_sum, counts = "Sum no_sum()", "bool counts(const Coords& coords)"
         term_of = "Sum term_of(const Coords& coords, const Sum& value)"
@@ -273,6 +293,7 @@ class ReadSource(KernelSource):
             Constant("steps", threads.tiles.num_steps, "the samples of a thread"),
             Constant("parts", threads.parts, "the threads of a sample"),
             Constant("width", threads.width, "the channels of a thread"),
+            Constant("num_results", self.num_results, "of a read: more than one for several derivatives"),
             Constant("num_reads", self.num_reads, "of which the result is the sum; 0 for one read"),
             Constant(
                 "group_size", self.group, "the reads of a group, which share indices on all summed axes but the last"
@@ -283,6 +304,10 @@ class ReadSource(KernelSource):
         ]
 
     def structs(self) -> list[str]:
-        rows = {"Sum": self.dtype, "Result": self.arrays[ArrayRole.RESULT].dtype}
-        types = "".join(f"typedef Row<{C_TYPES[np.dtype(d).name]}, width> {name};\n" for name, d in rows.items())
+        stored = self.arrays[ArrayRole.RESULT].dtype
+        rows = {"Sum": self.dtype, "Result": stored}
+        types = f"typedef {C_TYPES[np.dtype(stored).name]} Stored;\n"
+        types += "".join(
+            f"typedef Row<{C_TYPES[np.dtype(d).name]}, num_results * width> {name};\n" for name, d in rows.items()
+        )
         return [types, self.threads.tiles.struct(), slice_struct("ResultSlice", self.filled, self.channels)]

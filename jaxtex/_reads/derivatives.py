@@ -1,0 +1,93 @@
+"""Reads with their derivatives along the coordinates."""
+
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._checks.arguments import ReadArguments
+from .._engine.arithmetic import FLOAT, read_derivatives
+from .._engine.describe.axis import Role, with_orders
+from .._engine.describe.operands import Arrays
+from .._engine.describe.plan import combination, layout_of
+from .._engine.describe.spec import Combination
+from .._jax.calls import typed_jit
+from .._tables.storage_formats import rounded_dtype
+from ..sampler import Sampler
+from ..texture import Texture
+from .calls import blends, numbers_of, one_read, plan_of_call
+
+
+class Derivatives(NamedTuple):
+    """A read, and its derivatives with respect to the coordinates; see `jaxtex.sample_with_derivatives`.
+
+    Attributes:
+        value: S + (C,), the read.
+        gradient: a tuple with the derivative along each coordinate, x first: S + (C,) each.
+        hessian: a tuple of tuples: ``hessian[i][j]``, S + (C,), is the second derivative along coordinates i and j, and
+            the same array as ``hessian[j][i]``. `None` with ``order=1``.
+    """
+
+    value: jax.Array
+    gradient: tuple[jax.Array, ...]
+    hessian: tuple[tuple[jax.Array, ...], ...] | None
+
+
+@typed_jit("sampler", "dtype", "order")
+def sample_with_derivatives(
+    texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype, order: int
+) -> Derivatives:
+    """The read of `sample` in float arithmetic with its derivatives along the coordinates."""
+    arguments = arguments.as_operands()
+    sums, _ = numbers_of(texture, sampler.decoding, arguments.coords, blends=blends(texture, sampler))
+    shape, ndim = (*arguments.shape, texture.num_channels), len(arguments.coords)
+    wanted = [along for n in range(order + 1) for along in itertools.combinations_with_replacement(range(ndim), n)]
+    one_look = not texture.kind.is_cube and combination(sampler) is not Combination.LIMITED
+    read = functools.partial(
+        in_one_look if one_look else by_tangents, wanted=wanted, sampler=sampler, dtype=rounded_dtype(dtype, sums)
+    )
+    # Reverse mode computes the footprint again, and keeps its sides alone.
+    found = (jax.checkpoint(read) if arguments.ddx is not None else read)(texture, arguments)
+    of = {along: jnp.broadcast_to(out, shape).astype(dtype) for along, out in zip(wanted, found, strict=True)}
+    axes = range(ndim)
+    hessian = tuple(tuple(of[min(i, j), max(i, j)] for j in axes) for i in axes) if order > 1 else None
+    return Derivatives(of[()], tuple(of[i,] for i in axes), hessian)
+
+
+def in_one_look(
+    texture: Texture, arguments: ReadArguments, *, wanted: Sequence[tuple[int, ...]], sampler: Sampler, dtype: np.dtype
+) -> list[jax.Array]:
+    """The derivatives along the coordinates in each entry of `wanted`, of one look at the taps."""
+    read = plan_of_call(FLOAT, layout_of(texture), arguments, sampler, dtype)
+    axes = read.spec.axes
+    space = [k for k, axis in enumerate(axes) if axis.role is Role.SPACE][::-1]  # x first
+    orders = [tuple(sum(space[i] == k for i in along) for k in range(len(axes))) for along in wanted]
+    present = [some for some in orders if not any(axis.vanishes for axis in with_orders(axes, some))]
+    if len(present) == 1:
+        found = [FLOAT.read(texture, read)]
+    else:
+        found = read_derivatives(texture, read.replace(derivatives=tuple(present)))
+    known = dict(zip(present, found))
+    return [known.get(some, jnp.zeros((), dtype)) for some in orders]
+
+
+def by_tangents(
+    texture: Texture, arguments: ReadArguments, *, wanted: Sequence[tuple[int, ...]], sampler: Sampler, dtype: np.dtype
+) -> list[jax.Array]:
+    """`in_one_look` for every read: tangents along the coordinates, one read or more for each."""
+
+    def along(coord: int, function: Callable[[Arrays], jax.Array]) -> Callable[[Arrays], jax.Array]:
+        def derivative(coords: Arrays) -> jax.Array:
+            of_one = lambda c: function((*coords[:coord], c, *coords[coord + 1 :]))
+            return jax.jvp(of_one, (coords[coord],), (jnp.ones_like(coords[coord]),))[1]
+
+        return derivative
+
+    def value(coords: Arrays) -> jax.Array:
+        return one_read(FLOAT, texture, arguments._replace(coords=coords), sampler=sampler, dtype=dtype)
+
+    return [functools.reduce(lambda f, k: along(k, f), some, value)(arguments.coords) for some in wanted]
