@@ -11,6 +11,7 @@ constexpr int plane_texels = 1536;
 constexpr int samples_of_image = 960;
 constexpr int tiles_of_image = 2;
 constexpr int width = 1;  // the channels of a plane
+constexpr int num_results = 1;
 
 typedef float Stored;
 typedef Row<float, num_results * width> Sum;

@@ -93,6 +93,7 @@ class PlaneSource(ReadSource):
             Constant("samples_of_image", math.prod(tiles.extent)),
             Constant("tiles_of_image", math.prod(tiles.num_tiles)),
             Constant("width", 1, "the channels of a plane"),
+            Constant("num_results", self.num_results),
         ]
 
 

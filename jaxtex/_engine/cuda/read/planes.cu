@@ -37,7 +37,7 @@ DEVICE void run(const Arrays& arrays) {
 #pragma unroll
     for (int s = 0; s < steps; s++) {
       places[s] = position_of<Tiles>(image * tiles_of_image + tile, threadIdx.x, s);
-      coords[s] = coords_of(arrays, places[s], 0);
+      coords[s] = coords_of(arrays, places[s], 0, 0);
     }
 #pragma unroll
     for (int s = 0; s < steps; s++) {
