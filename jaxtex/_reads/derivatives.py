@@ -37,25 +37,38 @@ class Derivatives(NamedTuple):
     hessian: tuple[tuple[jax.Array, ...], ...] | None
 
 
-@typed_jit("sampler", "dtype", "order")
 def sample_with_derivatives(
     texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype, order: int
 ) -> Derivatives:
     """The read of `sample` in float arithmetic with its derivatives along the coordinates."""
+    axes = range(len(arguments.coords))
+    wanted = tuple(some for n in range(order + 1) for some in itertools.combinations_with_replacement(axes, n))
+    # The compiled function returns each array once: a program copies a result that it returns twice.
+    of = dict(zip(wanted, derivatives_along(texture, arguments, wanted=wanted, sampler=sampler, dtype=dtype)))
+    hessian = tuple(tuple(of[min(i, j), max(i, j)] for j in axes) for i in axes) if order > 1 else None
+    return Derivatives(of[()], tuple(of[i,] for i in axes), hessian)
+
+
+@typed_jit("wanted", "sampler", "dtype")
+def derivatives_along(
+    texture: Texture,
+    arguments: ReadArguments,
+    *,
+    wanted: tuple[tuple[int, ...], ...],
+    sampler: Sampler,
+    dtype: np.dtype,
+) -> list[jax.Array]:
+    """The derivatives along the coordinates in each entry of `wanted`, S + (C,) each."""
     arguments = arguments.as_operands()
     sums, _ = numbers_of(texture, sampler.decoding, arguments.coords, blends=blends(texture, sampler))
-    shape, ndim = (*arguments.shape, texture.num_channels), len(arguments.coords)
-    wanted = [along for n in range(order + 1) for along in itertools.combinations_with_replacement(range(ndim), n)]
+    shape = (*arguments.shape, texture.num_channels)
     one_look = not texture.kind.is_cube and combination(sampler) is not Combination.LIMITED
     read = functools.partial(
         in_one_look if one_look else by_tangents, wanted=wanted, sampler=sampler, dtype=rounded_dtype(dtype, sums)
     )
     # Reverse mode computes the footprint again, and keeps its sides alone.
     found = (jax.checkpoint(read) if arguments.ddx is not None else read)(texture, arguments)
-    of = {along: jnp.broadcast_to(out, shape).astype(dtype) for along, out in zip(wanted, found, strict=True)}
-    axes = range(ndim)
-    hessian = tuple(tuple(of[min(i, j), max(i, j)] for j in axes) for i in axes) if order > 1 else None
-    return Derivatives(of[()], tuple(of[i,] for i in axes), hessian)
+    return [jnp.broadcast_to(out, shape).astype(dtype) for out in found]
 
 
 def in_one_look(
