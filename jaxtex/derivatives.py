@@ -91,6 +91,6 @@ def sample_with_derivatives(
     found = derivatives.sample_with_derivatives(texture, arguments, sampler=sampler, dtype=result, order=highest)
     if sampler.arithmetic is Arithmetic.HARDWARE:
         return found._replace(
-            value=sample(texture, coords, sampler, layer=layer, lod=lod, ddx=ddx, ddy=ddy, dtype=dtype)
+            value=sample(texture, coords, sampler, layer=layer, lod=lod, ddx=ddx, ddy=ddy, ddz=ddz, dtype=dtype)
         )
     return found
