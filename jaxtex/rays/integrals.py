@@ -15,6 +15,7 @@ from jax.typing import ArrayLike
 from .._checks.arguments import as_float, as_integer
 from .._checks.calls import public
 from .._checks.samplers import check_modes, check_sampler
+from .._checks.texels import check_stored
 from .._checks.words import shown
 from .._engine.arithmetic import FLOAT
 from .._engine.describe.operands import Arrays, Stacked
@@ -203,7 +204,10 @@ def check_points(start: jax.Array, end: jax.Array) -> int:
     else:
         if start.shape[-1] == end.shape[-1]:
             return start.shape[-1]
-    raise ValueError(f"{NAME}: start has shape {start.shape} and end has shape {end.shape}, which do not broadcast.")
+    raise ValueError(
+        f"{NAME}: start has shape {start.shape} and end has shape {end.shape}, expected shapes that broadcast, with as "
+        f"many coordinates."
+    )
 
 
 def check_volume(volume: jax.Array, ndim: int) -> jax.Array:
@@ -213,6 +217,7 @@ def check_volume(volume: jax.Array, ndim: int) -> jax.Array:
             f"{NAME}: volume has shape {volume.shape}, expected {AXES[ndim]} of one texel or more, as points have "
             f"{ndim} coordinates; add an axis for one channel, volume[..., None], and map over a batch by jax.vmap."
         )
+    check_stored(f"{NAME}: volume", volume.dtype)
     return volume
 
 

@@ -54,6 +54,7 @@ MOVED = POINTS + np.float32([[0.4, 0.1], [-0.3, 0.2], [0.1, -0.5], [0.2, 0.3]])
 CAMERA, OTHER_CAMERA = np.float32([[5, 0, 3], [0, 5, 2], [0, 0, 1]]), np.float32([[4, 0, 2], [0, 6, 2], [0, 0, 1]])
 LENS = np.float32([-0.2, 0.05, 0.01, 0.02])
 GEOMETRY = np.zeros(2, np.float32), np.float32([2, 3]), np.eye(2, dtype=np.float32)
+BLOCKS = np.random.default_rng(3).integers(0, 256, 32, np.uint8)
 GRID = nn.MultiresolutionGrid(ndim=2, num_levels=2, base_resolution=3, log2_hashmap_size=5)
 TABLES = normal(sum(GRID.table_sizes), 2)
 TEXTURE = jt.texture2d(IMAGE, border_color=np.float32(0.5))
@@ -106,6 +107,7 @@ CALLS = {
     "surface_max": WRITES,
     "texture1d": {"texels": ROWS},
     "texture2d": {"texels": IMAGE},
+    "block_compressed": {"blocks": BLOCKS, "format": "bc3", "shape": (2, 4, 4), "kind": "3d"},
     "texture3d": {"texels": VOLUME},
     "texture1d_layered": {"texels": IMAGE},
     "texture2d_layered": {"texels": BATCH},
@@ -327,6 +329,7 @@ OTHERS = {
     "splat.out_sharding": [(jax.P("rows"), {})],
     "surface_write.unique_indices": [(True, {})],
     "Texture.border_color": [(2.0, {})],
+    "block_compressed.kind": [("2d_layered", {}), ("2d", {"shape": (8, 4)})],
     "Texture.kind": [("1d_layered", {})],
     "Texture.level_shapes": [(((H, W, C),), {"texels": IMAGE.reshape(-1, C)})],
     "ndimage.rotate.axes": [((0, 2), {"input": VOLUME[..., 0]})],

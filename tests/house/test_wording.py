@@ -68,7 +68,7 @@ def fault_in(name, message):
     """What is wrong with a message."""
     called = name.rpartition(".")[2]
     names = {*parameters_of(FUNCTIONS[name])}
-    if re.match(rf"{called}(\.__init__)?\(\)", message):  # Python's own words on keywords
+    if re.match(rf"{called}(\.__(init|new)__)?\(\)", message):  # Python's own words on keywords
         return None
     if not message.startswith(f"{called}: "):
         return f"another name: {message}"

@@ -285,8 +285,8 @@ def test_gradients_with_respect_to_the_scanner():
     [
         ({"volume": normal(6, 7, 1)}, "volume has shape"),
         ({"start": normal(3)[:1]}, "start has shape"),
-        ({"end": normal(4, 2)}, "do not broadcast"),
-        ({"end": normal(5, 3)}, "do not broadcast"),
+        ({"end": normal(4, 2)}, "expected shapes that broadcast"),
+        ({"end": normal(5, 3)}, "expected shapes that broadcast"),
         ({"num_samples": 0}, "num_samples is 0"),
         ({"step": 0.5}, "pass one of them"),
         ({"num_samples": None}, "pass one of them"),
