@@ -39,15 +39,15 @@ def block_compressed(
     The blocks are decoded once, here, to the texels that the texture unit of an NVIDIA GPU makes of them, bit for bit.
     So reads have all options and their full speed, and texels take the memory of an image that is not compressed:
 
-    =================  =====  ========  =======  ==========================
-    format             bytes  channels  dtype    read with
-    =================  =====  ========  =======  ==========================
-    bc1                8      4         uint8    ``"normalized_float"``
-    bc2, bc3, bc7      16     4         uint8    ``"normalized_float"``
-    bc4, bc4_signed    8      1         (u)int16 ``"normalized_float"``
-    bc5, bc5_signed    16     2         (u)int16 ``"normalized_float"``
-    bc6h, bc6h_signed  16     3         float16  ``"element"``, the default
-    =================  =====  ========  =======  ==========================
+    =================  =====  ========  ========  ==========================
+    format             bytes  channels  dtype     read with
+    =================  =====  ========  ========  ==========================
+    bc1                8      4         uint8     ``"normalized_float"``
+    bc2, bc3, bc7      16     4         uint8     ``"normalized_float"``
+    bc4, bc4_signed    8      1         (u)int16  ``"normalized_float"``
+    bc5, bc5_signed    16     2         (u)int16  ``"normalized_float"``
+    bc6h, bc6h_signed  16     3         float16   ``"element"``, the default
+    =================  =====  ========  ========  ==========================
 
     Read colors that are stored as sRGB with ``Sampler(read_mode="normalized_float", srgb=True)``.
 
