@@ -2,8 +2,6 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
-from typing import Literal
-
 import jax.numpy as jnp
 from jax.typing import ArrayLike, DTypeLike
 
@@ -28,7 +26,7 @@ def sample_with_derivatives(
     coords: Coords,
     sampler: Sampler = DEFAULT_SAMPLER,
     *,
-    order: Literal[1, 2] = 1,
+    order: int = 1,
     layer: ArrayLike | None = None,
     lod: ArrayLike | None = None,
     ddx: Coords | None = None,
