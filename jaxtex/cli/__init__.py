@@ -64,8 +64,13 @@ def run_warp(options: Options, programs: Path | None) -> int:
 
     collect_garbage()
     device = find_device(*options.device)
-    keep_in(programs, device)
-    with jax.default_device(device), silence_codecs(), warnings_as_notes(options.quiet), stoppable():
+    with (
+        keep_in(programs, device),
+        jax.default_device(device),
+        silence_codecs(),
+        warnings_as_notes(options.quiet),
+        stoppable(),
+    ):
         recipe = recipe_of(options, device)
         targets, title = find_files(options)
         if title is None:

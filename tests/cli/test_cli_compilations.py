@@ -173,10 +173,10 @@ def test_a_changed_module_is_another_source(tmp_path):
 
 def test_only_programs_of_cpus_are_kept(programs, monkeypatch):
     monkeypatch.setattr(kept.jax.config, "update", lambda *_: pytest.fail("JAX's cache stays on"))
-    kept.keep_in(programs, SimpleNamespace(platform="gpu"))
-    assert kept.Folder.path is None
-    kept.keep_in(None, jax.devices("cpu")[0])
-    assert kept.Folder.path is None
+    with kept.keep_in(programs, SimpleNamespace(platform="gpu")):
+        assert kept.Folder.path is None
+    with kept.keep_in(None, jax.devices("cpu")[0]):
+        assert kept.Folder.path is None
 
 
 @pytest.mark.slow

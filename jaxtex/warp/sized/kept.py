@@ -14,13 +14,14 @@ import os
 import pickle
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
 import jax
 from jax.experimental import serialize_executable
 
+from ..._jax.program_files import write_whole
 from ..._jax.versions import jaxlib_version
 from .mappings import Device
 
@@ -32,20 +33,25 @@ CPU_INFO, PROCESSOR = Path("/proc/cpuinfo"), 2**13
 
 
 class Folder:
-    """The folder where programs are kept; its `path` is `None` until the command line calls `keep_in`."""
+    """The folder where programs are kept; its `path` is `None` outside of `keep_in`."""
 
     path: Path | None = None
 
 
-def keep_in(folder: Path | None, device: Device) -> None:
-    """Keeps the programs of a device in a folder; `None` keeps none.
+@contextlib.contextmanager
+def keep_in(folder: Path | None, device: Device) -> Generator[None, None, None]:
+    """Keeps the programs of a device in a folder, in the block; `None` keeps none.
 
     Programs for GPUs are left to JAX's cache, as they load kernels into the process that compiles them. On a CPU, JAX's
     cache is turned off in this process: a program that came from a file cannot be written to another.
     """
-    Folder.path = folder if device.platform == "cpu" else None
+    before, Folder.path = Folder.path, folder if device.platform == "cpu" else None
     if Folder.path is not None:
         jax.config.update("jax_enable_compilation_cache", False)
+    try:
+        yield
+    finally:
+        Folder.path = before
 
 
 def kept(key: Any, device: Device, compile_program: Callable[[], Any]) -> Any:
@@ -67,23 +73,13 @@ def kept(key: Any, device: Device, compile_program: Callable[[], Any]) -> Any:
     except Exception:  # there is no such file, or it is damaged in whatever way
         program = compile_program()
     with contextlib.suppress(OSError, ValueError, NotImplementedError):
-        write(file, pickle.dumps(serialize_executable.serialize(program)))
+        write_whole(file, pickle.dumps(serialize_executable.serialize(program)))
     return program
 
 
 def client_of(device: Any) -> Any:
     """What JAX loads programs with for a device; it has no type."""
     return device.client
-
-
-def write(file: Path, content: bytes) -> None:
-    """Writes a file in one step, so that no process reads a part of it."""
-    part = file.with_name(f"{file.name}.{os.getpid()}")
-    try:
-        part.write_bytes(content)
-        part.replace(file)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 @functools.cache

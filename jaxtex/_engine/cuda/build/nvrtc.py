@@ -5,12 +5,11 @@ import ctypes
 import functools
 import hashlib
 import importlib.util
-import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from ...._jax.program_files import write_whole
 from ...._jax.versions import folder_of_programs
 
 # For each compute capability, the oldest version of PTX that supports it. A driver rejects PTX that is newer than
@@ -138,7 +137,7 @@ def compile_to_ptx(source: str, capability: Capability) -> str:
     ptx = with_version(compiled(source, capability), capability)
     if kept is not None:
         with contextlib.suppress(OSError):
-            write_whole(kept, ptx)
+            write_whole(kept, ptx.encode())
     return ptx
 
 
@@ -174,12 +173,3 @@ def kept_file(source: str, capability: Capability) -> Path | None:
         return None
     parts = (source, capability, version_of(library()), OPTIONS, PTX_VERSIONS, INSTRUCTION_VERSIONS)
     return Path(folder) / f"jaxtex-{hashlib.sha256(repr(parts).encode()).hexdigest()}.ptx"
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Writes a file that other processes find whole, or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        part = Path(folder, path.name)
-        part.write_text(text, "utf-8")
-        os.replace(part, path)

@@ -1,0 +1,16 @@
+"""Files that keep compiled programs and kernels from one process to the next."""
+
+# pyright: strict
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Writes a file that other processes find whole, or not at all. Makes its folder if there is none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        part = Path(folder, path.name)
+        part.write_bytes(content)
+        os.replace(part, path)
