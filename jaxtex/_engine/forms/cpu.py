@@ -184,32 +184,30 @@ def cotangents_of_one(
     total = jnp.zeros((*flat_sizes(spec.axes), sums.width) if TEXELS in wrt else (), cotangent.dtype)
     shape = np.broadcast_shapes(cotangent.shape[:-1], *spec.sample_shapes(operands))
     blocks = None if units is not None else SumBlocks.of(spec, shape, channels)
-    if blocks is None:
-        total, cotangents = cotangents_of_samples(total, cotangent, texels, operands, spec, wrt, sums)
-    else:
-        total, cotangents = cotangents_of_sums(total, cotangent, texels, operands, spec, wrt, sums, blocks)
+    run = functools.partial(cotangents_of_samples, texels=texels, spec=spec, wrt=wrt, sums=sums)
+    run = run if blocks is None else functools.partial(in_blocks, run, blocks, spec, wrt)
+    total, cotangents = run(total, cotangent, operands)
     if TEXELS in wrt:
         cotangents[TEXELS] = as_texels(total, spec.axes, sums, texel_dtype)
     return tuple(cotangents[k] for k in wrt)
 
 
-def cotangents_of_sums(
-    total: jax.Array,
-    cotangent: jax.Array,
-    texels: jax.Array | None,
-    operands: Sequence[jax.Array],
+def in_blocks(
+    of_samples: Callable[..., tuple[jax.Array, ByNumber]],
+    blocks: SumBlocks,
     spec: ReadSpec,
     wrt: Wrt,
-    sums: TexelSums,
-    blocks: SumBlocks,
+    total: jax.Array,
+    cotangent: jax.Array,
+    operands: Sequence[jax.Array],
 ) -> tuple[jax.Array, ByNumber]:
-    """`cotangents_of_samples`, block by block."""
+    """``of_samples(total, cotangent, operands)``, which is `cotangents_of_samples`, block by block."""
     places = {k: blocks.place(operands[k], spec, k) for k in wrt if k != TEXELS}
 
     def step(start: jax.Array | int, count: int, state: tuple[jax.Array, ByNumber]) -> tuple[jax.Array, ByNumber]:
         some = blocks.operands(operands, spec, start, count)
         value = blocks.part(cotangent, cotangent.ndim - 1 + blocks.axis, start, count)
-        total, found = cotangents_of_samples(state[0], value, texels, some, spec, wrt, sums)
+        total, found = of_samples(state[0], value, some)
 
         def joined(k: int, a: jax.Array) -> jax.Array:
             if a.shape[places[k]] == 1:
@@ -224,8 +222,9 @@ def cotangents_of_sums(
 def cotangents_of_samples(
     total: jax.Array,
     cotangent: jax.Array,
-    texels: jax.Array | None,
     operands: Sequence[jax.Array],
+    *,
+    texels: jax.Array | None,
     spec: ReadSpec,
     wrt: Wrt,
     sums: TexelSums,

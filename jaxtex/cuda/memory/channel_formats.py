@@ -89,6 +89,8 @@ UNMODELED_KINDS = {
     ChannelFormatKind.NV12: (8, 8, 8, 0),
     ChannelFormatKind.UnsignedNormalized1010102: (10, 10, 10, 2),
 }
+# The bits of kinds that fix them alone.
+FIXED_BITS = {kind: row.bits for kind, row in BLOCK_KINDS.items()} | UNMODELED_KINDS
 # Blocks are stored as words.
 WORD = np.dtype(np.uint32)
 
@@ -245,8 +247,8 @@ def createChannelDesc(
         if x in NORMALIZED_KINDS:
             _, bits, length = NORMALIZED_KINDS[x]
             return ChannelFormatDesc(*_repeat(bits, length), x)
-        if x in BLOCK_KINDS or x in UNMODELED_KINDS:
-            return ChannelFormatDesc(*(BLOCK_KINDS[x].bits if x in BLOCK_KINDS else UNMODELED_KINDS[x]), x)
+        if x in FIXED_BITS:
+            return ChannelFormatDesc(*FIXED_BITS[x], x)
     if f is None:
         raise invalid("createChannelDesc: f is missing; pass a kind for the bits, such as ChannelFormatKind.Float.")
     return ChannelFormatDesc(int(x), int(y), int(z), int(w), choose("createChannelDesc", "f", ChannelFormatKind, f))
@@ -285,8 +287,8 @@ def check_desc(function: str, desc: object) -> ChannelFormatDesc:
     if kind in NORMALIZED_KINDS:
         _, bits, channels = NORMALIZED_KINDS[kind]
         valid = (_repeat(bits, channels),)
-    elif kind in BLOCK_KINDS or kind in UNMODELED_KINDS:
-        valid = (BLOCK_KINDS[kind].bits if kind in BLOCK_KINDS else UNMODELED_KINDS[kind],)
+    elif kind in FIXED_BITS:
+        valid = (FIXED_BITS[kind],)
     else:
         widths = [row.bits for row in CHANNEL_TYPES if row.kind is kind]
         valid = tuple(_repeat(bits, channels) for bits in widths for channels in (1, 2, 4))
