@@ -6,7 +6,7 @@ import sys
 
 def run() -> int:
     """Runs the command line of the process; returns the exit code. An interrupt may come before all is imported."""
-    gc.disable()  # until `collect_garbage`: to look through all that is imported, and keep it, takes long
+    gc.disable()  # Imports make little garbage, and looking for it takes long. `collect_garbage` turns it on again.
     try:
         from .cli import main
         from .cli.jax_start import delete_oldest, keep_compilations

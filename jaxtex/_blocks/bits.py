@@ -1,7 +1,7 @@
 """Fields of bits in blocks, and the indices and weights with which texels choose between colors.
 
 A block is a few words of 32 bits, the lowest first; its bits have numbers from 0, the lowest bit of the first byte. The
-arrays of this room have a first axis of N blocks.
+arrays in this package have a first axis of N blocks.
 """
 
 # pyright: strict, reportUnknownMemberType=false

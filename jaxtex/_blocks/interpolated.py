@@ -15,12 +15,12 @@ import numpy as np
 
 from .bits import TEXEL, bits, words_of
 
-# Parts of the way to the other end. In numbers of 8 bits they are multiples of 1/2048, in those of 16 bits of 1/257.
+# Interpolation weights: in units of 1/2048 for numbers of 8 bits, and of 1/257 for numbers of 16 bits.
 THIRD, HALF = 642, 1026
 SEVENTHS, FIFTHS = (289, 578, 1156), (385, 770)
 SEVENTHS_OF_16_BITS, FIFTHS_OF_16_BITS = (36, 72, 144), (48, 96)
 
-# A number on the way from one end to the other, of both ends and a weight.
+# An interpolation: a function of both ends and the weight of the second.
 Way = Callable[[jax.Array, jax.Array, int], jax.Array]
 
 
@@ -68,7 +68,7 @@ def bc5_texels(blocks: jax.Array, *, signed: bool) -> jax.Array:
 
 
 def way_of_8_bits(start: jax.Array, stop: jax.Array, weight: int) -> jax.Array:
-    """A number of 8 bits on the way."""
+    """The interpolation of numbers of 8 bits."""
     way = stop - start
     return start + jnp.sign(way) * (weight * jnp.abs(way) + 1024 >> 11)
 

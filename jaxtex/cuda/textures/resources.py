@@ -95,7 +95,7 @@ def resource_levels(
 
 
 def array_desc(resource: ResourceDesc) -> ChannelFormatDesc:
-    """The format of the array of a resource that is one."""
+    """The format of a resource that is an array."""
     assert isinstance(resource.memory, Array | MipmappedArray)
     return resource.memory.desc
 

@@ -32,8 +32,8 @@ PART = ("part", np.dtype(np.int32))
 NUMBER = (("group", np.dtype(np.int32)), ("number", np.dtype(np.int32)))
 # The largest number of blocks that read noted tiles.
 NOTED_BLOCKS = 4224
-# For hardware arithmetic, by the number of filtered axes of space and the channels of a thread: the blocks for which a
-# multiprocessor must have registers. The compiler's own choice leaves threads too few or too many.
+# For hardware arithmetic, by the number of filtered axes of space and the channels of a thread: how many blocks a
+# multiprocessor must have room for. Without this bound, the compiler gives threads too many registers, or too few.
 BLOCKS_OF_UNIT = {(2, 1): 9, (2, 4): 8, (3, 4): 6}
 # The result types of traced functions.
 RESULTS = """\

@@ -58,7 +58,7 @@ class AdjointPlan(NamedTuple):
     def shared_of(self, operands: Sequence[Shaped]) -> Wrt:
         """The operands in `wrt` of which all reads of a sum share one number, such as the ends of a ray.
 
-        None if sums are not along the last axes of the samples, or must not be added in any order.
+        There are none if the summed axes are not the last axes of the samples, or if sums must be deterministic.
         """
         axes, shapes = self.spec.summed_axes, self.spec.sample_shapes(operands)
         if self.reads_of_sum == 1 or sorted(axes) != [*range(-len(axes), 0)] or self.spec.deterministic:
