@@ -212,7 +212,7 @@ def test_no_array_of_samples(wrt):
         return jax.jit(function).lower(volume, start, end).compile().memory_analysis().temp_size_in_bytes
 
     few, many = run(512), run(1024)
-    assert many < 1.1 * few
+    assert many < 1.1 * few + 4096  # a few words of a kernel's own
     assert few < 4 * start.shape[0] * start.shape[1] * 512 * 4
 
 
