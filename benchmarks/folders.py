@@ -26,6 +26,7 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -55,7 +56,10 @@ def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.folders", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument(
-        "--folder", type=pathlib.Path, required=True, help="for the photographs and what becomes of them"
+        "--folder",
+        type=pathlib.Path,
+        required=True,
+        help="for the photographs, and for the time of the run what becomes of them",
     )
     parser.add_argument("--images", type=int, default=100, help="how many photographs (100)")
     parser.add_argument("--size", type=int, nargs=2, default=(3840, 2160), metavar=("W", "H"), help="(3840 2160)")
@@ -169,16 +173,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     loop, *_ = compared
     of_size = "mixed sizes" if options.mixed else "{}x{}".format(*options.size)
     source = options.folder / f"in-{of_size.replace(' ', '-')}"
-    targets = {name: options.folder / f"out-{k}" for k, name in enumerate(compared)}
-    for folder in (source, *targets.values()):
-        folder.mkdir(parents=True, exist_ok=True)
+    source.mkdir(parents=True, exist_ok=True)
     photographs(source, mixed_sizes(options.images) if options.mixed else [tuple(options.size)] * options.images)
     print(", ".join(f"{key} {value}" for key, value in environment().items()), f"cores {os.cpu_count()}", sep=", ")
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in compared}
-    with tqdm(total=(options.rounds + 1) * len(compared), unit="run", leave=False, disable=None) as progress:
+    with (
+        tempfile.TemporaryDirectory(dir=options.folder) as results,
+        tqdm(total=(options.rounds + 1) * len(compared), unit="run", leave=False, disable=None) as progress,
+    ):
         for number in range(options.rounds + 1):
+            # All files are new: a file system may take long to replace one.
+            targets = {name: pathlib.Path(results, f"{number}-{k}") for k, name in enumerate(compared)}
             for name, run in compared.items():
                 progress.set_description(name)
+                targets[name].mkdir()
                 start = time.perf_counter(), cpu_seconds()
                 run(source, targets[name])
                 if number:  # the first round warms up files and programs

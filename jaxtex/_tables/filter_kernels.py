@@ -137,8 +137,7 @@ class FilterKernel(NamedTuple):
                 if self.weights.profile is not None:
                     return np.where(abs(distance) <= self.extent, evaluated(self.weights.profile, distance), 0.0)
                 weights = evaluated(lambda fraction: self.weights.at(fraction, 0), behind - steps)
-        own = np.take_along_axis(np.stack(weights), np.where(among, tap, 0).astype(int)[None], 0)[0]
-        return np.where(among, own, 0.0)
+        return np.where(among, np.choose(np.where(among, tap, 0).astype(int), weights), 0.0)
 
     def only(self, tap: int) -> "FilterKernel":
         """The filter that has a single tap of this one, with its weight; weights must be polynomials."""

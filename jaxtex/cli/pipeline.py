@@ -35,6 +35,7 @@ from .recipe import Recipe
 from .transforms import Resize
 
 PREVIEW: Size = (480, 480)  # width and height of each half of a preview, at most
+AHEAD = 4  # images that wait for a thread, of each step, so that no thread waits where sizes differ
 
 
 class StartedWarp(NamedTuple):
@@ -244,11 +245,11 @@ Ahead = Callable[[Callable[..., Item], Iterable[Item]], Iterator[Item]]
 @contextlib.contextmanager
 def threads_of(recipe: Recipe) -> Generator[Ahead, None, None]:
     """`map_ahead` in the threads of a run. At the end of the block they finish what was started."""
-    # With N threads, at most N + 1 images are being read or wait to be warped, one is on its way to the device, and
-    # N + 1 are being warped or written: 2 N + 3 in memory.
+    # Of N threads and AHEAD = A, at most N + A images are being read or wait to be warped, one is on its way to the
+    # device, and N + A are being warped or written: 2 (N + A) + 1 in memory.
     pool = ThreadPoolExecutor(recipe.threads)
     try:
-        yield functools.partial(map_ahead, pool, recipe.threads + 1)
+        yield functools.partial(map_ahead, pool, recipe.threads + AHEAD)
     finally:
         pool.shutdown(cancel_futures=True)
 

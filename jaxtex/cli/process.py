@@ -20,6 +20,7 @@ FULL_DISK = (errno.ENOSPC, errno.EDQUOT)
 # The signals that stop a run, and what a message says of them. Windows has no SIGHUP.
 STOPS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "hung up"}
 PREFIX = "jaxtex: error: "
+NEW_OBJECTS = 20_000  # after which Python looks for garbage
 
 
 # Errors
@@ -109,9 +110,10 @@ def run_to_the_end(command: Callable[[], int]) -> int:
 
 
 def collect_garbage() -> None:
-    """Has Python collect garbage, where that is off, but not among what has been imported."""
+    """Has Python collect garbage, where that is off, but rarely, and not among what has been imported."""
     if not gc.isenabled():
         gc.freeze()
+        gc.set_threshold(NEW_OBJECTS)
         gc.enable()
 
 

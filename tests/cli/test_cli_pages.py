@@ -236,7 +236,7 @@ def test_few_pages_are_in_memory_at_once(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(tiff, "PageWriter", Writer)
     assert run(capsys, "warp", source, tmp_path / "out.tif", *POINT, "--jobs", 1)[0] == 0
     assert alive[0] == 0
-    assert max(most) <= 2 * 2 + 2
+    assert max(most) <= 2 * (1 + pipeline.AHEAD) + 2
     assert [page.flat[0] for page in pages_in(tmp_path / "out.tif")] == list(range(40))
 
 

@@ -393,7 +393,7 @@ def test_few_images_are_in_memory_at_once(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(pipeline, "finish_warp", counted(pipeline.finish_warp, -1))
     assert run(capsys, "warp", folder_of(tmp_path, 40), tmp_path / "out")[0] == 0
     assert alive[0] == 0
-    assert 4 < most[0] <= 2 * 4 + 1
+    assert 4 < most[0] <= 2 * (3 + pipeline.AHEAD) + 1
 
 
 def test_an_interrupt_ends_what_was_begun_and_leaves_whole_files(tmp_path, capsys, monkeypatch):

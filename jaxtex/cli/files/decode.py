@@ -24,7 +24,7 @@ import numpy as np
 from PIL import Image
 
 from ...warp.sized.mappings import Array, Size
-from ...warp.sized.texels import aligned
+from ...warp.sized.texels import pixels_with_room
 from ..process import UserError
 from .containers import PNG_SIGNATURE, has_all_rows, jpeg_segments, png_of_pixels, read_jpeg, read_png
 from .exif import ORIENTATION, upright_size
@@ -117,16 +117,14 @@ def read_picture(source: PictureFile | Path, accept: Accept = lambda _: None) ->
             notes = source.notes if len(source.pages) == 1 else ()  # else they are not on this page
             return dataclasses.replace(picture, notes=(*notes, *picture.notes))
         check_kind(source.path.name, file.read(HEAD_BYTES))
-        accept(size_of(file))
         file.seek(0)
-        return decode(file.read(), source.frame)
-
-
-def size_of(file: io.BufferedIOBase) -> Size:
-    """The width and the height of a picture as it is shown, from the header of its file."""
-    file.seek(0)
-    image = Image.open(cast(BinaryIO, file))  # which reads the header, and closes no file that it did not open
-    return upright_size(image.size, read_pillow(image).orientation)
+        with Image.open(cast(BinaryIO, file)) as image:  # which reads the header
+            accept(upright_size(image.size, read_pillow(image).orientation))
+            place = file.tell()
+            file.seek(0)
+            data = file.read()
+            file.seek(place)
+            return decode(data, image, source.frame)
 
 
 def decode_tiff(file: PageFile) -> Picture:
@@ -142,29 +140,33 @@ def decode_tiff(file: PageFile) -> Picture:
         return Picture.upright(pixels, orientation, icc, decoded, notes, drops_channel=image.mode == "RGBX")
 
 
-def decode(data: bytes, frame: int | None = None) -> Picture:
-    """Decodes the bytes of an image file that is no TIFF; raises whatever the codec raises."""
-    with Image.open(io.BytesIO(data)) as image:
-        is_mpo = image.format == "MPO"  # a JPEG followed by others, such as previews and gain maps
-        count = getattr(image, "n_frames", 1)
-        if not is_mpo or frame:
-            image.seek(choose_frame(count, frame))
-        drops_channel, icc, notes = image.mode == "RGBX", image.info.get("icc_profile"), ()
-        if data.startswith(PNG_SIGNATURE):
-            metadata = read_png(data)
-        elif image.format in ("JPEG", "MPO"):
-            metadata = read_jpeg(data)
-        else:
-            metadata = read_pillow(image)
-        if data.startswith(PNG_SIGNATURE) and count == 1 and (data[PNG_DEPTH] == 16 or not data[PNG_INTERLACE]):
-            pixels = imagecodecs.png_decode(png_of_pixels(data))
-        elif image.format == "JPEG" and image.mode in ("L", "RGB"):
-            pixels = decode_jpeg(data, image)
-        else:
-            if data.startswith(PNG_SIGNATURE) and count == 1 and not has_all_rows(data):
-                raise UserError(CUT_OFF)
-            pixels, icc, notes = load_pixels(image)
-            notes += depth_notes(data, image)
+def decode(data: bytes, image: Image.Image, frame: int | None = None) -> Picture:
+    """Decodes an image file that is no TIFF; raises whatever the codec raises.
+
+    Args:
+        data: the bytes of the file.
+        image: the file as Pillow opens it.
+    """
+    is_mpo = image.format == "MPO"  # a JPEG followed by others, such as previews and gain maps
+    count = getattr(image, "n_frames", 1)
+    if not is_mpo or frame:
+        image.seek(choose_frame(count, frame))
+    drops_channel, icc, notes = image.mode == "RGBX", image.info.get("icc_profile"), ()
+    if data.startswith(PNG_SIGNATURE):
+        metadata = read_png(data)
+    elif image.format in ("JPEG", "MPO"):
+        metadata = read_jpeg(data)
+    else:
+        metadata = read_pillow(image)
+    if data.startswith(PNG_SIGNATURE) and count == 1 and (data[PNG_DEPTH] == 16 or not data[PNG_INTERLACE]):
+        pixels = imagecodecs.png_decode(png_of_pixels(data))
+    elif image.format == "JPEG" and image.mode in ("L", "RGB"):
+        pixels = decode_jpeg(data, image)
+    else:
+        if data.startswith(PNG_SIGNATURE) and count == 1 and not has_all_rows(data):
+            raise UserError(CUT_OFF)
+        pixels, icc, notes = load_pixels(image)
+        notes += depth_notes(data, image)
     if is_mpo and frame is None:
         notes = (f"has {count} pictures, of which the first is used", *notes)
     return Picture.upright(pixels, metadata.orientation, icc, metadata, notes, drops_channel=drops_channel)
@@ -175,19 +177,25 @@ def decode(data: bytes, frame: int | None = None) -> Picture:
 
 def decode_jpeg(data: bytes, image: Image.Image) -> Array:
     """The pixels of a JPEG in gray or RGB; a file with missing pixels is refused."""
-    # The first end of an image behind the head, which may hold a preview with an end; a film may follow.
-    end = data.find(JPEG_END, 2 + sum(4 + len(body) for _, body in jpeg_segments(data)))
-    if end < 0:
+    if not data.endswith(JPEG_END) and end_of_jpeg(data) < 0:
         raise UserError(CUT_OFF)
     shape = (image.height, image.width, 3) if image.mode == "RGB" else (image.height, image.width)
-    pixels = imagecodecs.jpeg8_decode(data, out=aligned(shape, np.dtype(np.uint8)))
+    pixels = imagecodecs.jpeg8_decode(data, out=pixels_with_room(shape, np.dtype(np.uint8)))
     if not image.info.get("progressive") and (pixels[-1, -1] != FILLING).any():
         return pixels
     # The codec fills a scan that ends too soon, from bits behind its end if there are any.
-    other = imagecodecs.jpeg8_decode(data[:end] + MORE_BITS + data[end:])
-    if not np.array_equal(pixels, other):
+    end = end_of_jpeg(data)
+    if end < 0 or not np.array_equal(pixels, imagecodecs.jpeg8_decode(data[:end] + MORE_BITS + data[end:])):
         raise UserError(CUT_OFF)
     return pixels
+
+
+def end_of_jpeg(data: bytes) -> int:
+    """Where the first end of an image stands behind the head, which may hold a preview with an end; -1 if nowhere.
+
+    A film may follow.
+    """
+    return data.find(JPEG_END, 2 + sum(4 + len(body) for _, body in jpeg_segments(data)))
 
 
 # What Pillow decodes

@@ -16,6 +16,8 @@ from .pixels import premultiply, to_fractions, to_light
 # The least capacities of numbers, of texels that are copied to a device, and of those that a CPU reads where they lie.
 # Of texels, each capacity is four times the one before: what an image does not fill is never touched.
 LEAST, LEAST_COPIED, LEAST_SHARED, STORED_STEP = 2**22, 2**22, 2**24, 2
+# How many texels are wanted behind an image, but for filters of very many entries.
+USUAL_MARGIN = 2**11
 # Devices read arrays of NumPy where they lie if they begin at a multiple of this.
 ALIGNMENT = 64
 # Capacity of the weights of a chain, and its most levels, by the longest side: the first that is long enough.
@@ -31,12 +33,16 @@ def capacity_of(count: int, least: int = LEAST, step: int = 1) -> int:
 def flat_texels(pixels: Array, least: int, margin: int = 0) -> Array:
     """The pixels of an image, (H, W, C), in a flat array of more, (capacity, C).
 
+    Those of `pixels_with_room` are not copied.
+
     Args:
         least: the least capacity.
         margin: how many texels follow at least.
     """
     height, width, channels = pixels.shape
     capacity = capacity_of(height * width + margin, least, STORED_STEP)
+    if (flat := with_room(pixels, (capacity, channels))) is not None:
+        return flat
     flat = aligned((capacity, channels), pixels.dtype)
     flat[: height * width].reshape(pixels.shape)[...] = pixels
     return flat
@@ -56,12 +62,35 @@ def flat_words(pixels: Array, least: int) -> Array:
     return words
 
 
-def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """An array whose elements are not set, and lie where a device may read them."""
-    size = math.prod(shape) * dtype.itemsize
-    memory = np.empty(size + ALIGNMENT, np.uint8)
-    start = -memory.ctypes.data % ALIGNMENT
-    return memory[start : start + size].view(dtype).reshape(shape)
+class Memory(np.ndarray):
+    """The bytes of arrays that `aligned` makes."""
+
+
+def aligned(shape: tuple[int, ...], dtype: np.dtype[Any], room: int = 0) -> Array:
+    """An array whose elements are not set, and lie where a device may read them.
+
+    Args:
+        room: how many bytes there are at least. Those behind the elements take no memory until they are touched.
+    """
+    memory = Memory((max(math.prod(shape) * dtype.itemsize, room) + ALIGNMENT,), np.uint8)
+    return np.ndarray(shape, dtype, memory, -memory.ctypes.data % ALIGNMENT)
+
+
+def pixels_with_room(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """An array for the pixels of an image, (H, W) or (H, W, C), with room behind them."""
+    height, width, *channels = shape
+    capacity = capacity_of(height * width + USUAL_MARGIN, LEAST_SHARED, STORED_STEP)
+    return aligned(shape, dtype, capacity * math.prod(channels) * dtype.itemsize)
+
+
+def with_room(pixels: Array, shape: tuple[int, int]) -> Array | None:
+    """A larger array that begins with pixels, without a copy; `None` if there is no room behind them."""
+    memory = pixels.base
+    if not (isinstance(memory, Memory) and pixels.flags.c_contiguous):
+        return None
+    start = pixels.ctypes.data - memory.ctypes.data
+    fits = start + math.prod(shape) * pixels.itemsize <= memory.size
+    return np.ndarray(shape, pixels.dtype, memory, start) if fits and start < ALIGNMENT else None
 
 
 # Numbers for texels, in a program of their own: a program for tiles would compute them again for every tile
