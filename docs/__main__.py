@@ -46,7 +46,11 @@ def sphinx(builder: str, out: Path, *, fresh: bool = False) -> int:
 
 def show(port: int) -> None:
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(HTML))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
+    try:
+        opened = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
+    except OSError as error:
+        sys.exit(f"port {port} cannot be opened: {error.strerror}; name another one with --port")
+    with opened as server:
         print(f"http://127.0.0.1:{server.server_port}, until you press Ctrl+C", flush=True)
         try:
             server.serve_forever()

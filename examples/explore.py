@@ -159,7 +159,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         import panel as pn
     except ImportError:
-        parser.error("Panel is not installed; install it with: pip install 'jaxtex[explore]'")
+        parser.error("Panel is not installed; install it in a checkout of jaxtex: pip install '.[explore]'")
     print(f"Open http://127.0.0.1:{args.port} in a browser. Ctrl-C ends the program.", flush=True)
     # Only this machine can open the page.
     pn.serve(

@@ -23,10 +23,10 @@ FILES = """\
 Formats: PNG, JPEG, TIFF and WebP files are read and written. An image keeps its 8 or 16 bits per
 channel if the output format can store them (PNG, TIFF: 8 and 16; JPEG, WebP: 8). PNG, TIFF and WebP
 are written without loss, and JPEG with quality 95, unless --quality says otherwise. The packages that
-read and write images are the extra cli: pip install 'jaxtex[cli]'.
+read and write images are the extra cli: pip install '.[cli]' in a checkout of jaxtex.
 
 Folders: with several inputs, or a folder, OUT is a folder, and files keep their names. The images are
-read, warped and written in parallel. With N cores, of which at most 16 are used, at most 2 N + 3
+read, warped and written in parallel. With N cores, of which at most 16 are used, at most 2 N + 9
 images are in memory. An image that fails is reported and skipped. Hidden files are skipped too.
 
 Metadata: an output in the format of its input keeps all metadata. An output in another format keeps

@@ -55,7 +55,7 @@ def check_extra() -> None:
     if missing:
         raise UserError(
             f"jaxtex warp reads and writes images with packages that are not installed ({', '.join(missing)}); "
-            "install them with: pip install 'jaxtex[cli]'"
+            "install them in a checkout of jaxtex: pip install '.[cli]'"
         )
 
 

@@ -709,7 +709,7 @@ def test_a_missing_package_is_one_sentence(tmp_path, capsys, monkeypatch, missin
     code, out, err = run(capsys, "warp", source, tmp_path / "out.png")
     assert (code, out) == (2, "")
     assert f"({', '.join(PACKAGES[module] for module in missing)})" in err
-    assert err.endswith("pip install 'jaxtex[cli]'\n")
+    assert err.endswith("pip install '.[cli]'\n")
     assert err.count("\n") == 1
     assert not (tmp_path / "out.png").exists()
 

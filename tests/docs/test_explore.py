@@ -97,7 +97,7 @@ def test_without_panel_it_ends_with_a_sentence(path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "panel", None)
     with pytest.raises(SystemExit, match="2"):
         explore.main([str(path)])
-    assert "pip install 'jaxtex[explore]'" in capsys.readouterr().err
+    assert "pip install '.[explore]'" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
