@@ -88,8 +88,8 @@ WRONG = {
     "an edge needs whole blocks": ((BYTES, "bc1", (4, 5)), ValueError, "expected 16: bc1 stores"),
     "no shape": ((BYTES, "bc1", 4), TypeError, "shape is 4, expected integers"),
     "an empty axis": ((BYTES, "bc1", (0, 4)), TypeError, r"shape is \(0, 4\), expected integers"),
-    "floats": ((np.zeros(8), "bc1", (4, 4)), TypeError, "expected an array of uint8; numpy.frombuffer"),
-    "a list of numbers": (([1, 2], "bc1", (4, 4)), TypeError, "expected an array of uint8"),
+    "floats": ((np.zeros(8), "bc1", (4, 4)), TypeError, "expected an array of uint8 or of uint32; numpy.frombuffer"),
+    "a list of numbers": (([1, 2], "bc1", (4, 4)), TypeError, "expected an array of uint8 or of uint32"),
     "an unknown format": ((BYTES, "bc8", (4, 4)), ValueError, "format is 'bc8', expected one of 'bc1'"),
     "too many levels": (((BYTES,) * 4, "bc1", (4, 4)), ValueError, "blocks asks for 4 levels, expected 1 to 3"),
 }
