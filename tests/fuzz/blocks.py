@@ -71,14 +71,15 @@ def check_view(rng):
     """A view of words as blocks: which arrays and sizes have one, and its texels."""
     name = pick(rng, [name for name, (_, side) in SIZES.items() if side > 1])
     number = [*SIZES].index(name) + int(cuda.ResourceViewFormat.UnsignedBlockCompressed1)
-    words, extent = pick(rng, (2, 4)), tuple(int(n) for n in rng.integers(1, 6, 2))
-    held = pick(rng, ("uint", "uint", "uint", "int"))
+    fitting = SIZES[name][0] // 4
+    words, extent = pick(rng, (fitting,) * 8 + (2, 4)), tuple(int(n) for n in rng.integers(1, 6, 2))
+    held = pick(rng, ("uint",) * 9 + ("int",))
     array = cuda.mallocArray(cuda.createChannelDesc(f"{held}{words}"), *extent)
-    blocks = random_blocks(rng, name, extent[0] * extent[1]) if 4 * words == SIZES[name][0] else None
+    blocks = random_blocks(rng, name, extent[0] * extent[1]) if words == fitting else None
     sizes = [4 * n for n in extent]
-    if rng.random() < 0.2:
+    if rng.random() < 0.4:
         sizes[int(rng.integers(2))] += int(pick(rng, (-4, -1, 1)))
-    read, linear = (int(rng.random() < 0.2) for _ in range(2))
+    read, linear = (int(rng.random() < 0.1) for _ in range(2))
     faults = oracle.faults_of_read((32,) * words + (0,) * (4 - words), int(held == "uint"), read, linear)
     wrong = blocks is None or held != "uint" or sizes != [4 * n for n in extent]
     faults |= {oracle.INVALID_VALUE} if wrong else set()
