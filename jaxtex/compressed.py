@@ -130,4 +130,4 @@ def check_blocks(argument: str, blocks: object, block_format: BlockFormat, shape
             f"{NAME}: {argument} has {array.nbytes} bytes, expected {needed}: {block_format.value} stores {shape} "
             f"texels in {needed // row.size} blocks of {row.size} bytes, each of {row.side} by {row.side} texels."
         )
-    return jax.lax.bitcast_convert_type(array, jnp.uint8)
+    return array if array.dtype == np.uint8 else jax.lax.bitcast_convert_type(array, jnp.uint8)

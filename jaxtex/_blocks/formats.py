@@ -64,7 +64,7 @@ def bytes_of(block_format: BlockFormat, shape: tuple[int, ...]) -> int:
 @typed_jit("block_format", "shape")
 def decoded(blocks: jax.Array, *, block_format: BlockFormat, shape: tuple[int, ...]) -> jax.Array:
     """The texels of images, `shape` + (C,), of bytes of any shape. Texels of a block outside an image are left out."""
-    *front, height, width = (1, *shape)
+    *front, height, width = shape if len(shape) > 1 else (1, *shape)
     row = FORMATS[block_format]
     side, rows, columns = row.side, blocks_along(height, row.side), blocks_along(width, row.side)
     texels = row.texels(blocks.reshape(-1, row.size)).reshape(*front, rows, columns, side, side, row.channels)
