@@ -18,10 +18,10 @@ from ..structs import TupleStruct, struct, value
 from .channel_formats import ChannelFormatDesc, createChannelDesc
 
 SHAPE_FLAGS = ArrayFlags.Layered | ArrayFlags.Cubemap
-# The mipmapped array and the level of arrays that `getMipmappedArrayLevel` returned.
-LEVELS: weakref.WeakKeyDictionary["Array", tuple[weakref.ref["MipmappedArray"], int]] = weakref.WeakKeyDictionary()
-# Levels of mipmapped arrays that are written as arrays of their own, each with the function that writes.
-UNSTORED: weakref.WeakKeyDictionary["MipmappedArray", dict[int, str]] = weakref.WeakKeyDictionary()
+# The whole and the number of arrays that are parts: a level of a mipmapped array, or a plane of an array.
+PARTS: weakref.WeakKeyDictionary["Array", tuple[weakref.ref["AllocatedArray"], int]] = weakref.WeakKeyDictionary()
+# Parts that are written as arrays of their own, by their wholes, each with the function that writes.
+UNSTORED: weakref.WeakKeyDictionary["AllocatedArray", dict[int, str]] = weakref.WeakKeyDictionary()
 
 
 @struct()
@@ -190,18 +190,22 @@ def getMipmappedArrayLevel(mipmappedArray: MipmappedArray, level: int) -> Array:
     level = check_index(name, "level", level, len(mipmap.levels))
     mention_unstored(name, mipmap, only=level)
     extent = level_extent(mipmap.extent, mipmap.flags, level)
-    array = Array(mipmap.levels[level], mipmap.desc, extent, mipmap.flags)
-    LEVELS[array] = (weakref.ref(mipmap), level)
+    return as_part(mipmap, level, Array(mipmap.levels[level], mipmap.desc, extent, mipmap.flags))
+
+
+def as_part(whole: AllocatedArray, number: int, array: Array) -> Array:
+    """`array`, which is noted as a part of another."""
+    PARTS[array] = (weakref.ref(whole), number)
     return array
 
 
 def will_be_written(function: str, array: Array) -> None:
-    """Marks the mipmapped array of which `array` is a level: it does not hold what is written to `array`."""
-    if array in LEVELS:
-        made_of, level = LEVELS[array]
-        mipmap = made_of()
-        if mipmap is not None:
-            UNSTORED.setdefault(mipmap, {})[level] = function
+    """Marks what `array` is a level or a plane of: it does not hold what is written to `array`."""
+    if array in PARTS:
+        made_of, number = PARTS[array]
+        whole = made_of()
+        if whole is not None:
+            UNSTORED.setdefault(whole, {})[number] = function
 
 
 def with_level(mipmap: MipmappedArray, level: int, texels: jax.Array) -> MipmappedArray:
@@ -213,14 +217,21 @@ def with_level(mipmap: MipmappedArray, level: int, texels: jax.Array) -> Mipmapp
     return stored
 
 
-def mention_unstored(function: str, mipmap: MipmappedArray, only: int | None = None) -> None:
-    """Warns of levels that are written as arrays of their own and not stored: in CUDA such an array is the level."""
-    for level, writer in UNSTORED.get(mipmap, {}).items():
-        if only in (None, level):
+def mention_unstored(function: str, whole: AllocatedArray, only: int | None = None) -> None:
+    """Warns of levels and planes that are written as arrays of their own: in CUDA such an array is the part."""
+    has_levels = isinstance(whole, MipmappedArray)
+    part, name = ("level", "mipmappedArray") if has_levels else ("plane", "hArray")
+    for number, writer in UNSTORED.get(whole, {}).items():
+        remedy = (
+            f"store the array that the last write returned: mipmappedArray = memcpyToArray(mipmappedArray, levelArray, "
+            f"level={number})"
+            if has_levels
+            else "use the array that the last write returned"
+        )
+        if only in (None, number):
             warnings.warn(
-                f"{function}: level {level} of mipmappedArray went to {writer} as an array of its own, and "
-                f"mipmappedArray does not hold what is written there; store the array that the last write returned: "
-                f"mipmappedArray = memcpyToArray(mipmappedArray, levelArray, level={level}).",
+                f"{function}: {part} {number} of {name} went to {writer} as an array of its own, and {name} does not "
+                f"hold what is written there; {remedy}.",
                 stacklevel=4,
             )
 
@@ -259,7 +270,8 @@ def arrayGetPlane(hArray: Array, planeIdx: int) -> Array:
             and two channels.
 
     Returns:
-        An `Array` of bytes with the texels and the flags of the array. Writes to it do not change `hArray`.
+        An `Array` of bytes with the texels and the flags of the array. Writes to it do not change `hArray`; if it went
+        to a write, asking for the plane again warns.
 
     Raises:
         CudaError: cudaErrorInvalidValue, if the format has no such plane.
@@ -275,9 +287,10 @@ def arrayGetPlane(hArray: Array, planeIdx: int) -> Array:
     array = check_array(name, "hArray", hArray, None)
     if not array.desc.has_planes:
         raise invalid(f"{name}: hArray has the format {array.desc}, which has no planes, expected NV12.")
-    (width, height, depth), shape = array.extent, array.texels.shape
-    if check_index(name, "planeIdx", planeIdx, 2) == 0:
-        return Array(array.texels[..., :height, :, :], createChannelDesc("uchar"), array.extent, array.flags)
-    pairs = array.texels[..., height:, :, :].reshape(*shape[:-3], height // 2, width // 2, 2)
-    extent = Extent(width // 2, height // 2, depth).frozen()
-    return Array(pairs, createChannelDesc("uchar2"), extent, array.flags)
+    (width, height, depth), plane = array.extent, check_index(name, "planeIdx", planeIdx, 2)
+    mention_unstored(name, array, only=plane)
+    texels, extent = array.texels[..., :height, :, :], array.extent
+    if plane == 1:
+        texels, extent = array.texels[..., height:, :, :], Extent(width // 2, height // 2, depth).frozen()
+        texels = texels.reshape(*texels.shape[:-3], height // 2, width // 2, 2)
+    return as_part(array, plane, Array(texels, createChannelDesc(("uchar", "uchar2")[plane]), extent, array.flags))

@@ -242,6 +242,10 @@ def test_planes_of_a_frame():
     np.testing.assert_array_equal(cuda.tex2D(t, 2.5, 1.5), np.float32(frame[9, 4:6]) / np.float32(255))
     replaced = cuda.memcpy2DToArray(chroma, 2, 1, jnp.full(2, 7, jnp.uint8), 2, 2, 1)
     np.testing.assert_array_equal(replaced.texels[1, 1], [7, 7])
+    with pytest.warns(
+        UserWarning, match="plane 1 of hArray went to memcpy2DToArray .* use the array that the last write"
+    ):
+        cuda.arrayGetPlane(array, 1)
 
 
 def test_the_array_of_planes_itself_is_neither_copied_nor_read():
