@@ -161,7 +161,7 @@ class Limit(OptionEnum):
 
 
 class BlockFormat(OptionEnum):
-    """How 4 by 4 texels are compressed to a block of bytes; `block_compressed` says what each format holds.
+    """How texels are packed in blocks of bytes, most often 4 by 4; `block_compressed` says what each format holds.
 
     Older names are aliases: ``"dxt1"``, ``"dxt3"`` and ``"dxt5"`` for bc1, bc2 and bc3; ``"rgtc1"`` and ``"rgtc2"`` for
     bc4 and bc5; ``"bptc"`` for bc7.
@@ -177,6 +177,7 @@ class BlockFormat(OptionEnum):
     BC6H = "bc6h"
     BC6H_SIGNED = "bc6h_signed"
     BC7 = "bc7"
+    RGB10A2 = "rgb10a2"
 
 
 class BoundaryMode(OptionEnum):

@@ -63,3 +63,10 @@ def blend(first: jax.Array, last: jax.Array, index: jax.Array, width: ArrayLike)
     most = (1 << jnp.asarray(width, jnp.int32)) - 1
     weight = (64 * index + most // 2) // jnp.maximum(most, 1)
     return ((64 - weight) * first + weight * last + 32) >> 6
+
+
+def rgb10a2_texels(blocks: jax.Array) -> jax.Array:
+    """The texels of packed words, (N, 4) to (N, 1, 4), uint16, as a texture unit blends them: codes are repeated."""
+    codes = bits(words_of(blocks), np.array([[0, 10, 20, 30]]), np.array([[10, 10, 10, 2]]))
+    wide = jnp.concatenate([codes[:, :3] << 6 | codes[:, :3] >> 4, 0x5555 * codes[:, 3:]], -1)
+    return wide[:, None].astype(jnp.uint16)

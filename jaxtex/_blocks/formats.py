@@ -1,4 +1,4 @@
-"""Block-compressed formats: one row for each, and the texels of an image of blocks."""
+"""Formats of blocks of texels: one row for each, and the texels of an image of blocks."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -12,25 +12,26 @@ import jax.numpy as jnp
 
 from .._jax.calls import typed_jit
 from ..modes import BlockFormat
+from .bits import rgb10a2_texels
 from .interpolated import bc1_texels, bc2_texels, bc3_texels, bc4_texels, bc5_texels
 from .partitioned import bc6h_texels, bc7_texels
 
-SIZE = 4
-
 
 class FormatRow(NamedTuple):
-    """A block-compressed format.
+    """A format of blocks.
 
     Attributes:
         size: of a block, in bytes.
         channels: of a texel.
-        texels: the texels of blocks, (N, size) uint8 to (N, 16, channels), row by row, in the dtype that holds what
-            a texture unit makes of them.
+        texels: the texels of blocks, (N, size) uint8 to (N, side * side, channels), row by row, in the dtype that holds
+            what a texture unit makes of them.
+        side: of a block, in texels.
     """
 
     size: int
     channels: int
     texels: Callable[[jax.Array], jax.Array]
+    side: int = 4
 
 
 FORMATS = {
@@ -44,26 +45,28 @@ FORMATS = {
     BlockFormat.BC6H: FormatRow(16, 3, functools.partial(bc6h_texels, signed=False)),
     BlockFormat.BC6H_SIGNED: FormatRow(16, 3, functools.partial(bc6h_texels, signed=True)),
     BlockFormat.BC7: FormatRow(16, 4, bc7_texels),
+    BlockFormat.RGB10A2: FormatRow(4, 4, rgb10a2_texels, side=1),
 }
 
 
-def blocks_along(size: int) -> int:
+def blocks_along(size: int, side: int) -> int:
     """How many blocks hold `size` texels along an axis."""
-    return -(-size // SIZE)
+    return -(-size // side)
 
 
 def bytes_of(block_format: BlockFormat, shape: tuple[int, ...]) -> int:
     """The number of bytes of images, (..., H, W)."""
     *front, height, width = shape
-    return math.prod(front) * blocks_along(height) * blocks_along(width) * FORMATS[block_format].size
+    row = FORMATS[block_format]
+    return math.prod(front) * blocks_along(height, row.side) * blocks_along(width, row.side) * row.size
 
 
 @typed_jit("block_format", "shape")
 def decoded(blocks: jax.Array, *, block_format: BlockFormat, shape: tuple[int, ...]) -> jax.Array:
-    """The texels of images, (..., H, W, C), of bytes of any shape. Texels of a block outside an image are left out."""
-    *front, height, width = shape
+    """The texels of images, `shape` + (C,), of bytes of any shape. Texels of a block outside an image are left out."""
+    *front, height, width = shape if len(shape) > 1 else (1, *shape)
     row = FORMATS[block_format]
-    rows, columns = blocks_along(height), blocks_along(width)
-    texels = row.texels(blocks.reshape(-1, row.size)).reshape(*front, rows, columns, SIZE, SIZE, row.channels)
-    texels = jnp.swapaxes(texels, -4, -3).reshape(*front, rows * SIZE, columns * SIZE, row.channels)
-    return texels[..., :height, :width, :]
+    side, rows, columns = row.side, blocks_along(height, row.side), blocks_along(width, row.side)
+    texels = row.texels(blocks.reshape(-1, row.size)).reshape(*front, rows, columns, side, side, row.channels)
+    texels = jnp.swapaxes(texels, -4, -3).reshape(*front, rows * side, columns * side, row.channels)
+    return texels[..., :height, :width, :].reshape(*shape, row.channels)

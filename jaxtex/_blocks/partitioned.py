@@ -229,11 +229,10 @@ def bc6h_texels(blocks: jax.Array, *, signed: bool) -> jax.Array:
 
     first_width, width = widths[..., 0, None], widths[..., 1, None]
     first, others = ends[..., :1], ends[..., 1:]
-    differs = differs[..., None, None]
     if signed:
         first = _extended(first, first_width)
-    others = jnp.where(differs | signed, _extended(others, width), others)
-    others = jnp.where(differs, first + others & (1 << first_width) - 1, others)
+    moved = first + _extended(others, width) & (1 << first_width) - 1
+    others = jnp.where(differs[..., None, None], moved, others)
     if signed:
         others = _extended(others, first_width)
     ends = _unquantized(jnp.concatenate([first, others], -1), first_width, signed=signed)

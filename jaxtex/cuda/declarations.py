@@ -61,7 +61,7 @@ RUNTIME = {
     "arrayGetInfo": ("cudaChannelFormatDesc* desc, cudaExtent* extent, unsigned int* flags; cudaArray_t array", ""),
     "arrayGetPlane": (
         "cudaArray_t* pPlaneArray; cudaArray_t hArray, unsigned int planeIdx",
-        "no format has planes: always error 1",
+        "a copy of the plane; use what a copy or a write returns in its place",
     ),
     "createChannelDesc": (
         "int x, int y, int z, int w, cudaChannelFormatKind f",

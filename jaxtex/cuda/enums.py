@@ -100,12 +100,13 @@ class TextureType(IntEnum):
 class ChannelFormatKind(IntEnum):
     """What the bits of a channel mean: `cudaChannelFormatKind`.
 
-    The normalized and the block-compressed kinds also fix the widths and the number of channels. NV12 and
-    ``UnsignedNormalized1010102`` are refused, with cudaErrorNotSupported.
+    The other kinds also fix the widths and the number of channels.
 
     Attributes:
         Signed, Unsigned, Float: integers or floats, with the widths in the `ChannelFormatDesc`.
         None_: no format. The name ends in an underscore because ``None`` is a Python keyword.
+        NV12: a frame of video of two planes, which `arrayGetPlane` returns. Its array needs the flag
+            ``ArrayFlags.VideoEncodeDecode``.
     """
 
     Signed = 0
@@ -247,6 +248,7 @@ class ArrayFlags(IntFlag):
         TextureGather: `tex2Dgather` may read the array.
         ColorAttachment, DeferredMapping: no effect.
         Sparse: affects only which kinds of arrays are allowed; every texel is resident.
+        VideoEncodeDecode: what an array of the format NV12 must have. In CUDA only the driver API names this flag.
     """
 
     Default = 0x00
@@ -257,3 +259,4 @@ class ArrayFlags(IntFlag):
     ColorAttachment = 0x20
     Sparse = 0x40
     DeferredMapping = 0x80
+    VideoEncodeDecode = 0x100

@@ -322,7 +322,7 @@ def source_dtype(desc: ChannelFormatDesc) -> np.dtype:
 def _store(
     array: Array, data: jax.Array, coords: tuple[jax.Array, ...], *, function: str, mode: SurfaceBoundaryMode
 ) -> Array:
-    access = Access(array.desc.dtype, array.desc.channels)
+    access = Access(array.desc.dtype, array.desc.numbers)
     absent = array.desc.channels - data.shape[-1]
     if absent > 0:
         data = jnp.concatenate([data, jnp.zeros((*data.shape[:-1], absent), data.dtype)], axis=-1)
@@ -332,8 +332,14 @@ def _store(
 
 def to_channels(components: jax.Array, desc: ChannelFormatDesc) -> jax.Array:
     """Components as channels of the format. Integers saturate, and halves are truncated toward zero."""
+    if desc.block_format is not None:
+        codes = to_codes(components, 10).astype(jnp.uint32)
+        alpha = ((codes[..., 3:] >> 6) + 2) // 5  # from 4 bits to 2
+        red, green, blue, _ = jnp.split(codes, 4, -1)
+        return red | green << 10 | blue << 20 | alpha << 30
     if desc.is_normalized:
-        return to_codes(components, desc.dtype)
+        limits = jnp.iinfo(desc.dtype)
+        return to_codes(components, limits.bits - (limits.min < 0), signed=limits.min < 0).astype(desc.dtype)
     if desc.dtype == np.float16:
         return straight_through(half_toward_zero, nearest_half, components)
     if desc.dtype == components.dtype:
@@ -359,15 +365,13 @@ def half_toward_zero(x: jax.Array) -> jax.Array:
     return jax.lax.bitcast_convert_type(bits | ((word >> 16) & 0x8000).astype(jnp.uint16), jnp.float16)
 
 
-def to_codes(x: jax.Array, dtype: np.dtype) -> jax.Array:
-    """Fractions as codes of a normalized format.
+def to_codes(x: jax.Array, bits: int, *, signed: bool = False) -> jax.Array:
+    """Fractions as codes of a normalized format, of so many bits without their sign.
 
     The unit truncates n bits for [0, 1] to n + 4 bits, multiplies them by 1 - 2^-n, because the largest code is 2^n - 1
     and not 2^n, and rounds the four extra bits off, halves down.
     """
-    limits = jnp.iinfo(dtype)
-    bits = limits.bits - (limits.min < 0)
-    x = jnp.clip(jnp.where(x == x, x, 0), -1 if limits.min < 0 else 0, 1)
+    x = jnp.clip(jnp.where(x == x, x, 0), -1 if signed else 0, 1)
     fixed = jnp.floor(jnp.abs(x) * 2.0 ** (bits + 4)).astype(jnp.int32)
     code = (fixed - (fixed >> bits) + 7) >> 4
-    return jnp.where(x < 0, -code, code).astype(dtype)
+    return jnp.where(x < 0, -code, code)

@@ -241,6 +241,17 @@ def test_tomography(printed, tmp_path):
     assert found < 0.6 * back
 
 
+def test_block_compression(printed, tmp_path):
+    coffee = Image.open(ROOT / "examples/data/coffee.png").convert("RGB")
+    coffee.crop((324, 276, 396, 324)).save(tmp_path / "small.png")
+    args = "--image", tmp_path / "small.png", "--steps", 50, "--out", tmp_path / "out.png"
+    lines = printed("block_compression", *args, DETAIL=(8, 8, 32, 24), TIMES=2)
+    for pillow, descent, gain in ((*lines[:2], 2), (*lines[2:4], 8)):
+        assert numbers(descent)[-1] > numbers(pillow)[-1] + gain
+    error = [np.abs(panel(tmp_path / "out.png", 1, column, (64, 48)) - 128).mean() for column in (2, 4)]
+    assert error[1] < error[0] / 2
+
+
 @pytest.mark.slow
 def test_spatial_transformer(printed, tmp_path):
     for package in ("flax", "optax", "sklearn"):

@@ -14,6 +14,7 @@ class Fault(NamedTuple):
 
 
 TABLES, ENGINE, HARDWARE, CUDA = "jaxtex/_tables/", "jaxtex/_engine/", "jaxtex/_hardware/", "jaxtex/cuda/"
+BLOCKS = "jaxtex/_blocks/"
 FAULTS = {
     "wrap is off by one": Fault(
         TABLES + "address_rules.py",
@@ -848,5 +849,73 @@ FAULTS = {
         "return spec",
         "test_adjoint.py",
         "asks",
+    ),
+    "a half of two colors is another one": Fault(
+        BLOCKS + "interpolated.py", "(first + last) * 33 >> 3", "(first + last) * 32 >> 3", "test_blocks.py", "bc1"
+    ),
+    "weights of numbers of 16 bits are exact": Fault(
+        BLOCKS + "interpolated.py",
+        "SEVENTHS_OF_16_BITS, FIFTHS_OF_16_BITS = (36, 72, 144)",
+        "SEVENTHS_OF_16_BITS, FIFTHS_OF_16_BITS = (37, 73, 147)",
+        "test_blocks.py",
+        "bc4",
+    ),
+    "an anchor has all bits": Fault(
+        BLOCKS + "partitioned.py", 'ANCHOR_OF_TWO = "ffff', 'ANCHOR_OF_TWO = "fffe', "test_blocks.py", "bc7"
+    ),
+    "a difference of a half is not extended": Fault(
+        BLOCKS + "partitioned.py",
+        "first + _extended(others, width) &",
+        "first + others &",
+        "test_blocks.py",
+        "bc6h",
+    ),
+    "blocks of an image lie column by column": Fault(
+        BLOCKS + "formats.py",
+        "jnp.swapaxes(texels, -4, -3)",
+        "jnp.swapaxes(texels, -4, -2)",
+        "test_fuzz_memory.py",
+        "blocks",
+    ),
+    "a box of blocks is rounded down": Fault(
+        CUDA + "memory/copies3d.py",
+        "(blocks_along(n, max(sides, default=1)) for n in (width, height))",
+        "(n // max(sides, default=1) for n in (width, height))",
+        "test_fuzz_memory.py",
+        "blocks",
+    ),
+    "a view of blocks may have another size": Fault(
+        CUDA + "textures/resources.py",
+        "if sizes != tuple(viewed_extent(memory, desc)):",
+        "if sizes[0] != viewed_extent(memory, desc)[0]:",
+        "test_fuzz_memory.py",
+        "blocks",
+    ),
+    "a view is read as its own format says": Fault(
+        CUDA + "textures/descriptors.py",
+        "if viewed == held or format_class(viewed) == format_class(held) == SMALL:",
+        "if viewed == held or format_class(viewed) == SMALL:",
+        "test_formats.py",
+        "views",
+    ),
+    "codes of ten bits are shifted alone": Fault(
+        BLOCKS + "bits.py", "codes[:, :3] << 6 | codes[:, :3] >> 4", "codes[:, :3] << 6", "test_formats.py", "packed"
+    ),
+    "texels of ten bits always have sixteen": Fault(
+        CUDA + "textures/texture_functions.py",
+        "texel if blends else of_codes(t, texel)",
+        "texel",
+        "test_formats.py",
+        "packed",
+    ),
+    "an alpha of two bits is rounded up": Fault(
+        CUDA + "ptx.py", "(codes[..., 3:] >> 6) + 2", "(codes[..., 3:] >> 6) + 3", "test_formats.py", "stored"
+    ),
+    "chroma starts with luma": Fault(
+        CUDA + "memory/arrays.py",
+        "array.texels[..., height:, :, :]",
+        "array.texels[..., : height // 2, :, :]",
+        "test_cuda_blocks.py",
+        "planes",
     ),
 }

@@ -13,6 +13,8 @@ from tests.fuzz.surfaces import assert_same
 from tests.oracles import memory as oracle
 
 FORMATS = ("uchar", "uchar4", "short2", "half", "half4", "float", "int2", "float4")
+# Formats of blocks: the number of the kind, the bytes of a block, and its side.
+BLOCKS = {"bc1": (17, 8, 4), "bc4": (23, 8, 4), "bc3": (21, 16, 4), "bc7": (29, 16, 4), "rgb10a2": (31, 4, 1)}
 NARROW = ("uint8", "int8", "int16", "float16", "uint32", "float32")
 WIDE = ("float64", "int64", "uint64")
 ROWS = ([(7, 0, 0), (5, 4, 0), (33, 1, 0), (9, 12, 0)], 0)
@@ -20,18 +22,37 @@ EXTENTS = [*((extent, 0) for extent in ROWS[0]), *((extents[0], flags) for exten
 BAD_SHARE = 0.3
 
 
+def bytes_of_element(name):
+    return BLOCKS[name][1] if name in BLOCKS else size_of(name)
+
+
+def side_of(name):
+    return BLOCKS[name][2] if name in BLOCKS else 1
+
+
+def described(rng, name, extent):
+    """The descriptor of a format, the dtype of its numbers, and an extent in texels for one in elements."""
+    if name not in BLOCKS:
+        return cuda.createChannelDesc(name), parsed(name)[0], extent
+    (width, height, depth), side = extent, side_of(name)
+    less = int(rng.integers(side))  # texels of the last blocks that are outside
+    desc = cuda.createChannelDesc(cuda.ChannelFormatKind(BLOCKS[name][0]))
+    return desc, np.dtype(np.uint32), (side * width - less, side * max(height, 1) - less, depth)
+
+
 class ArrayEnd:
     """An array of random bytes, and its box of a copy."""
 
-    def __init__(self, rng, options, name=None):
-        self.name, (self.extent, flags) = name or pick(rng, FORMATS), pick(rng, options)
-        array = cuda.malloc3DArray(cuda.createChannelDesc(self.name), self.extent, flags)
-        self.element, self.sizes = size_of(self.name), [max(n, 1) for n in self.extent]
+    def __init__(self, rng, options, name):
+        self.name, (extent, flags) = name, pick(rng, options)
+        self.element, self.sizes = bytes_of_element(name), [max(n, 1) for n in extent]
+        desc, dtype, self.extent = described(rng, name, extent)
+        array = cuda.malloc3DArray(desc, self.extent, flags)
         width, height, depth = self.sizes
         self.memory = rng.integers(0, 256, (depth, height, width * self.element), np.uint8)
-        texels = self.memory.reshape(-1).view(parsed(self.name)[0]).reshape(array.texels.shape)
+        texels = self.memory.reshape(-1).view(dtype).reshape(array.texels.shape)
         self.passed, self.flat = cuda.memcpyToArray(array, texels), self.memory.reshape(-1)
-        self.is_rows = not flags and not self.extent[2]
+        self.is_rows = not flags and not extent[2]
 
     def draw_start(self, rng, counts):
         return [int(rng.integers(0, n - c + 1)) for n, c in zip(self.sizes, counts)]
@@ -93,7 +114,8 @@ class PitchedEnd(MemoryEnd):
         return x + y * self.pitch + z * self.pitch * self.ysize, self.pitch, self.pitch * self.ysize
 
     def faults_of(self, start, counts, unit):
-        return oracle.faults_of_memory(self.flat.size, *self.region(start), counts[0] * unit, *counts[1:])
+        negative = {oracle.INVALID_VALUE} if min(start) < 0 else set()
+        return negative | oracle.faults_of_memory(self.flat.size, *self.region(start), counts[0] * unit, *counts[1:])
 
     def named(self, role, passed):
         return {f"{role}Ptr": PitchedPtr(passed, self.pitch, 0, self.ysize)}
@@ -136,10 +158,11 @@ def compiled(rng, function, *arrays):
     return lambda: function(*arrays)
 
 
-def check_rows(rng):
+def check_rows(rng, formats=FORMATS):
     """memcpy2DToArray and memcpy2DFromArray."""
     to_array = rng.random() < 0.5
-    end = ArrayEnd(rng, EXTENTS if rng.random() < 0.1 else EXTENTS[:4])
+    options = EXTENTS if rng.random() < 0.1 else EXTENTS[:4]
+    end = ArrayEnd(rng, options, pick(rng, formats))
     (x, y), (width, height) = draw_box(rng, end.sizes[:2])
     x, width = x * end.element, width * end.element
     pitch = width + int(pick(rng, (0, 0, 1, 4, 13, 32)))
@@ -192,9 +215,9 @@ def check_plain(rng):
     return compare(compiled(rng, copy, dst.passed, src.passed), faults, expected, text)
 
 
-def check_box(rng):
-    """memcpy3D between arrays and pitched memory. An extent of 0 copies nothing."""
-    ends, unit, counts = draw_ends(rng)
+def check_box(rng, formats=FORMATS):
+    """memcpy3D between arrays and pitched memory. An extent of 0 copies nothing. Of blocks, texels are counted."""
+    ends, unit, counts = draw_ends(rng, formats)
     starts = {role: end.draw_start(rng, counts) for role, end in ends.items()}
     if all(counts):
         counts = spoil(rng, counts) if rng.random() < 0.7 else counts
@@ -209,12 +232,15 @@ def check_box(rng):
         faults |= end.faults if pitched and role == "dst" else set()
     if len({end.element for end in ends.values() if isinstance(end, ArrayEnd)}) > 1:
         faults |= {oracle.INVALID_VALUE}
+    side = max((side_of(end.name) for end in ends.values() if isinstance(end, ArrayEnd)), default=1)
+    more = int(rng.integers(side)) if side > 1 else 0
+    place = lambda role: in_texels(starts[role], side, more) if isinstance(ends[role], ArrayEnd) else starts[role]
     text = f"memcpy3D of {counts} from {ends['src']} at {starts['src']} to {ends['dst']} at {starts['dst']}"
 
     def copy(src, dst):
         of, to = ends["src"].named("src", src), ends["dst"].named("dst", dst)
-        at = {"srcPos": Pos(*starts["src"]), "dstPos": Pos(*starts["dst"])}
-        return cuda.memcpy3D(Memcpy3DParms(**of, **to, **at, extent=Extent(*counts)))
+        at = {"srcPos": Pos(*place("src")), "dstPos": Pos(*place("dst"))}
+        return cuda.memcpy3D(Memcpy3DParms(**of, **to, **at, extent=Extent(*in_texels(counts, side, -more))))
 
     def expected():
         target, source = (ends[role].region(starts[role]) for role in ("dst", "src"))
@@ -223,13 +249,18 @@ def check_box(rng):
     return compare(compiled(rng, copy, ends["src"].passed, ends["dst"].passed), faults, expected, text)
 
 
-def draw_ends(rng):
+def in_texels(numbers, side, more):
+    """Numbers of elements along x, y and z as texels: of blocks some more, or less, which a copy rounds off."""
+    return [side * n + more if n and k < 2 else n for k, n in enumerate(numbers)] if side > 1 else numbers
+
+
+def draw_ends(rng, formats):
     """A source and a destination, the size of an element in bytes, and the size of a box."""
-    name, is_array = pick(rng, FORMATS), {"src": rng.random() < 0.6, "dst": rng.random() < 0.6}
-    same = [n for n in FORMATS if size_of(n) == size_of(name)]
+    name, is_array = pick(rng, formats), {"src": rng.random() < 0.6, "dst": rng.random() < 0.6}
+    same = [n for n in formats if bytes_of_element(n) == bytes_of_element(name)]
     names = {"src": name, "dst": name}
     if all(is_array.values()):
-        names["dst"] = pick(rng, same) if rng.random() < 0.9 else pick(rng, FORMATS)
+        names["dst"] = pick(rng, same) if rng.random() < 0.9 else pick(rng, formats)
     ends = {role: ArrayEnd(rng, EXTENTS, names[role]) for role in is_array if is_array[role]}
     unit = next((end.element for end in ends.values()), 1)
     counts = [int(rng.integers(1, min((end.sizes[k] for end in ends.values()), default=6) + 1)) for k in range(3)]
@@ -240,15 +271,15 @@ def draw_ends(rng):
     return {**plain, **ends}, unit, counts
 
 
-def check_runs(rng):
+def check_runs(rng, formats=FORMATS):
     """CUDA's copies of a number of bytes, which go on in the row below: memcpyToArray and the like, and memcpy."""
     of_array, to_array = pick(rng, ((True, False), (False, True), (True, True), (False, False)))
-    name, kind = pick(rng, FORMATS), int(pick(rng, (0, 1, 2, 3, 4, 4, 4, 5 if rng.random() < 0.1 else 4)))
+    name, kind = pick(rng, formats), int(pick(rng, (0, 1, 2, 3, 4, 4, 4, 5 if rng.random() < 0.1 else 4)))
     options = EXTENTS if rng.random() < 0.1 else EXTENTS[:4]
     arrays = {
         role: ArrayEnd(rng, options, name) for role, is_array in (("src", of_array), ("dst", to_array)) if is_array
     }
-    unit, faults = size_of(name) if arrays else 1, oracle.faults_of_kind(kind)
+    unit, faults = bytes_of_element(name) if arrays else 1, oracle.faults_of_kind(kind)
     starts = {role: [int(rng.integers(0, n)) for n in end.sizes[:2]] for role, end in arrays.items()}
     left = [end.sizes[0] * end.sizes[1] - x - y * end.sizes[0] for end, (x, y) in zip(arrays.values(), starts.values())]
     count = int(rng.integers(0, min(left, default=40) + 1)) * unit
@@ -318,11 +349,11 @@ def check_fill(rng):
     return compare(compiled(rng, fill, plain.passed), faults, expected, text)
 
 
-def check_whole(rng):
+def check_whole(rng, formats=FORMATS):
     """memcpyToArray and memcpyFromArray of arrays and of levels."""
-    name, (extent, flags) = pick(rng, FORMATS), pick(rng, EXTENTS)
-    dtype, _ = parsed(name)
-    made = cuda.mallocMipmappedArray(cuda.createChannelDesc(name), extent, int(rng.integers(1, 4)), flags)
+    name, (extent, flags) = pick(rng, formats), pick(rng, EXTENTS)
+    desc, dtype, extent = described(rng, name, extent)
+    made = cuda.mallocMipmappedArray(desc, extent, int(rng.integers(1, 4)), flags)
     level = int(rng.integers(len(made.levels)))
     shape, faults = made.levels[level].shape, set()
     numbers = rng.integers(0, 256, int(np.prod(shape)) * dtype.itemsize, np.uint8).view(dtype).reshape(shape)

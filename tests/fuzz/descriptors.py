@@ -57,12 +57,9 @@ def chance(rng, share):
     return bool(rng.random() < share)
 
 
-def draw_format(rng, *, modeled=False):
+def draw_format(rng, *, modeled=False, kinds=(0, 0, 1, 1, 2, 2, *range(5, 17))):
     """Bits and kind, most often of a format that CUDA has."""
-    if modeled or chance(rng, 0.7):
-        kind = int(pick(rng, [0, 0, 1, 1, 2, 2, *range(5, 17)]))
-    else:
-        kind = int(rng.integers(-1, 34))
+    kind = int(pick(rng, kinds)) if modeled or chance(rng, 0.7) else int(rng.integers(-1, 34))
     options = oracle.channel_bits(kind)
     if options and (modeled or chance(rng, 0.85)):
         return pick(rng, options), kind
@@ -70,7 +67,11 @@ def draw_format(rng, *, modeled=False):
 
 
 def storage_of(bits, kind):
-    """The dtype of a channel of a modeled format."""
+    """The dtype of a number of a modeled format."""
+    if kind in oracle.BLOCKS | oracle.PACKED:
+        return np.dtype(np.uint32)
+    if kind in oracle.PLANES:
+        return np.dtype(np.uint8)
     if kind > 4:
         kind = 0 if kind >= 11 else 1
     return np.dtype(DTYPES[kind, bits[0]])
@@ -86,24 +87,25 @@ def compare(call, faults, text):
     return result
 
 
-def check_format(rng):
+def check_format(rng, **kinds):
     """createChannelDesc and an allocation with it."""
-    bits, kind = draw_format(rng)
+    bits, kind = draw_format(rng, **kinds)
     text = f"mallocArray of {bits} kind {kind}"
     made = compare(lambda: cuda.createChannelDesc(*bits, kind), oracle.faults_of_format(bits, kind) & {1}, text)
     desc = ChannelFormatDesc(*bits, kind)
     assert made is None or made == desc, f"{text}: {made}"
-    array = compare(lambda: cuda.mallocArray(desc, 3), oracle.faults_of_allocation(bits, kind, (3, 0, 0), 0), text)
+    faults = oracle.faults_of_allocation(bits, kind, (3, 5, 0), 0)
+    array = compare(lambda: cuda.mallocArray(desc, 3, 5), faults, text)
     if array is not None:
         expected = storage_of(bits, kind)
         assert array.texels.dtype == expected, f"{text}: {array.texels.dtype}, expected {expected}"
-        assert array.texels.shape == (3, sum(b > 0 for b in bits)), f"{text}: {array.texels.shape}"
+        assert array.texels.shape == oracle.stored_shape(bits, kind, (3, 5, 0)), f"{text}: {array.texels.shape}"
     return 2
 
 
-def check_allocation(rng):
+def check_allocation(rng, **kinds):
     """malloc3DArray, mallocArray and mallocMipmappedArray: extents and flags."""
-    bits, kind = draw_format(rng, modeled=chance(rng, 0.8))
+    bits, kind = draw_format(rng, modeled=chance(rng, 0.8), **kinds)
     extent = pick(rng, EDGES) if chance(rng, 0.5) else pick(rng, EXTENTS)
     flags = pick(rng, FLAGS) | pick(rng, MORE_FLAGS)
     desc, how = ChannelFormatDesc(*bits, kind), pick(rng, ("3D", "rows", "levels"))
@@ -116,16 +118,16 @@ def check_allocation(rng):
         faults = oracle.faults_of_allocation(bits, kind, extent, flags)
         result = compare(lambda: cuda.malloc3DArray(desc, extent, flags), faults, text)
     else:
-        count, faults = int(rng.integers(0, 20)), oracle.faults_of_allocation(bits, kind, extent, flags)
+        count = int(rng.integers(0, 20))
+        faults = oracle.faults_of_allocation(bits, kind, extent, flags, levels=count)
         result = compare(lambda: cuda.mallocMipmappedArray(desc, extent, count, flags), faults, text)
         if result is not None:
-            channels = sum(b > 0 for b in bits)
-            expected = [(*(n for n in size[::-1] if n), channels) for size in oracle.level_sizes(extent, flags, count)]
+            expected = [oracle.stored_shape(bits, kind, size) for size in oracle.level_sizes(extent, flags, count)]
             found = [level.shape for level in result.levels]
             assert found == expected, f"{text} {count} levels: {found}, expected {expected}"
         return 1
     if result is not None:
-        expected = (*(n for n in extent[::-1] if n), sum(b > 0 for b in bits))
+        expected = oracle.stored_shape(bits, kind, extent)
         assert result.texels.shape == expected, f"{text}: {result.texels.shape}, expected {expected}"
         return 1 + check_surface_object(result, extent, flags, text)
     return 1
@@ -134,7 +136,7 @@ def check_allocation(rng):
 def check_surface_object(array, extent, flags, text):
     """A surface needs its flag, and has limits of its own."""
     shape = oracle.kind_of(extent, flags)
-    wrong = not flags & oracle.SURFACE or oracle.exceeds(extent, oracle.SURFACE_LIMITS[shape])
+    wrong = not flags & oracle.SURFACE or oracle.exceeds(extent, oracle.SURFACE_LIMITS[shape]) or array.desc.has_planes
     faults = {oracle.INVALID_VALUE} if wrong else set()
     compare(lambda: cuda.createSurfaceObject(ResourceDesc.Array(array)), faults, f"surface of {text}")
     return 1
@@ -176,10 +178,12 @@ def draw_view(rng, bits, extent, levels, layers):
     return number, view, VIEW_BITS[number - 1] if number else None
 
 
-def check_array_texture(rng):
+def check_array_texture(rng, **kinds):
     """Textures over arrays and mipmapped arrays, with and without views."""
-    bits, kind = draw_format(rng, modeled=True)
+    bits, kind = draw_format(rng, modeled=True, **kinds)
     (extent, flags), desc = pick(rng, SHAPES), draw_desc(rng)
+    if kind in oracle.BLOCKS and not extent[1]:
+        return 0
     shape, mipmapped = oracle.kind_of(extent, flags), chance(rng, 0.4)
     format_of = ChannelFormatDesc(*bits, kind)
     if mipmapped:
@@ -192,12 +196,12 @@ def check_array_texture(rng):
     if chance(rng, 0.4):
         layers = extent[2] // 6 if shape == "cubemap layered" else extent[2] if "layered" in shape else 1
         number, fields, view_bits = draw_view(rng, bits, extent, levels, layers)
-        faults = oracle.faults_of_view(bits, view_bits, extent, levels, layers, fields)
+        faults = oracle.faults_of_view(bits, kind, view_bits, extent, levels, layers, fields)
         if number:
             read_bits, read_kind = view_bits, VIEW_KINDS[number - 1]
         view = ResourceViewDesc(ResourceViewFormat(number), **fields)
     resource_type = oracle.MIPMAPPED if mipmapped else oracle.ARRAY
-    faults |= oracle.faults_of_texture(resource_type, read_bits, read_kind, shape, desc)
+    faults |= oracle.faults_of_texture(resource_type, bits, kind, shape, desc, (read_bits, read_kind))
     text = f"texture of {bits} kind {kind} {extent} flags {flags} {'mipmapped' if mipmapped else ''} {desc} {view}"
     t = compare(lambda: cuda.createTextureObject(resource, TextureDesc(**desc), view), faults, text)
     if t is not None:
@@ -218,11 +222,11 @@ SHAPES = [
 ]
 
 
-def check_plain_texture(rng):
+def check_plain_texture(rng, **kinds):
     """Textures over linear and pitched memory."""
-    bits, kind = draw_format(rng, modeled=True)
+    bits, kind = draw_format(rng, modeled=True, **kinds)
     desc, pitched, dtype = draw_desc(rng), chance(rng, 0.5), storage_of(bits, kind)
-    channels, size = sum(b > 0 for b in bits), sum(bits) // 8
+    _, size, numbers = oracle.element(bits, kind)
     format_of, wrong = ChannelFormatDesc(*bits, kind), False
     if pitched:
         width, height = int(rng.integers(1, 20)), int(rng.integers(1, 5))
@@ -236,7 +240,7 @@ def check_plain_texture(rng):
         count = int(rng.integers(1, 30))
         taken = int(pick(rng, (count, count, 1, 0, count + 1)))
         other = np.dtype(np.int16 if dtype != np.int16 else np.uint8) if chance(rng, 0.1) else dtype
-        shape = (count, channels) if chance(rng, 0.5) else (count * channels,)
+        shape = (count, numbers) if chance(rng, 0.5) else (count * numbers,)
         wrong = other != dtype or not 1 <= taken <= count
         resource = ResourceDesc.Linear(jnp.zeros(shape, other), format_of, taken * size)
         text = f"linear {shape} {other}, {taken} texels"
@@ -247,6 +251,7 @@ def check_plain_texture(rng):
     text = f"texture of {text}, {bits} kind {kind} {desc} {view}"
     t = compare(lambda: cuda.createTextureObject(resource, TextureDesc(**desc), view), faults, text)
     if t is not None:
+        channels = sum(b > 0 for b in bits)
         expected = (height, width, channels) if pitched else (taken, channels)
         found = t.texture.shape[-len(expected) :]
         assert found == expected, f"{text}: {found}, expected {expected}"

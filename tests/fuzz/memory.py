@@ -17,6 +17,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+from tests.fuzz import blocks as fuzz_blocks
 from tests.fuzz import copies as fuzz_copies
 from tests.fuzz import cuda as fuzz_cuda
 from tests.fuzz import descriptors as fuzz_descriptors
@@ -34,6 +35,7 @@ OTHERS = {
     "descriptors": (fuzz_descriptors.check, 400),
     "gradients": (fuzz_gradients.check, 4000),
     "values": (fuzz_values.check, 1000),
+    "blocks": (fuzz_blocks.check, 1000),
 }
 KINDS = (*OF_ACCESSES, *OTHERS)
 PROGRESS = 20  # seconds

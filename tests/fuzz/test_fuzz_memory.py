@@ -34,6 +34,7 @@ TASKS = {
     "descriptors": (*range(20), 75, 195, 208, 332, 352, 360),
     "gradients": (2, 3, 8, 11),
     "values": (13, 22, 32, 65, 91, 227, *range(10)),
+    "blocks": (*range(16), 25),
 }
 
 

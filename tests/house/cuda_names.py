@@ -119,7 +119,7 @@ FUNCTIONS = {
     "Vectors and conversions": [name for name in DECLARATIONS if name in declared.INTRINSICS or "make_" in name[:5]],
 }
 FUNCTIONS["Vectors and conversions"] = [n for n in FUNCTIONS["Vectors and conversions"] if n not in declared.STRUCTS]
-PYTREE, NO_EFFECT, UNMODELED = "a pytree, not a handle", "no effect", "raises error 801; decode the image first"
+PYTREE, NO_EFFECT = "a pytree, not a handle", "no effect"
 OF_JAX = "checked, but without effect: all memory is JAX's"
 KEYWORD = "`None` is a keyword of Python"
 TYPE_NOTES = {
@@ -143,7 +143,7 @@ NOTES = {
     "ChannelFormatKind.None_": KEYWORD,
     "ResourceViewFormat.None_": KEYWORD,
     "SurfaceBoundaryMode.Trap": "acts as Zero, and raises an error under `jax.experimental.checkify`",
-    **{f"ChannelFormatKind.{name}": UNMODELED for name in ("NV12", "UnsignedNormalized1010102")},
+    "ArrayFlags.VideoEncodeDecode": "only the driver API has a name, `CUDA_ARRAY3D_VIDEO_ENCODE_DECODE`",
 }
 UNION = [f"res.{member}.{field}" for member, fields in UNION_MEMBERS.items() for field in fields]
 # Fields of CUDA's structs that are no fields here: the struct, the fields, and what stands for them.

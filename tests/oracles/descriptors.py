@@ -14,15 +14,16 @@ NORMALIZED = {
     for k in (0, 1, 2)
 }
 BLOCKS_SRGB = (18, 20, 22, 30)
-# The bits of formats that no texture of this project has.
-UNMODELED = {NV12: (8, 8, 8, 0), 31: (10, 10, 10, 2)}
+PLANES = {NV12: (8, 8, 8, 0)}
+PACKED = {31: (10, 10, 10, 2)}
 BLOCKS = {23: (8, 0, 0, 0), 24: (8, 0, 0, 0), 25: (8, 8, 0, 0), 26: (8, 8, 0, 0)}
 BLOCKS |= {27: (16, 16, 16, 0), 28: (16, 16, 16, 0)}
 BLOCKS |= dict.fromkeys((17, 18, 19, 20, 21, 22, 29, 30), (8, 8, 8, 8))
+BLOCKS_OF_8_BYTES = (17, 18, 23, 24)
 FLOATING = (FLOAT, 27, 28, 31)
 
-LAYERED, SURFACE, CUBEMAP, GATHER, COLOR, SPARSE, DEFERRED = 1, 2, 4, 8, 0x20, 0x40, 0x80
-ALL_FLAGS = LAYERED | SURFACE | CUBEMAP | GATHER | COLOR | SPARSE | DEFERRED
+LAYERED, SURFACE, CUBEMAP, GATHER, COLOR, SPARSE, DEFERRED, VIDEO = 1, 2, 4, 8, 0x20, 0x40, 0x80, 0x100
+ALL_FLAGS = LAYERED | SURFACE | CUBEMAP | GATHER | COLOR | SPARSE | DEFERRED | VIDEO
 WRAP, CLAMP, MIRROR, BORDER = range(4)
 ARRAY, MIPMAPPED, LINEAR, PITCH2D = range(4)
 # The largest sizes of compute capability 6.0 and above.
@@ -49,7 +50,7 @@ def channel_bits(kind):
     if kind in NORMALIZED:
         bits, count = NORMALIZED[kind]
         return vectors(bits, (count,))
-    fixed = UNMODELED | BLOCKS
+    fixed = PLANES | PACKED | BLOCKS
     return [fixed[kind]] if kind in fixed else []
 
 
@@ -76,12 +77,10 @@ def kind_of(extent, flags):
     return "2d" if height else "1d"
 
 
-def faults_of_allocation(bits, kind, extent, flags, *, rows_only=False):
-    """Of cudaMalloc3DArray, or with `rows_only` of cudaMallocArray."""
+def faults_of_allocation(bits, kind, extent, flags, *, rows_only=False, levels=1):
+    """Of cudaMalloc3DArray, or with `rows_only` of cudaMallocArray, or with `levels` of cudaMallocMipmappedArray."""
     faults = faults_of_format(bits, kind)
-    if not faults and kind in UNMODELED:
-        faults = {NOT_SUPPORTED}
-    allowed = SURFACE | GATHER | SPARSE | DEFERRED if rows_only else ALL_FLAGS
+    allowed = SURFACE | GATHER | SPARSE | DEFERRED | VIDEO if rows_only else ALL_FLAGS
     shape = kind_of(extent, flags)
     wrong = bool(flags & ~allowed) or shape is None
     if shape is not None:
@@ -90,8 +89,31 @@ def faults_of_allocation(bits, kind, extent, flags, *, rows_only=False):
         wrong |= bool(flags & SPARSE) and shape not in ("2d", "3d", "2d layered")
     if not faults and kind in BLOCKS:
         faults = {NOT_SUPPORTED} if flags & SURFACE else set()
-        wrong |= shape in ("1d", "1d layered") or bool(flags & COLOR)
+        wrong |= shape in ("1d", "1d layered")
+    wrong |= kind in BLOCKS | PACKED | PLANES and bool(flags & COLOR)
+    if kind in PLANES:
+        odd = extent[0] % 2 or extent[1] % 2 or shape not in ("2d", "2d layered")
+        wrong |= bool(odd) or not flags & VIDEO or (levels > 1 and len(level_sizes(extent, flags, levels)) > 1)
     return faults | ({INVALID_VALUE} if wrong else set())
+
+
+def element(bits, kind):
+    """The side of an element in texels, its size in bytes, and how many numbers hold it."""
+    if kind in BLOCKS:
+        size = 8 if kind in BLOCKS_OF_8_BYTES else 16
+        return 4, size, size // 4
+    if kind in PLANES:
+        return 1, 1, 1
+    return 1, sum(bits) // 8, 1 if kind in PACKED else sum(b > 0 for b in bits)
+
+
+def stored_shape(bits, kind, extent):
+    """The shape of the numbers of an array, slowest axis first."""
+    side, _, numbers = element(bits, kind)
+    shape = [n for n in extent[::-1] if n]
+    if kind in PLANES:
+        shape[-2] = 3 * shape[-2] // 2
+    return (*shape[:-2], *(-(-n // side) for n in shape[-2:]), numbers)
 
 
 def exceeds(extent, limits):
@@ -129,8 +151,18 @@ def faults_of_read(bits, kind, normalized, linear, *, srgb=0):
     return {INVALID_VALUE} if kind in BLOCKS_SRGB and not srgb else set()
 
 
-def faults_of_texture(resource, bits, kind, shape, desc):
-    """Of cudaCreateTextureObject, with a valid resource. `desc` has the fields of cudaTextureDesc, all numbers."""
+def viewed_as_fractions(held, viewed, normalized):
+    """Whether a view is read as fractions: integers of 8 or 16 bits, if the array has others, or by NormalizedFloat."""
+    small = lambda bits, kind: is_integer(bits, kind) and bits[0] < 32
+    return small(*viewed) and bool(normalized or not small(*held))
+
+
+def faults_of_texture(resource, bits, kind, shape, desc, viewed=None):
+    """Of cudaCreateTextureObject, with a valid resource. `desc` has the fields of cudaTextureDesc, all numbers.
+
+    CUDA looks at the format of the array, `bits` and `kind`, not at that of a view, `viewed`. The project models
+    neither blends of 32-bit integers, which a view allows, nor blends of levels of integers.
+    """
     wrong = any(mode not in range(4) for mode in desc["addressMode"]) or len(desc["addressMode"]) > 3
     enums = ("filterMode", "readMode", "mipmapFilterMode")
     wrong |= any(desc[name] not in (0, 1) for name in enums)
@@ -143,16 +175,19 @@ def faults_of_texture(resource, bits, kind, shape, desc):
     if resource == MIPMAPPED:
         if not desc["normalizedCoords"] and "cubemap" not in shape:
             faults |= {INVALID_VALUE}
-        if known and is_integer(bits, kind) and not desc["readMode"] and desc["mipmapFilterMode"]:
-            faults |= {INVALID_FILTER}
-    if kind in UNMODELED:
+        is_element = not (viewed_as_fractions((bits, kind), viewed or (bits, kind), desc["readMode"]))
+        if known and is_integer(*(viewed or (bits, kind))) and is_element and desc["mipmapFilterMode"]:
+            faults |= {NOT_SUPPORTED}
+    plain_blocks = resource in (LINEAR, PITCH2D) and kind in BLOCKS
+    wide = viewed not in (None, (bits, kind)) and viewed[1] in (SIGNED, UNSIGNED) and viewed[0][0] == 32
+    if plain_blocks or (wide and desc["filterMode"] == 1):
         faults |= {NOT_SUPPORTED}
     return faults
 
 
-def faults_of_view(bits, view_bits, extent, levels, layers, view):
+def faults_of_view(bits, kind, view_bits, extent, levels, layers, view):
     """Of a view of an array, with the fields of the struct. `view_bits` is None for the format of the array."""
-    wrong = (view["width"], view["height"], view["depth"]) != tuple(extent)
+    wrong = (view["width"], view["height"], view["depth"]) != tuple(extent) or kind in BLOCKS
     for name, count in (("MipmapLevel", levels), ("Layer", layers)):
         wrong |= not 0 <= view[f"first{name}"] <= view[f"last{name}"] < count
     wrong |= view_bits is not None and sum(view_bits) != sum(bits)

@@ -16,10 +16,14 @@ from ..errors import NOT_SUPPORTED, CudaError, check_type, choose, invalid, rele
 from ..functions import cuda_function
 from ..kinds import NEWEST_COMPUTE_CAPABILITY, TEXTURE_KINDS, check_limits, limit_of
 from .arrays import Array, Extent, MipmappedArray, kind_of, level_extent
-from .channel_formats import ChannelFormatDesc, check_desc, check_modeled
+from .channel_formats import ChannelFormatDesc, check_desc
 
 FLAGS_OF_MALLOC_ARRAY = (
-    ArrayFlags.SurfaceLoadStore | ArrayFlags.TextureGather | ArrayFlags.Sparse | ArrayFlags.DeferredMapping
+    ArrayFlags.SurfaceLoadStore
+    | ArrayFlags.TextureGather
+    | ArrayFlags.Sparse
+    | ArrayFlags.DeferredMapping
+    | ArrayFlags.VideoEncodeDecode
 )
 # Flags that only some kinds of array may have, and these kinds in words.
 KINDS_OF_FLAGS = (
@@ -46,13 +50,13 @@ def mallocArray(
     Args:
         width: the number of elements in a row, at least 1.
         height: the number of rows. 0 makes a 1D array, 1 makes a 2D array of one row.
-        flags: `ArrayFlags`, joined by ``|``: SurfaceLoadStore, TextureGather (2D only), Sparse (2D only) or
-            DeferredMapping. Every texel of a sparse array is resident.
+        flags: `ArrayFlags`, joined by ``|``: SurfaceLoadStore, TextureGather (2D only), Sparse (2D only),
+            DeferredMapping or VideoEncodeDecode. Every texel of a sparse array is resident.
 
     Raises:
         CudaError: cudaErrorInvalidChannelDescriptor, for a format that CUDA does not have; cudaErrorNotSupported, for a
-            format that this package does not model, and for a surface of a block-compressed format;
-            cudaErrorInvalidValue, for sizes above the limits, or flags that do not fit the sizes.
+            surface of a block-compressed format; cudaErrorInvalidValue, for sizes above the limits, or flags that do
+            not fit the sizes or the format.
 
     Example:
         >>> from jaxtex import cuda
@@ -131,6 +135,8 @@ def mallocMipmappedArray(
     kind = kind_of(size, flags)
     most = 1 + int(math.log2(max(size if kind is TextureKind.TEXTURE3D else size[:2])))
     count = min(max(int(numLevels), 1), most)
+    if desc.has_planes and count > 1:
+        raise invalid(f"{name}: numLevels is {numLevels} for the format {desc}, expected 1: planes have no levels.")
     levels = tuple(_zeros(desc, level_extent(size, flags, level)) for level in range(count))
     return MipmappedArray(levels, desc, size, flags)
 
@@ -213,8 +219,9 @@ def _malloc(function: str, desc: object, extent: Iterable[int], flags: ArrayFlag
 
 def _zeros(desc: ChannelFormatDesc, extent: Extent) -> jax.Array:
     shape = [n for n in reversed(extent) if n]
-    if desc.block_format is not None:
-        shape[-2:] = [blocks_along(n) for n in shape[-2:]]
+    shape[-2:] = [blocks_along(n, desc.block_side) for n in shape[-2:]]
+    if desc.has_planes:
+        shape[-2] += shape[-2] // 2
     return jnp.zeros((*shape, desc.numbers), desc.dtype)
 
 
@@ -223,7 +230,6 @@ def _check(
 ) -> tuple[ChannelFormatDesc, Extent]:
     """The format and the extent, if they follow the rules of `cudaMalloc3DArray`: format, shape, flags, then size."""
     checked = check_desc(function, desc)
-    check_modeled(function, checked)
     try:
         size = Extent(*(operator.index(n) for n in extent)).frozen()
     except TypeError:
@@ -232,8 +238,9 @@ def _check(
     if fault:
         raise invalid(f"{function}: the extent is {tuple(size)} with flags {flags!r}: {fault}.")
     kind = kind_of(size, flags)
-    if checked.block_format is not None:
-        check_block_array(function, kind, flags)
+    check_block_array(function, checked, kind, flags)
+    if checked.has_planes:
+        check_planar_array(function, size, kind, flags)
     for flag, kinds, expected in KINDS_OF_FLAGS:
         if flags & flag and kind not in kinds:
             raise invalid(
@@ -246,18 +253,29 @@ def _check(
     return checked, size
 
 
-def check_block_array(function: str, kind: TextureKind, flags: ArrayFlags) -> None:
+def check_block_array(function: str, desc: ChannelFormatDesc, kind: TextureKind, flags: ArrayFlags) -> None:
     """Refuses arrays of blocks that CUDA refuses: without rows (1), color attachments (1), and surfaces (801)."""
-    if kind in (TextureKind.TEXTURE1D, TextureKind.TEXTURE1D_LAYERED) or flags & ArrayFlags.ColorAttachment:
+    is_compressed, attached = desc.block_side > 1, bool(flags & ArrayFlags.ColorAttachment)
+    if (is_compressed and kind.texel_ndim == 1) or (attached and desc.block_format is not None):
         raise invalid(
-            f"{function}: an array of kind {kind.value!r} with flags {flags!r} is to hold a block-compressed format, "
-            f"expected an array with rows and columns, and no color attachment."
+            f"{function}: an array of kind {kind.value!r} with flags {flags!r} is to hold the format {desc}, expected "
+            f"no color attachment, and, of a block-compressed format, rows and columns."
         )
-    if flags & ArrayFlags.SurfaceLoadStore:
+    if is_compressed and flags & ArrayFlags.SurfaceLoadStore:
         raise CudaError(
             NOT_SUPPORTED,
             f"{function}: flags has SurfaceLoadStore for a block-compressed format, which no surface has; leave the "
             f"flag out.",
+        )
+
+
+def check_planar_array(function: str, size: Extent, kind: TextureKind, flags: ArrayFlags) -> None:
+    """Refuses arrays of NV12 that CUDA refuses (1)."""
+    fits = kind in (TextureKind.TEXTURE2D, TextureKind.TEXTURE2D_LAYERED) and size.width % 2 == size.height % 2 == 0
+    if not fits or not flags & ArrayFlags.VideoEncodeDecode or flags & ArrayFlags.ColorAttachment:
+        raise invalid(
+            f"{function}: an array of the format NV12 has the extent {tuple(size)} and flags {flags!r}, expected an "
+            f"even width and height, two dimensions or layers of two, VideoEncodeDecode and no ColorAttachment."
         )
 
 

@@ -15,13 +15,13 @@ from ..enums import ArrayFlags
 from ..errors import check_index, check_type, invalid
 from ..functions import cuda_function
 from ..structs import TupleStruct, struct, value
-from .channel_formats import ChannelFormatDesc
+from .channel_formats import ChannelFormatDesc, createChannelDesc
 
 SHAPE_FLAGS = ArrayFlags.Layered | ArrayFlags.Cubemap
-# The mipmapped array and the level of arrays that `getMipmappedArrayLevel` returned.
-LEVELS: weakref.WeakKeyDictionary["Array", tuple[weakref.ref["MipmappedArray"], int]] = weakref.WeakKeyDictionary()
-# Levels of mipmapped arrays that are written as arrays of their own, each with the function that writes.
-UNSTORED: weakref.WeakKeyDictionary["MipmappedArray", dict[int, str]] = weakref.WeakKeyDictionary()
+# The whole and the number of arrays that are parts: a level of a mipmapped array, or a plane of an array.
+PARTS: weakref.WeakKeyDictionary["Array", tuple[weakref.ref["AllocatedArray"], int]] = weakref.WeakKeyDictionary()
+# Parts that are written as arrays of their own, by their wholes, each with the function that writes.
+UNSTORED: weakref.WeakKeyDictionary["AllocatedArray", dict[int, str]] = weakref.WeakKeyDictionary()
 
 
 @struct()
@@ -64,10 +64,8 @@ class AllocatedArray:
     @property
     def elements(self) -> Extent:
         """The size in elements that copies move: of level 0, in texels or in blocks of 4 by 4."""
-        if self.desc.block_format is None:
-            return self.extent
-        width, height, depth = self.extent
-        return Extent(blocks_along(width), blocks_along(height), depth).frozen()
+        (width, height, depth), side = self.extent, self.desc.block_side
+        return Extent(blocks_along(width, side), blocks_along(height, side), depth).frozen()
 
     def __repr__(self) -> str:
         levels = f", levels={len(self.levels)}" if isinstance(self, MipmappedArray) else ""
@@ -85,7 +83,8 @@ class Array(AllocatedArray):
             1D, 2D and 3D arrays, (L, W, C) or (L, H, W, C) for layered arrays, (6, H, W, C) for a cubemap, and
             (6 * L, H, W, C) for a layered cubemap, in which face f of layer l has the index 6 * l + f. Of a
             block-compressed format they are blocks, in place of H and W a quarter of them, rounded up, and in place of
-            C the 2 or 4 words of a block.
+            C the 2 or 4 words of a block. Of NV12 they are bytes, (3 * H / 2, W, 1): the rows of the first plane, then
+            those of the second, whose numbers come in pairs.
         desc: the `ChannelFormatDesc` of a texel.
         extent: the `Extent` in texels.
         flags: the `ArrayFlags` with which it was allocated.
@@ -132,6 +131,16 @@ def check_array(function: str, argument: str, array: object, level: object) -> A
     if level is not None:
         raise invalid(f"{function}: level is {level!r}, but {argument} has no levels; leave it out.")
     return checked
+
+
+def check_no_planes(function: str, argument: str, array: Array) -> Array:
+    """`array`, whose format must not have planes: CUDA copies and accesses these alone (1)."""
+    if array.desc.has_planes:
+        raise invalid(
+            f"{function}: {argument} has the format {array.desc}, whose planes are arrays of their own; pass one that "
+            f"arrayGetPlane returned."
+        )
+    return array
 
 
 def kind_of(extent: Extent, flags: ArrayFlags) -> TextureKind:
@@ -181,18 +190,22 @@ def getMipmappedArrayLevel(mipmappedArray: MipmappedArray, level: int) -> Array:
     level = check_index(name, "level", level, len(mipmap.levels))
     mention_unstored(name, mipmap, only=level)
     extent = level_extent(mipmap.extent, mipmap.flags, level)
-    array = Array(mipmap.levels[level], mipmap.desc, extent, mipmap.flags)
-    LEVELS[array] = (weakref.ref(mipmap), level)
+    return as_part(mipmap, level, Array(mipmap.levels[level], mipmap.desc, extent, mipmap.flags))
+
+
+def as_part(whole: AllocatedArray, number: int, array: Array) -> Array:
+    """`array`, which is noted as a part of another."""
+    PARTS[array] = (weakref.ref(whole), number)
     return array
 
 
 def will_be_written(function: str, array: Array) -> None:
-    """Marks the mipmapped array of which `array` is a level: it does not hold what is written to `array`."""
-    if array in LEVELS:
-        made_of, level = LEVELS[array]
-        mipmap = made_of()
-        if mipmap is not None:
-            UNSTORED.setdefault(mipmap, {})[level] = function
+    """Marks what `array` is a level or a plane of: it does not hold what is written to `array`."""
+    if array in PARTS:
+        made_of, number = PARTS[array]
+        whole = made_of()
+        if whole is not None:
+            UNSTORED.setdefault(whole, {})[number] = function
 
 
 def with_level(mipmap: MipmappedArray, level: int, texels: jax.Array) -> MipmappedArray:
@@ -204,14 +217,21 @@ def with_level(mipmap: MipmappedArray, level: int, texels: jax.Array) -> Mipmapp
     return stored
 
 
-def mention_unstored(function: str, mipmap: MipmappedArray, only: int | None = None) -> None:
-    """Warns of levels that are written as arrays of their own and not stored: in CUDA such an array is the level."""
-    for level, writer in UNSTORED.get(mipmap, {}).items():
-        if only in (None, level):
+def mention_unstored(function: str, whole: AllocatedArray, only: int | None = None) -> None:
+    """Warns of levels and planes that are written as arrays of their own: in CUDA such an array is the part."""
+    has_levels = isinstance(whole, MipmappedArray)
+    part, name = ("level", "mipmappedArray") if has_levels else ("plane", "hArray")
+    for number, writer in UNSTORED.get(whole, {}).items():
+        remedy = (
+            f"store the array that the last write returned: mipmappedArray = memcpyToArray(mipmappedArray, levelArray, "
+            f"level={number})"
+            if has_levels
+            else "use the array that the last write returned"
+        )
+        if only in (None, number):
             warnings.warn(
-                f"{function}: level {level} of mipmappedArray went to {writer} as an array of its own, and "
-                f"mipmappedArray does not hold what is written there; store the array that the last write returned: "
-                f"mipmappedArray = memcpyToArray(mipmappedArray, levelArray, level={level}).",
+                f"{function}: {part} {number} of {name} went to {writer} as an array of its own, and {name} does not "
+                f"hold what is written there; {remedy}.",
                 stacklevel=4,
             )
 
@@ -241,16 +261,36 @@ def arrayGetInfo(array: Array) -> tuple[ChannelFormatDesc, Extent, ArrayFlags]:
 
 @cuda_function
 def arrayGetPlane(hArray: Array, planeIdx: int) -> Array:
-    """Always raises, as CUDA does for arrays without planes: `cudaArrayGetPlane`. No format here has planes.
+    """Returns a plane of an array of the format NV12 as an array: `cudaArrayGetPlane`.
 
     Args:
-        hArray, planeIdx: an `Array`, and which plane.
+        hArray: an `Array` of the kind ``ChannelFormatKind.NV12``. ``memcpyToArray(hArray, frame)`` returns one that
+            holds a frame, (3 * H / 2, W) bytes.
+        planeIdx: 0 for luma, of the size of the array and one channel, or 1 for chroma, of half that width and height
+            and two channels.
+
+    Returns:
+        An `Array` of bytes with the texels and the flags of the array. Writes to it do not change `hArray`; if it went
+        to a write, asking for the plane again warns.
 
     Raises:
-        CudaError: cudaErrorInvalidValue.
+        CudaError: cudaErrorInvalidValue, if the format has no such plane.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> nv12 = cuda.createChannelDesc(cuda.ChannelFormatKind.NV12)
+        >>> frame = cuda.mallocArray(nv12, 640, 480, cuda.ArrayFlags.VideoEncodeDecode)
+        >>> [cuda.arrayGetPlane(frame, plane).texels.shape for plane in (0, 1)]
+        [(480, 640, 1), (240, 320, 2)]
     """
-    checked = check_array("arrayGetPlane", "hArray", hArray, None)
-    raise invalid(
-        f"arrayGetPlane: hArray has the format {checked.desc}, which has no plane {planeIdx}, expected a planar "
-        f"format; keep each plane in an array of its own."
-    )
+    name = "arrayGetPlane"
+    array = check_array(name, "hArray", hArray, None)
+    if not array.desc.has_planes:
+        raise invalid(f"{name}: hArray has the format {array.desc}, which has no planes, expected NV12.")
+    (width, height, depth), plane = array.extent, check_index(name, "planeIdx", planeIdx, 2)
+    mention_unstored(name, array, only=plane)
+    texels, extent = array.texels[..., :height, :, :], array.extent
+    if plane == 1:
+        texels, extent = array.texels[..., height:, :, :], Extent(width // 2, height // 2, depth).frozen()
+        texels = texels.reshape(*texels.shape[:-3], height // 2, width // 2, 2)
+    return as_part(array, plane, Array(texels, createChannelDesc(("uchar", "uchar2")[plane]), extent, array.flags))

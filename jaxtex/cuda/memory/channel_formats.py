@@ -62,7 +62,7 @@ NORMALIZED_KINDS = {
 
 
 class BlockKind(NamedTuple):
-    """A block-compressed kind: its format, the bits in its descriptor, and the type of a channel that is decoded."""
+    """A kind of blocks: its format, the bits in its descriptor, and the type of a channel that is decoded."""
 
     block_format: BlockFormat
     bits: tuple[int, int, int, int]
@@ -70,6 +70,7 @@ class BlockKind(NamedTuple):
 
 
 BLOCK_KINDS = {
+    ChannelFormatKind.UnsignedNormalized1010102: BlockKind(BlockFormat.RGB10A2, (10, 10, 10, 2), (UNSIGNED, 16)),
     ChannelFormatKind.UnsignedBlockCompressed4: BlockKind(BlockFormat.BC4, (8, 0, 0, 0), (UNSIGNED, 16)),
     ChannelFormatKind.SignedBlockCompressed4: BlockKind(BlockFormat.BC4_SIGNED, (8, 0, 0, 0), (SIGNED, 16)),
     ChannelFormatKind.UnsignedBlockCompressed5: BlockKind(BlockFormat.BC5, (8, 8, 0, 0), (UNSIGNED, 16)),
@@ -84,13 +85,8 @@ BLOCK_KINDS = {
         for suffix in ("", "SRGB")
     },
 }
-# Kinds that CUDA has and this package does not, with the bits in their descriptors.
-UNMODELED_KINDS = {
-    ChannelFormatKind.NV12: (8, 8, 8, 0),
-    ChannelFormatKind.UnsignedNormalized1010102: (10, 10, 10, 2),
-}
 # The bits of kinds that fix them alone.
-FIXED_BITS = {kind: row.bits for kind, row in BLOCK_KINDS.items()} | UNMODELED_KINDS
+FIXED_BITS = {kind: row.bits for kind, row in BLOCK_KINDS.items()} | {ChannelFormatKind.NV12: (8, 8, 8, 0)}
 # Blocks are stored as words.
 WORD = np.dtype(np.uint32)
 
@@ -138,13 +134,25 @@ class ChannelFormatDesc(Struct):
 
     @property
     def block_format(self) -> BlockFormat | None:
-        """The block-compressed format, a `jaxtex.BlockFormat`, or ``None``."""
+        """The format of a block, a `jaxtex.BlockFormat`, or ``None`` if channels are stored one by one."""
         row = BLOCK_KINDS.get(ChannelFormatKind(self.f))
         return None if row is None else row.block_format
 
     @property
+    def block_side(self) -> int:
+        """The width and the height of an element in texels: 4 of a block-compressed format, else 1."""
+        return 1 if self.block_format is None else FORMATS[self.block_format].side
+
+    @property
+    def has_planes(self) -> bool:
+        """Whether the channels lie in planes of their own, which `arrayGetPlane` returns."""
+        return self.f == ChannelFormatKind.NV12
+
+    @property
     def texel_bytes(self) -> int:
-        """The size of an element in bytes: of a texel, or of a block of 4 by 4 texels."""
+        """The size of an element in bytes: of a texel, of a block of texels, or of a number in a plane."""
+        if self.has_planes:
+            return 1
         return sum(self.bits) // 8 if self.block_format is None else FORMATS[self.block_format].size
 
     @property
@@ -162,6 +170,8 @@ class ChannelFormatDesc(Struct):
         """The type of one channel, of blocks decoded: Signed, Unsigned or Float, and the number of bits."""
         if self.f in BLOCK_KINDS:
             return BLOCK_KINDS[ChannelFormatKind(self.f)].storage
+        if self.has_planes:
+            return UNSIGNED, 8
         kind = (
             NORMALIZED_KINDS[ChannelFormatKind(self.f)][0] if self.f in NORMALIZED_KINDS else ChannelFormatKind(self.f)
         )
@@ -188,7 +198,7 @@ class ChannelFormatDesc(Struct):
         return "float" if is_float else self.stored_base
 
     def __str__(self) -> str:
-        if self.f in BLOCK_KINDS or self.is_normalized or self.storage not in STORED_TYPES:
+        if self.f in FIXED_BITS or self.is_normalized or self.storage not in STORED_TYPES:
             return f"{self.bits} {ChannelFormatKind(self.f).name}"
         return self.stored_base + (str(self.channels) if self.channels > 1 else "")
 
@@ -300,12 +310,6 @@ def check_desc(function: str, desc: object) -> ChannelFormatDesc:
             f"normalized kind; pad three channels to four.",
         )
     return dataclasses.replace(checked, f=kind).frozen()
-
-
-def check_modeled(function: str, desc: ChannelFormatDesc) -> None:
-    """Refuses formats that CUDA has and this package does not (801)."""
-    if desc.f in UNMODELED_KINDS:
-        raise unmodeled(function, "desc.f", ChannelFormatKind(desc.f).name)
 
 
 def unmodeled(function: str, argument: str, name: str) -> CudaError:

@@ -19,7 +19,7 @@ from ..declarations import DECLARATIONS
 from ..enums import MemcpyKind
 from ..errors import check_index, check_type, invalid
 from ..functions import TEXTS, Text, cuda_function, made, missing
-from .arrays import Array, MipmappedArray, check_array, will_be_written, with_level
+from .arrays import Array, MipmappedArray, check_array, check_no_planes, will_be_written, with_level
 from .channel_formats import ChannelFormatDesc, as_texels
 from .numbers import as_destination, as_memory, counts, is_literal, whole_numbers
 from .regions import Box, Region, box_of_rows, check_memcpy_kind, copy_part
@@ -298,7 +298,7 @@ def offsets(end: str, given: dict[str, Any]) -> tuple[Any, Any]:
 
 def run_of(function: str, argument: str, array: Array, wOffset: Any, hOffset: int, count: int) -> Region:
     """A run of bytes in a 1D or 2D array, as a part of its texels as memory."""
-    array = check_array(function, argument, array, None)
+    array = check_no_planes(function, argument, check_array(function, argument, array, None))
     offset, row, count = whole_numbers(function, wOffset=wOffset, hOffset=hOffset, count=count)
     if array.kind not in (TextureKind.TEXTURE1D, TextureKind.TEXTURE2D):
         raise invalid(

@@ -7,7 +7,6 @@ from typing import Any
 
 import jax
 
-from ..._blocks.formats import SIZE as BLOCK_SIZE
 from ..._blocks.formats import blocks_along
 from ..enums import MemcpyKind
 from ..errors import NOT_SUPPORTED, CudaError, check_type, invalid
@@ -106,15 +105,14 @@ def memcpy3D(p: Memcpy3DParms) -> Array | jax.Array:
             f"{name}: the arrays have elements of {' and '.join(map(str, sorted(sizes)))} bytes, expected elements of "
             f"one size."
         )
-    blocks = {end.desc.block_format is not None for end in (src, dst) if isinstance(end, Array)}
-    if len(blocks) > 1:
+    sides = {end.desc.block_side for end in (src, dst) if isinstance(end, Array)}
+    if len(sides) > 1:
         raise CudaError(
             NOT_SUPPORTED,
             f"{name}: p.srcArray and p.dstArray have the formats {src} and {dst}, expected blocks in both or in none; "
             f"copy by way of memory.",
         )
-    if True in blocks:
-        width, height = blocks_along(width), blocks_along(height)
+    width, height = (blocks_along(n, max(sides, default=1)) for n in (width, height))
     extent = (width * (sizes.pop() if sizes else 1), height, depth)
     source, target = part_of(name, "src", src, p.srcPos, extent), part_of(name, "dst", dst, p.dstPos, extent)
     values = src if isinstance(src, Array) else as_memory(src.ptr)
@@ -132,8 +130,7 @@ def part_of(
     """The part of the source or of the destination that is copied. The width of `extent` is in bytes."""
     x, y, z = counts(function, **named(f"p.{end}Pos", pos))
     if isinstance(holder, Array):
-        if holder.desc.block_format is not None:
-            x, y = x // BLOCK_SIZE, y // BLOCK_SIZE
+        x, y = x // holder.desc.block_side, y // holder.desc.block_side
         return box_at(function, f"p.{end}Array", holder, (x, y, z), *extent)
     return region_of(function, f"p.{end}Ptr", holder, (x, y, z), extent)
 

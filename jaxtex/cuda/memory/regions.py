@@ -18,7 +18,7 @@ from ..._jax.calls import typed_jit
 from ...modes import TextureKind
 from ..enums import MemcpyKind
 from ..errors import INVALID_MEMCPY_DIRECTION, INVALID_PITCH_VALUE, CudaError, choose, invalid
-from .arrays import Array, check_array
+from .arrays import Array, check_array, check_no_planes
 from .numbers import bytes_as, whole_numbers
 
 Destination = TypeVar("Destination", Array, jax.Array)
@@ -150,6 +150,7 @@ def box_at(
     function: str, argument: str, array: Array, start: tuple[int, int, int], width: int, height: int, depth: int
 ) -> Box:
     """The box of an array at a place in elements, with its `width` in bytes."""
+    array = check_no_planes(function, argument, array)
     elements, numbers = width // array.desc.texel_bytes, array.desc.numbers
     sizes = tuple(max(n, 1) for n in array.elements)
     box = (elements, height, depth)

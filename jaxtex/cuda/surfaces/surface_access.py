@@ -82,7 +82,7 @@ def check_access(
 def access_of(function: str, desc: ChannelFormatDesc, T: str | None) -> Access:
     """The access that T names, by default that of a whole texel."""
     if T is None:
-        return Access(desc.dtype, desc.channels if desc.channels > 1 else None)
+        return Access(desc.dtype, desc.numbers if desc.numbers > 1 else None)
     base, length = parse_type(function, "T", T)
     name = BASE_TYPES[base].dtype if base in BASE_TYPES else WIDE_DTYPES.get(base)
     access = Access(jnp.dtype(name or "uint8"), length)

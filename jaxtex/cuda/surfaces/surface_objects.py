@@ -21,7 +21,7 @@ from ..errors import (
 )
 from ..functions import cuda_function
 from ..kinds import NEWEST_COMPUTE_CAPABILITY, TEXTURE_KINDS, check_limits
-from ..memory.arrays import Array, will_be_written
+from ..memory.arrays import Array, check_no_planes, will_be_written
 from ..memory.channel_formats import ChannelFormatDesc, check_desc
 from ..memory.resource_descriptor import ResourceDesc
 from ..structs import OneLine, Struct, struct, value
@@ -219,6 +219,7 @@ def _check_object(function: str, surface: object) -> SurfaceObject:
 def check_backing(function: str, array: Array, compute_capability: float = NEWEST_COMPUTE_CAPABILITY) -> Array:
     """`array`, which must be allocated for surface accesses, and not be too large for them."""
     check_alive(function, "the array", array)
+    check_no_planes(function, "the array", array)
     if not array.flags & ArrayFlags.SurfaceLoadStore:
         raise invalid(
             f"{function}: the array has flags {array.flags!r}, expected SurfaceLoadStore; allocate it with "

@@ -7,7 +7,7 @@ from typing import Any
 from jax.typing import ArrayLike
 
 from ..enums import AddressMode, ChannelFormatKind, Error, FilterMode, ReadMode, ResourceViewFormat
-from ..errors import INVALID_FILTER_SETTING, INVALID_NORM_SETTING, INVALID_VALUE, CudaError
+from ..errors import INVALID_FILTER_SETTING, INVALID_NORM_SETTING, INVALID_VALUE, NOT_SUPPORTED, CudaError
 from ..memory.channel_formats import FLOAT, ChannelFormatDesc
 from ..structs import Components, Struct, struct
 
@@ -92,8 +92,11 @@ class ResourceViewDesc(Struct):
     ``ResourceViewDesc()`` is a zeroed struct, whose fields may be assigned. It is a pytree without children.
 
     Args:
-        format: a `ResourceViewFormat` with texels as large as those of the array, or ``None_`` for the array's format.
-            A block-compressed one reads an array of uint2 (BC1 and BC4) or of uint4 (the others), an element a block.
+        format: a `ResourceViewFormat` with texels as large as those of the array, or ``None_`` for the array's format,
+            which CUDA documents and a card refused (1). The array's format decides which modes are allowed, and whether
+            integers of 8 or 16 bits are read as fractions: they are unless the array has such integers, too, and the
+            mode is ElementType. A block-compressed format reads an array of uint2 (BC1 and BC4) or of uint4 (the
+            others), an element a block.
         width, height, depth: the extent of the array; of a block-compressed format four times its width and height.
         firstMipmapLevel, lastMipmapLevel: the first and the last level of the view, both 0 without mip levels. The
             first becomes level 0 of the texture.
@@ -122,9 +125,10 @@ READ_COLUMNS = tuple((read, mode) for read in ReadMode for mode in FilterMode)
 # The error code of each format for the columns (element, point), (element, linear), (normalized, point), (normalized,
 # linear).
 # Source: what the CUDA runtime returned on a GPU. For a 32-bit integer it checks the filter before the read mode.
+SMALL, WIDE = "an 8- or 16-bit integer", "a 32-bit integer"
 READ_ERRORS = {
-    "an 8- or 16-bit integer": (OK, INVALID_FILTER_SETTING, OK, OK),
-    "a 32-bit integer": (OK, INVALID_FILTER_SETTING, INVALID_NORM_SETTING, INVALID_FILTER_SETTING),
+    SMALL: (OK, INVALID_FILTER_SETTING, OK, OK),
+    WIDE: (OK, INVALID_FILTER_SETTING, INVALID_NORM_SETTING, INVALID_FILTER_SETTING),
     "floating": (OK, OK, INVALID_NORM_SETTING, INVALID_NORM_SETTING),
     "normalized": (INVALID_NORM_SETTING, INVALID_NORM_SETTING, OK, OK),
     "NV12": (INVALID_VALUE,) * 4,
@@ -139,7 +143,7 @@ REMEDIES = {
     INVALID_FILTER_SETTING: "integers are not blended; use FilterMode.Point, or ReadMode.NormalizedFloat with 8 or 16 "
     "bits",
     INVALID_NORM_SETTING: "use NormalizedFloat for normalized formats, and for other integers of 8 or 16 bits only",
-    INVALID_VALUE: "CUDA makes no texture object of NV12, and of an SRGB format only with sRGB=1",
+    INVALID_VALUE: "CUDA makes texture objects of the planes of NV12 alone, and of an SRGB format only with sRGB=1",
 }
 
 
@@ -150,7 +154,7 @@ def format_class(desc: ChannelFormatDesc) -> str:
     if desc.f in FLOATING_KINDS:
         return "floating"
     if desc.f in (ChannelFormatKind.Signed, ChannelFormatKind.Unsigned):
-        return "a 32-bit integer" if desc.x == 32 else "an 8- or 16-bit integer"
+        return WIDE if desc.x == 32 else SMALL
     return "normalized"
 
 
@@ -168,12 +172,24 @@ def check_read(function: str, desc: ChannelFormatDesc, read: ReadMode, mode: Fil
         )
 
 
-def check_levels(function: str, desc: ChannelFormatDesc, read: ReadMode, mode: FilterMode) -> None:
-    """Refuses a blend between mip levels of integers (26)."""
-    integer = not desc.is_normalized and desc.storage[0] is not FLOAT
-    if integer and read is ReadMode.ElementType and mode is FilterMode.Linear:
+def read_of_view(held: ChannelFormatDesc, viewed: ChannelFormatDesc, read: ReadMode) -> ReadMode:
+    """How texels of a view are read, which CUDA decides by the format of the array.
+
+    Source: what a GPU returned. Integers of 8 or 16 bits are fractions, unless the array has such integers, too, and
+    the mode is ElementType. Floats and 32-bit integers are read as they are.
+    """
+    if viewed == held or format_class(viewed) == format_class(held) == SMALL:
+        return read
+    return ReadMode.NormalizedFloat if format_class(viewed) == SMALL else ReadMode.ElementType
+
+
+def check_blends(function: str, desc: ChannelFormatDesc, read: ReadMode, **filters: FilterMode) -> None:
+    """Refuses blends of integers that CUDA allows: between levels, and of 32 bits in views of other texels (801)."""
+    is_integer = format_class(desc) in (SMALL, WIDE) and read is ReadMode.ElementType
+    linear = [name for name, mode in filters.items() if mode is FilterMode.Linear]
+    if is_integer and linear:
         raise CudaError(
-            INVALID_FILTER_SETTING,
-            f"{function}: mipmapFilterMode is Linear for the format {desc} with readMode ElementType: "
-            f"{REMEDIES[INVALID_FILTER_SETTING]}.",
+            NOT_SUPPORTED,
+            f"{function}: pTexDesc.{linear[0]} is Linear for the format {desc}, which is read as integers; CUDA blends "
+            f"them here, and this package does not; use FilterMode.Point, or store floats.",
         )

@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._blocks.formats import SIZE as BLOCK_SIZE
 from ..._blocks.formats import blocks_along, decoded
 from ...modes import TextureKind
 from ..enums import ArrayFlags, ChannelFormatKind, ResourceType, ResourceViewFormat
@@ -44,21 +43,15 @@ PLAIN_TYPES = {
 }
 
 
-def resource_format(function: str, resource: ResourceDesc, view: ResourceViewDesc | None) -> ChannelFormatDesc:
-    """The format in which a resource is read."""
+def resource_format(function: str, resource: ResourceDesc) -> ChannelFormatDesc:
+    """The format of a resource."""
     resource_type = choose(function, "pResDesc.resType", ResourceType, resource.resType)
     array_type = ARRAY_TYPES.get(resource_type)
     if resource.flags:
         raise invalid(f"{function}: pResDesc.flags is {resource.flags!r}, expected 0; leave it out.")
     if array_type:
         remedy = f"malloc{array_type.__name__} makes one"
-        array = check_type(function, "pResDesc.memory", resource.memory, array_type, remedy)
-        return array.desc if view is None else view_format(function, array, view)
-    if view is not None:
-        raise invalid(
-            f"{function}: pResViewDesc is given for a resource of type {resource_type.name}, expected an array; "
-            f"leave it out."
-        )
+        return check_type(function, "pResDesc.memory", resource.memory, array_type, remedy).desc
     if resource.desc is not None:
         return check_desc(function, resource.desc)
     ndim, *_ = PLAIN_TYPES[resource_type]
@@ -76,9 +69,11 @@ def resource_levels(
     """The levels of a resource in the format `desc`, its kind and its flags."""
     memory = resource.memory
     if not isinstance(memory, Array | MipmappedArray):
-        if desc.block_format is not None:
+        if desc.block_side > 1:
             raise unmodeled(function, "pResDesc.desc", f"{ChannelFormatKind(desc.f).name} in memory that is no array")
         texels, kind = plain_texels(function, resource, desc, compute_capability)
+        if desc.block_format is not None:
+            texels = block_texels(function, texels, desc, texels.shape[:-1])
         return (texels,), kind, ArrayFlags.Default
     levels = (memory.texels,) if isinstance(memory, Array) else memory.levels
     if memory.kind is TextureKind.CUBEMAP_LAYERED:
@@ -88,33 +83,27 @@ def resource_levels(
     if desc.block_format is not None:
         first, extent = (0, memory.extent) if view is None else (view.firstMipmapLevel, viewed_extent(memory, desc))
         levels = tuple(
-            block_texels(function, level, desc, level_extent(extent, memory.flags, k))
+            block_texels(function, level, desc, tuple(n for n in level_extent(extent, memory.flags, k)[1::-1] if n))
             for k, level in enumerate(levels, first)
         )
     return levels, memory.kind, memory.flags
 
 
-def array_desc(resource: ResourceDesc) -> ChannelFormatDesc:
-    """The format of a resource that is an array."""
-    assert isinstance(resource.memory, Array | MipmappedArray)
-    return resource.memory.desc
-
-
 def viewed_extent(memory: Array | MipmappedArray, desc: ChannelFormatDesc) -> Extent:
     """The extent of an array in texels of the format of its view."""
     width, height, depth = memory.extent
-    size = BLOCK_SIZE if desc.block_format is not None else 1
-    return Extent(size * width, size * height, depth)
+    return Extent(desc.block_side * width, desc.block_side * height, depth)
 
 
-def block_texels(function: str, words: jax.Array, desc: ChannelFormatDesc, extent: Extent) -> jax.Array:
-    """The texels of a level of blocks, (..., H, W, C), of their words."""
+def block_texels(function: str, words: jax.Array, desc: ChannelFormatDesc, sizes: tuple[int, ...]) -> jax.Array:
+    """The texels of a level of blocks, (..., H, W, C), of their words. `sizes` are those of its last axes."""
     assert desc.block_format is not None
-    if words.shape[-3:-1] != (blocks_along(extent.height), blocks_along(extent.width)):
+    *front, _ = words.shape
+    front, stored = front[: -len(sizes)], tuple(front[-len(sizes) :])
+    if stored != tuple(blocks_along(n, desc.block_side) for n in sizes):
         # A view of words: half of an odd number of blocks is no whole number of texels.
-        raise unmodeled(function, "pResViewDesc", f"a level of {words.shape[-3:-1]} blocks for {extent} texels")
-    shape = (*words.shape[:-3], extent.height, extent.width)
-    return decoded(bit_cast(words, np.dtype(np.uint8)), block_format=desc.block_format, shape=shape)
+        raise unmodeled(function, "pResViewDesc", f"a level of {stored} blocks for {sizes} texels")
+    return decoded(bit_cast(words, np.dtype(np.uint8)), block_format=desc.block_format, shape=(*front, *sizes))
 
 
 def plain_memory(function: str, resource: ResourceDesc) -> Any:
@@ -189,20 +178,20 @@ def pitched_rows(function: str, resource: ResourceDesc, desc: ChannelFormatDesc)
     region = Region(0, pitch, pitch, row_bytes, height, 1)
     memory = as_memory(plain_memory(function, resource))
     numbers = read_region(function, "pResDesc.memory", memory, region, np.dtype(desc.dtype))
-    return numbers.reshape(height, width, desc.channels)
+    return numbers.reshape(height, width, desc.numbers)
 
 
 def with_channels(function: str, memory: jax.Array, desc: ChannelFormatDesc, ndim: int) -> jax.Array:
     """Plain memory of `ndim` axes with an axis of channels behind them."""
-    flat = memory.ndim == ndim and not memory.shape[-1] % desc.channels
-    split = memory.ndim == ndim + 1 and memory.shape[-1] == desc.channels
+    flat = memory.ndim == ndim and not memory.shape[-1] % desc.numbers
+    split = memory.ndim == ndim + 1 and memory.shape[-1] == desc.numbers
     if not (flat or split) or memory.size == 0:
         names = "N" if ndim == 1 else "H, W"
         raise invalid(
-            f"{function}: pResDesc.memory has shape {memory.shape}, expected ({names}, {desc.channels}), or {ndim} "
-            f"axes with whole texels of {desc.channels} channels in the last."
+            f"{function}: pResDesc.memory has shape {memory.shape}, expected ({names}, {desc.numbers}), or {ndim} axes "
+            f"with whole texels of {desc.numbers} numbers in the last."
         )
-    return memory.reshape(*memory.shape[: ndim - 1], -1, desc.channels)
+    return memory.reshape(*memory.shape[: ndim - 1], -1, desc.numbers)
 
 
 def view_levels(
@@ -227,10 +216,16 @@ def view_levels(
     return tuple(bit_cast(level, desc.dtype) for level in levels[chosen])
 
 
-def view_format(function: str, array: Array | MipmappedArray, view: ResourceViewDesc) -> ChannelFormatDesc:
+def view_format(function: str, resource: ResourceDesc, view: ResourceViewDesc) -> ChannelFormatDesc:
     """The format of a view, whose texels or blocks must be as large as the elements of the resource."""
+    array = resource.memory
+    if not isinstance(array, Array | MipmappedArray):
+        raise invalid(
+            f"{function}: pResViewDesc is given for a resource of type {ResourceType(resource.resType).name}, expected "
+            f"an array; leave it out."
+        )
     desc, chosen = array.desc, choose(function, "pResViewDesc.format", ResourceViewFormat, view.format)
-    if desc.block_format is not None:
+    if desc.block_side > 1:
         raise invalid(f"{function}: pResViewDesc is given for an array of the format {desc}, which has no views.")
     if chosen is ResourceViewFormat.None_:
         return desc

@@ -16,10 +16,11 @@ from jax.typing import ArrayLike
 
 from ..._checks.arguments import as_array, check_integer, check_number
 from ..._checks.integers import known_integers
-from ..._engine.compute.texel_value import decode
+from ..._engine.compute.texel_value import decode, ratio
 from ..._hardware.read import single
 from ..._jax.calls import typed_jit
-from ...modes import Arithmetic, TextureKind
+from ..._jax.straight_through import straight_through
+from ...modes import Arithmetic, BlockFormat, FilterMode, TextureKind
 from ...sampling import fetch, gather, sample
 from ..declarations import DECLARATIONS, PLACES, SUFFIXES
 from ..enums import ArrayFlags, ResourceType
@@ -133,14 +134,17 @@ def split_derivatives(function: str, argument: str, derivatives: Derivatives, co
 @typed_jit("length")
 def _read_filtered(t: TextureObject, arguments: dict[str, Any], *, length: int | None) -> jax.Array:
     texel = sample(t.texture, sampler=t.sampler, dtype=result_dtype(t), **arguments)
-    return with_length(texel, length, t.absentAlpha)
+    between_levels = t.texture.num_levels > 1 and t.sampler.mipmap_filter_mode is FilterMode.LINEAR
+    blends = t.sampler.filter is FilterMode.LINEAR or between_levels or t.sampler.max_anisotropy > 1
+    return with_length(texel if blends else of_codes(t, texel), length, t.absentAlpha)
 
 
 @typed_jit("length")
 def _fetch_texel(t: TextureObject, x: jax.Array, *, length: int | None) -> jax.Array:
     texel, decoding = fetch(t.texture, (x,)), t.sampler.decoding
     hardware = t.sampler.arithmetic is Arithmetic.HARDWARE
-    return with_length(single(texel, decoding) if hardware else decode(texel, decoding, result_dtype(t)), length)
+    value = single(texel, decoding) if hardware else decode(texel, decoding, result_dtype(t))
+    return with_length(of_codes(t, value), length)
 
 
 @typed_jit("comp")
@@ -149,6 +153,22 @@ def _gather_texels(t: TextureObject, coords: tuple[jax.Array, jax.Array], *, com
         shape = np.broadcast_shapes(*(c.shape for c in coords))
         return jnp.full((*shape, 4), t.absentAlpha if comp == 3 else 0, result_dtype(t))
     return gather(t.texture, coords, t.sampler, component=comp).astype(result_dtype(t))
+
+
+def of_codes(t: TextureObject, texel: jax.Array) -> jax.Array:
+    """A texel that nothing blends: a texture unit divides codes of 10 bits themselves, and blends them as 16 bits."""
+    if t.desc.block_format is not BlockFormat.RGB10A2:
+        return texel
+    colors = straight_through(nearest_code, same, texel[..., :3])
+    return jnp.concatenate([colors, texel[..., 3:]], -1)
+
+
+def nearest_code(color: jax.Array) -> jax.Array:
+    return ratio(jnp.round(color * 1023), 10, np.dtype(np.float32))
+
+
+def same(color: jax.Array) -> jax.Array:
+    return color
 
 
 def result_dtype(t: TextureObject) -> np.dtype:

@@ -18,11 +18,19 @@ from ..errors import NOT_SUPPORTED, CudaError, check_type, choose, invalid, rele
 from ..functions import cuda_function
 from ..kinds import NEWEST_COMPUTE_CAPABILITY, TEXTURE_KINDS
 from ..memory.arrays import MipmappedArray, mention_unstored
-from ..memory.channel_formats import FLOAT, ChannelFormatDesc, check_modeled
+from ..memory.channel_formats import FLOAT, ChannelFormatDesc
 from ..memory.resource_descriptor import ResourceDesc
 from ..structs import Components, OneLine, value
-from .descriptors import AddressModes, BorderColor, ResourceViewDesc, TextureDesc, check_levels, check_read
-from .resources import array_desc, resource_format, resource_levels
+from .descriptors import (
+    AddressModes,
+    BorderColor,
+    ResourceViewDesc,
+    TextureDesc,
+    check_blends,
+    check_read,
+    read_of_view,
+)
+from .resources import resource_format, resource_levels, view_format
 
 NAME = "createTextureObject"
 ArithmeticName = Arithmetic | Literal["hardware", "float"]
@@ -114,7 +122,8 @@ def createTextureObject(
         CudaError: cudaErrorInvalidFilterSetting, for a linear filter of integers; cudaErrorInvalidNormSetting, for
             NormalizedFloat reads of floats or 32-bit integers, and for other reads of normalized formats;
             cudaErrorInvalidChannelDescriptor, for a format that CUDA does not have; cudaErrorNotSupported, for a format
-            that this package does not model; cudaErrorInvalidValue, for everything else that CUDA refuses.
+            or a blend of integers that this package does not model; cudaErrorInvalidValue, for everything else that
+            CUDA refuses. As in CUDA, the format of the array decides which modes are allowed, not that of a view.
         TypeError: if an argument is of another class.
 
     Example:
@@ -133,14 +142,12 @@ def createTextureObject(
             NAME, "pResViewDesc", view, ResourceViewDesc, "ResourceViewDesc(format, width, height) makes one"
         )
     modes = modes_of(check_type(NAME, "pTexDesc", texture, TextureDesc, "TextureDesc() makes one"))
-    desc = resource_format(NAME, resource, view)
+    held = resource_format(NAME, resource)
     if isinstance(resource.memory, MipmappedArray):
         mention_unstored(NAME, resource.memory)
-    # A view of blocks is read as CUDA allows to read the words of the array.
-    views_blocks = view is not None and desc.block_format is not None
-    checked = array_desc(resource) if views_blocks else desc
-    check_read(NAME, checked, modes.read, modes.filter, srgb=bool(texture.sRGB))
-    check_modeled(NAME, desc)
+    check_read(NAME, held, modes.read, modes.filter, srgb=bool(texture.sRGB))
+    desc = held if view is None else view_format(NAME, resource, view)
+    modes = modes._replace(read=read_of_view(held, desc, modes.read))
     levels, kind, flags = resource_levels(NAME, resource, desc, view, compute_capability)
     resource_type, stored = ResourceType(resource.resType), kind
     check_fields(texture, modes, desc, kind, resource_type)
@@ -154,7 +161,7 @@ def createTextureObject(
     border = border_color(texture.borderColor, desc, modes.read) if "border" in address else None
     sampler = sampler_of(texture, modes, desc, address, arithmetic, is_cube=kind.is_cube)
     built = TEXTURE_KINDS[stored].build(levels, border_color=border)
-    alpha = int(desc.block_format is not None and not views_blocks)
+    alpha = int(held.block_format is not None and view is None)
     made = TextureObject(built, sampler, desc, modes.read, kind, resource_type, flags, alpha)
     given = (resource, texture, view)
     object.__setattr__(made, "_made_of", tuple(part and dataclasses.replace(part) for part in given))
@@ -261,7 +268,7 @@ def three_modes(
 def check_fields(
     texture: TextureDesc, modes: Modes, desc: ChannelFormatDesc, kind: TextureKind, resource_type: ResourceType
 ) -> None:
-    """Refuses fields of the descriptor that are wrong, or that the resource does not allow (1, 26)."""
+    """Refuses fields of the descriptor that are wrong, or that the resource does not allow (1, 801)."""
     color = texture.borderColor
     shape = (len(color),) if isinstance(color, tuple | Components) else jnp.shape(color)
     if shape != (4,):
@@ -271,13 +278,14 @@ def check_fields(
             f"{NAME}: pTexDesc.seamlessCubemap is set for a resource of kind {kind.value!r}, expected a cubemap; leave "
             f"it out."
         )
-    if resource_type is ResourceType.MipmappedArray:
-        check_levels(NAME, desc, modes.read, modes.level_filter)
-        if not (texture.normalizedCoords or kind.is_cube):
-            raise invalid(
-                f"{NAME}: pTexDesc.normalizedCoords is {texture.normalizedCoords!r} for a mipmapped array, whose "
-                f"levels differ in size; set it to 1."
-            )
+    mipmapped = resource_type is ResourceType.MipmappedArray
+    filters = {"filterMode": modes.filter} | ({"mipmapFilterMode": modes.level_filter} if mipmapped else {})
+    check_blends(NAME, desc, modes.read, **filters)
+    if mipmapped and not (texture.normalizedCoords or kind.is_cube):
+        raise invalid(
+            f"{NAME}: pTexDesc.normalizedCoords is {texture.normalizedCoords!r} for a mipmapped array, whose levels "
+            f"differ in size; set it to 1."
+        )
 
 
 def core_address_modes(texture: TextureDesc, modes: Modes, kind: TextureKind) -> tuple[core_modes.AddressMode, ...]:

@@ -1,4 +1,4 @@
-"""Block-compressed arrays and views by CUDA's names: what is allocated, copied and refused, as it was on a card."""
+"""Arrays of blocks and of planes, and views, by CUDA's names: what is allocated, copied and refused, as on a card."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -195,3 +195,85 @@ def test_plain_memory_and_rows_of_words_hold_no_blocks():
     row = cuda.ResourceDesc.Array(cuda.mallocArray(cuda.createChannelDesc("uint2"), 8))
     view = cuda.ResourceViewDesc(VIEW, 32)
     refused(lambda: cuda.createTextureObject(row, cuda.TextureDesc(), view), 801, "without rows")
+
+
+NV12 = cuda.createChannelDesc(KIND.NV12)
+VIDEO = cuda.ArrayFlags.VideoEncodeDecode
+# The extent and the flags of arrays of NV12, and whether the card allocates them.
+PLANAR = {
+    "without the flag": ((32, 32, 0), 0, False),
+    "2D": ((32, 32, 0), VIDEO, True),
+    "2 by 2": ((2, 2, 0), VIDEO, True),
+    "an odd width": ((31, 32, 0), VIDEO, False),
+    "an odd height": ((32, 31, 0), VIDEO, False),
+    "1D": ((32, 0, 0), VIDEO, False),
+    "3D": ((8, 8, 4), VIDEO, False),
+    "layered": ((8, 8, 4), VIDEO | 1, True),
+    "1D layered": ((8, 0, 4), VIDEO | 1, False),
+    "cubemap": ((8, 8, 6), VIDEO | 4, False),
+    "surface": ((8, 8, 0), VIDEO | 2, True),
+    "gather": ((8, 8, 0), VIDEO | 8, True),
+    "attachment": ((8, 8, 0), VIDEO | 0x20, False),
+    "sparse": ((512, 512, 0), VIDEO | 0x40, True),
+}
+
+
+@pytest.mark.parametrize("name", PLANAR)
+def test_arrays_of_planes(name):
+    (width, height, depth), flags, allocated = PLANAR[name]
+    make = lambda: cuda.malloc3DArray(NV12, (width, height, depth), flags)
+    if not allocated:
+        return refused(make, 1, "NV12")
+    planes = [cuda.arrayGetPlane(make(), k) for k in (0, 1)]
+    assert [cuda.arrayGetInfo(plane) for plane in planes] == [
+        (cuda.createChannelDesc("uchar"), (width, height, depth), flags),
+        (cuda.createChannelDesc("uchar2"), (width // 2, height // 2, depth), flags),
+    ]
+    assert [plane.kind for plane in planes] == [make().kind] * 2
+
+
+def test_planes_of_a_frame():
+    frame = np.random.default_rng(1).integers(0, 256, (12, 16), np.uint8)
+    array = cuda.memcpyToArray(cuda.mallocArray(NV12, 16, 8, VIDEO), frame)
+    luma, chroma = (cuda.arrayGetPlane(array, k) for k in (0, 1))
+    np.testing.assert_array_equal(luma.texels[..., 0], frame[:8])
+    np.testing.assert_array_equal(chroma.texels, frame[8:].reshape(4, 8, 2))
+    t = cuda.createTextureObject(cuda.ResourceDesc.Array(chroma), cuda.TextureDesc(readMode=FRACTIONS, filterMode=1))
+    np.testing.assert_array_equal(cuda.tex2D(t, 2.5, 1.5), np.float32(frame[9, 4:6]) / np.float32(255))
+    replaced = cuda.memcpy2DToArray(chroma, 2, 1, jnp.full(2, 7, jnp.uint8), 2, 2, 1)
+    np.testing.assert_array_equal(replaced.texels[1, 1], [7, 7])
+    with pytest.warns(
+        UserWarning, match="plane 1 of hArray went to memcpy2DToArray .* use the array that the last write"
+    ):
+        cuda.arrayGetPlane(array, 1)
+
+
+def test_the_array_of_planes_itself_is_neither_copied_nor_read():
+    array, byte = cuda.mallocArray(NV12, 16, 8, VIDEO | cuda.ArrayFlags.SurfaceLoadStore), jnp.zeros(16, jnp.uint8)
+    resource, words = cuda.ResourceDesc.Array(array), "arrayGetPlane returned"
+    refused(lambda: cuda.memcpy2DToArray(array, 0, 0, byte, 16, 16, 1), 1, words)
+    refused(lambda: cuda.memcpyToArray(array, 0, 0, byte, 16), 1, words)
+    parms = cuda.Memcpy3DParms(srcPtr=cuda.PitchedPtr(byte, 16, 16, 1), dstArray=array, extent=cuda.Extent(16, 1, 1))
+    refused(lambda: cuda.memcpy3D(parms), 1, words)
+    refused(lambda: cuda.createSurfaceObject(resource), 1, words)
+    for read, linear in np.ndindex(2, 2):
+        desc = cuda.TextureDesc(readMode=read, filterMode=linear)
+        refused(lambda desc=desc: cuda.createTextureObject(resource, desc), 1, "planes of NV12")
+    refused(lambda: cuda.arrayGetPlane(array, 2), 1, "planeIdx is 2")
+    refused(lambda: cuda.arrayGetPlane(cuda.arrayGetPlane(array, 0), 0), 1, "no planes")
+    refused(lambda: cuda.mallocMipmappedArray(NV12, (32, 32, 0), 3, VIDEO), 1, "no levels")
+    assert len(cuda.mallocMipmappedArray(NV12, (32, 32, 0), 1, VIDEO).levels) == 1
+
+
+def test_packed_texels_are_allocated_and_copied_as_words():
+    packed = cuda.createChannelDesc(KIND.UnsignedNormalized1010102)
+    words = jnp.arange(35, dtype=jnp.uint32).reshape(5, 7)
+    for extent, flags, shape in (((7, 0, 0), 0, (7, 1)), ((7, 5, 0), 2, (5, 7, 1)), ((7, 5, 3), 1, (3, 5, 7, 1))):
+        assert cuda.malloc3DArray(packed, extent, flags).texels.shape == shape
+    refused(lambda: cuda.malloc3DArray(packed, (7, 5, 0), 0x20), 1, "no color attachment")
+    array = cuda.memcpyToArray(cuda.mallocArray(packed, 7, 5), words)
+    other = cuda.mallocArray(cuda.createChannelDesc("uint"), 7, 5)
+    parms = cuda.Memcpy3DParms(array, cuda.Pos(1, 2), dstArray=other, extent=cuda.Extent(3, 2, 1))
+    np.testing.assert_array_equal(cuda.memcpy3D(parms).texels[:2, :3, 0], words[2:4, 1:4])
+    pitched = cuda.ResourceDesc.Pitch2D(words[:, :4], packed)
+    assert cuda.createTextureObject(pitched, cuda.TextureDesc()).texture.shape == (5, 4, 4)

@@ -81,6 +81,32 @@ def test_border_colors_are_kept():
     assert_exact(outside, jnp.full(4, 0.25))
 
 
+def test_a_decoded_texture_is_a_plain_one_also_in_a_batch():
+    """So it has all features of a read."""
+    blocks, x = blocks_of(3, 2, 2), jnp.linspace(0, 8, 5)
+    texels = jnp.stack([jt.block_compressed(b, "bc1", (8, 7)).texels for b in blocks])
+    decoded, plain = jt.block_compressed(blocks[0], "bc1", (8, 7)), jt.texture2d(texels[0])
+    assert jax.tree.structure(decoded) == jax.tree.structure(plain)
+    read = lambda texture: jt.sample(texture, (x, 3.3), FRACTIONS)
+    batch = jax.jit(jax.vmap(lambda b: read(jt.block_compressed(b, "bc1", (8, 7)))))(blocks)
+    assert_exact(batch, jax.vmap(lambda t: read(jt.texture2d(t)))(texels))
+
+
+def test_words_stand_for_bytes():
+    blocks = blocks_of(2, 3, size=16)
+    words = jax.lax.bitcast_convert_type(blocks.reshape(2, 3, 4, 4), jnp.uint32)
+    for given in (words, np.asarray(words)):
+        assert_exact(
+            jt.block_compressed(given, "bc7", (8, 12)).texels, jt.block_compressed(blocks, "bc7", (8, 12)).texels
+        )
+
+
+def test_packed_texels_have_codes_of_sixteen_bits():
+    words = np.uint32([[0x3FF | 0x200 << 10 | 1 << 30, 2**32 - 1, 0]])
+    texels = jt.block_compressed(words, "rgb10a2", (1, 3)).texels
+    assert_exact(texels, np.uint16([[[65535, 0x8020, 0, 0x5555], [65535] * 4, [0] * 4]]))
+
+
 BYTES = np.zeros(8, np.uint8)
 WRONG = {
     "too few bytes": ((BYTES, "bc7", (4, 4)), ValueError, "blocks has 8 bytes, expected 16"),
@@ -88,8 +114,8 @@ WRONG = {
     "an edge needs whole blocks": ((BYTES, "bc1", (4, 5)), ValueError, "expected 16: bc1 stores"),
     "no shape": ((BYTES, "bc1", 4), TypeError, "shape is 4, expected integers"),
     "an empty axis": ((BYTES, "bc1", (0, 4)), TypeError, r"shape is \(0, 4\), expected integers"),
-    "floats": ((np.zeros(8), "bc1", (4, 4)), TypeError, "expected an array of uint8; numpy.frombuffer"),
-    "a list of numbers": (([1, 2], "bc1", (4, 4)), TypeError, "expected an array of uint8"),
+    "floats": ((np.zeros(8), "bc1", (4, 4)), TypeError, "expected an array of uint8 or of uint32; numpy.frombuffer"),
+    "a list of numbers": (([1, 2], "bc1", (4, 4)), TypeError, "expected an array of uint8 or of uint32"),
     "an unknown format": ((BYTES, "bc8", (4, 4)), ValueError, "format is 'bc8', expected one of 'bc1'"),
     "too many levels": (((BYTES,) * 4, "bc1", (4, 4)), ValueError, "blocks asks for 4 levels, expected 1 to 3"),
 }
