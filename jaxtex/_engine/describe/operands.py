@@ -164,3 +164,13 @@ class OneMore(NamedTuple):
     def __call__(self, operand: jax.Array, *operands: jax.Array) -> Coords:
         coords = self.grid(*operands)
         return (*coords[: self.position], operand, *coords[self.position :])
+
+
+class Besides(NamedTuple):
+    """A grid with `count` more operands behind, which are not its own; coordinates cover their shape, too."""
+
+    grid: Grid
+    count: int
+
+    def __call__(self, *operands: jax.Array) -> Coords:
+        return covering(self.grid(*operands[: -self.count]), operands)

@@ -15,7 +15,7 @@ from ..._tables.address_rules import CLAMP, LAST
 from ..._tables.filter_kernels import POINT, Weight
 from ..._tables.storage_formats import Decoding, sum_dtype
 from .axis import WEIGHT, Axis, Given, Orders, Role, differentiated, num_given, with_orders
-from .operands import Coords, Grid, OneMore, SeveralReads, Shaped, Stack, Stacks, as_given, behind, numbers
+from .operands import Besides, Coords, Grid, OneMore, SeveralReads, Shaped, Stack, Stacks, as_given, behind, numbers
 
 # The arguments of a derivative are a tuple `wrt` of numbers: `TEXELS`, or k for operand k.
 TEXELS = -1
@@ -280,6 +280,14 @@ class Read(NamedTuple):
         """The sum of `weights` times reads along sample axes, counted from the end."""
         position = int(self.spec.axes[0].role is Role.LEVEL)
         return self.with_axis(WEIGHT, weights, position).replace(summed_axes=summed_axes)
+
+    def besides(self, given: Sequence[jax.Array]) -> "Read":
+        """The read with more operands behind, which its grid does not take."""
+        if not given:
+            return self
+        count, stacks = len(given), (*self.spec.stacks, *[None] * len(given)) if self.spec.stacks else ()
+        read = self.replace(grid=Besides(self.spec.grid, count), stacks=stacks)
+        return read._replace(operands=(*self.operands, *given))
 
     def in_head(self, head: jax.Array, num_heads: int) -> "Read":
         """The read of one of the heads that share the channels of a texel, chosen by `head`, int32."""

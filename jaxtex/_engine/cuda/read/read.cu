@@ -8,18 +8,20 @@
 #include "read/config.cuh"
 #include "read/traced.cuh"
 
-// The sum of all reads of a sample.
-DEVICE Sum sum_of_reads(const Arrays& arrays, Position at, int part) {
-  Sum total = no_sum();
+// The sum of all reads of a sample, or another fold of them. Whether it is final is asked before every fourth read, so
+// that the loads of four reads overlap.
+DEVICE State fold_of_reads(const Arrays& arrays, Position at, int part) {
+  State state = no_reads();
   for (int group = 0; group < num_reads / group_size; group++) {
     for (int number = 0; number < group_size; number++) {
+      if (number % 4 == 0 && is_final(state)) return state;
       const Coords coords = coords_of(arrays, at, group, number);
       Sum term = {};
       if (counts(coords)) term = term_of(coords, read_at(arrays, at, part, coords).value);
-      total = sum_of(total, term);
+      state = folded(state, coords, term);
     }
   }
-  return total;
+  return state;
 }
 
 // A thread's channels of the result of a sample, and whether the tile of the sample is noted for another kernel.
@@ -28,10 +30,10 @@ struct Found { Result result; bool noted; };
 // `coords` are the coordinates of a single read; the reads of a sum compute their own.
 DEVICE Found read_sample(const Arrays& arrays, Position at, int part, const Coords& coords) {
   if constexpr (num_reads > 0) {
-    return {rounded_result(sum_of_reads(arrays, at, part)), false};
+    return {result_of_state(fold_of_reads(arrays, at, part)), false};
   } else {
     const Read read = read_at(arrays, at, part, coords);
-    return {rounded_result(read.value), read.noted};
+    return {result_of_value(read.value), read.noted};
   }
 }
 
