@@ -60,7 +60,7 @@ def by_reads(
     def block(start: jax.Array | int, count: int, state: jax.Array) -> jax.Array:
         values = read(texels, *blocks.operands(operands[:own], one, start, count), spec=one)
         values = jnp.broadcast_to(values, (*shape[:axis], count, *shape[axis + 1 :], channels))
-        numbers = (start + jnp.arange(count, dtype=jnp.int32)).astype(spec.sums)
+        numbers = (start + jnp.arange(count, dtype=jnp.int32)).astype(spec.sums).reshape(-1, *[1] * (len(shape) - 1))
 
         def step(state: jax.Array, sample: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, None]:
             value, number = sample
