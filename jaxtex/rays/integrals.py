@@ -83,12 +83,11 @@ def line_integral(
 
 def sum_along(segments: Segments, weights: jax.Array | None) -> jax.Array:
     """The sum of the samples of each segment, S + (C,)."""
-    rank = len(segments.shape) + 1
-    read = segments.read([a[..., None, :] for a in (segments.start, segments.end)], of_rank(segments.fractions, rank))
+    read = segments.along()
     if weights is None:
         read = read.replace(summed_axes=(-1,))
     else:
-        read = read.weighted_sum(of_rank(weights.astype(read.spec.dtype), rank), (-1,))
+        read = read.weighted_sum(of_rank(weights.astype(read.spec.dtype), len(segments.shape) + 1), (-1,))
     return jnp.squeeze(FLOAT.read(segments.texture, read), -2)
 
 

@@ -33,9 +33,7 @@ KINDS = {2: TextureKind.TEXTURE2D, 3: TextureKind.TEXTURE3D}
 AXES = {2: "(H, W, C)", 3: "(D, H, W, C)"}
 # A fold counts samples in float32.
 MOST_COUNTED = 2**24
-def static() -> Any:
-    """A field that is part of a program, not of its arguments."""
-    return dataclasses.field(metadata={"static": True})
+STATIC = {"static": True}
 
 
 @jax.tree_util.register_dataclass
@@ -59,10 +57,10 @@ class Segments:
     end: jax.Array
     origin: jax.Array
     spacing: jax.Array
-    count: int = static()
-    sampler: Sampler = static()
-    shape: tuple[int, ...] = static()
-    dtype: np.dtype[Any] = static()
+    count: int = dataclasses.field(metadata=STATIC)
+    sampler: Sampler = dataclasses.field(metadata=STATIC)
+    shape: tuple[int, ...] = dataclasses.field(metadata=STATIC)
+    dtype: np.dtype[Any] = dataclasses.field(metadata=STATIC)
 
     @classmethod
     def of(
@@ -137,10 +135,13 @@ class Segments:
         """What the samples of each segment become, S + (C,); the fold takes `given`, of the rank of S."""
         if self.count > MOST_COUNTED:
             raise ValueError(f"{name}: a segment has {self.count} samples, expected at most {MOST_COUNTED}.")
-        rank = len(self.shape)
-        read = self.read((self.start[None], self.end[None]), self.fractions.reshape(-1, *[1] * rank))
-        read = read.replace(summed_axes=(-rank - 1,))
-        return read_folded(self.texture.texels, read, fold, [a[None] for a in given])[0]
+        read = self.along().replace(summed_axes=(-1,))
+        return read_folded(self.texture.texels, read, fold, [a[..., None] for a in given])[..., 0, :]
+
+    def along(self) -> Read:
+        """The read of all samples, whose last axis is that of the samples of a segment."""
+        fractions = of_rank(self.fractions, len(self.shape) + 1)
+        return self.read([a[..., None, :] for a in (self.start, self.end)], fractions)
 
     def at(self, fraction: jax.Array) -> jax.Array:
         """The value of each channel at a fraction of the way of its own, S + (C,)."""

@@ -41,6 +41,21 @@ class Fold(abc.ABC):
         """Whether no further sample changes the result, which broadcasts to S."""
         return jnp.zeros(state.shape[:-1], bool)
 
+    def pull_start(self, result: jax.Array, cotangent: jax.Array) -> jax.Array:
+        """The state of `pull` before the first sample, from the result and its cotangent, S + (channels,)."""
+        del cotangent
+        return result[..., :0]
+
+    def pull(
+        self, state: jax.Array, value: jax.Array, cotangent: jax.Array, *given: jax.Array
+    ) -> tuple[jax.Array, jax.Array, list[jax.Array]]:
+        """The state after a sample, and the cotangents of its value, S + (channels,), and of `given`, S.
+
+        By default there are none: the result is a number of a sample. Samples come in their order, too, because what is
+        behind a sample is the result without what is before it.
+        """
+        return state, jnp.zeros_like(value), [jnp.zeros(value.shape[:-1], value.dtype) for _ in given]
+
 
 @dataclasses.dataclass(frozen=True)
 class Highest(Fold):
@@ -107,14 +122,35 @@ class Composited(Fold):
 
     def step(self, state: jax.Array, value: jax.Array, number: jax.Array, *given: jax.Array) -> jax.Array:
         color, light = state[..., :-1], state[..., -1:]
-        extinction, length = value[..., -1:], given[0][..., None]
-        # At 0, the derivative is that of an extinction above 0, so that one can grow from there.
-        depth = jnp.where((extinction >= 0) & (light > self.least), extinction * length, 0)
-        opacity = -jnp.expm1(-depth)
+        _, opacity = self.absorbed(light, value[..., -1:], given[0][..., None])
         return jnp.concatenate([color + light * opacity * value[..., :-1], light * (1 - opacity)], -1)
+
+    def absorbed(self, light: jax.Array, extinction: jax.Array, length: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Whether a sample takes part, and its opacity."""
+        # At 0, the derivative is that of an extinction above 0, so that one can grow from there.
+        counts = (extinction >= 0) & (light > self.least)
+        return counts, -jnp.expm1(jnp.where(counts, -extinction * length, 0))
 
     def result(self, state: jax.Array) -> jax.Array:
         return jnp.concatenate([state[..., :-1], 1 - state[..., -1:]], -1)
 
     def is_final(self, state: jax.Array) -> jax.Array:
         return ~(state[..., -1] > self.least)
+
+    def pull_start(self, result: jax.Array, cotangent: jax.Array) -> jax.Array:
+        """The transmittance, and how the result changes with a factor of all light that is behind."""
+        behind = jnp.sum(result[..., :-1] * cotangent[..., :-1], -1) - (1 - result[..., -1]) * cotangent[..., -1]
+        return jnp.stack([jnp.ones_like(behind), behind], -1)
+
+    def pull(
+        self, state: jax.Array, value: jax.Array, cotangent: jax.Array, *given: jax.Array
+    ) -> tuple[jax.Array, jax.Array, list[jax.Array]]:
+        light, behind = state[..., :1], state[..., 1:]
+        color, extinction, length = value[..., :-1], value[..., -1:], given[0][..., None]
+        counts, opacity = self.absorbed(light, extinction, length)
+        emitted = jnp.sum(color * cotangent[..., :-1], -1, keepdims=True)
+        share, after = light * opacity, light * (1 - opacity)
+        behind = behind - share * emitted
+        of_depth = jnp.where(counts, after * emitted - behind, 0)
+        of_value = jnp.concatenate([share * cotangent[..., :-1], of_depth * length], -1)
+        return jnp.concatenate([after, behind], -1), of_value, [jnp.squeeze(of_depth * extinction, -1)]
