@@ -15,7 +15,20 @@ from ..._tables.address_rules import CLAMP, LAST
 from ..._tables.filter_kernels import POINT, Weight
 from ..._tables.storage_formats import Decoding, sum_dtype
 from .axis import WEIGHT, Axis, Given, Orders, Role, differentiated, num_given, with_orders
-from .operands import Besides, Coords, Grid, OneMore, SeveralReads, Shaped, Stack, Stacks, as_given, behind, numbers
+from .operands import (
+    Besides,
+    Coords,
+    Grid,
+    OneMore,
+    SeveralReads,
+    Shaped,
+    Stack,
+    Stacks,
+    WithTangent,
+    as_given,
+    behind,
+    numbers,
+)
 
 # The arguments of a derivative are a tuple `wrt` of numbers: `TEXELS`, or k for operand k.
 TEXELS = -1
@@ -163,6 +176,29 @@ class ReadSpec:
     def each_derivative(self) -> list["ReadSpec"]:
         """The specs of reads of one derivative each."""
         return [self.replace(axes=with_orders(self.axes, orders), derivatives=()) for orders in self.derivatives]
+
+    @property
+    def sums_along_grid(self) -> bool:
+        """Whether the read is a plain sum at coordinates that it computes, such as a line integral."""
+        computed = self.grid is not as_given and self.several is None and self.expected is None and not self.given
+        return bool(self.summed_axes) and computed
+
+    def along_tangents(self, k: int, wrt: Wrt) -> "ReadSpec":
+        """The sum of derivatives along axis `k`, times the tangents of its coordinate.
+
+        Tangents of the operands in `wrt` follow the operands.
+        """
+        assert not isinstance(self.grid, SeveralReads)
+        position = int(self.axes[0].role is Role.LEVEL)
+        axes = differentiated(self.axes, k)
+        numbers = [self.numbers_of(operand) for operand in wrt]
+        count = self.numbers_of(len(self.stacks) - 1).stop if self.stacks else 0
+        moving = tuple(n for some in numbers for n in some)
+        return self.replace(
+            axes=(*axes[:position], WEIGHT, *axes[position:]),
+            grid=WithTangent(self.grid, count, moving, k, position),
+            stacks=(*self.stacks, *(self.stacks[operand] for operand in wrt)),
+        )
 
     # Operands
 
