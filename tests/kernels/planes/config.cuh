@@ -16,6 +16,7 @@ constexpr int num_results = 1;
 typedef float Stored;
 typedef Row<float, num_results * width> Sum;
 typedef Row<float, num_results * width> Result;
+typedef Row<float, num_state> State;
 
 // How samples are divided.
 struct Tiles {

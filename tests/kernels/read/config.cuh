@@ -7,6 +7,7 @@ constexpr int steps = 1;  // the samples of a thread
 constexpr int parts = 1;  // the threads of a sample
 constexpr int width = 4;  // the channels of a thread
 constexpr int num_results = 1;  // of a read: more than one for several derivatives
+constexpr int num_state = 4;  // the numbers that a thread keeps between reads
 constexpr int num_reads = 0;  // of which the result is the sum; 0 for one read
 constexpr int group_size = 1;  // the reads of a group, which share indices on all summed axes but the last
 constexpr bool stores_aligned = true;
@@ -16,6 +17,7 @@ constexpr int num_blocks = 384;  // of the launch
 typedef float Stored;
 typedef Row<float, num_results * width> Sum;
 typedef Row<float, num_results * width> Result;
+typedef Row<float, num_state> State;
 
 // How samples are divided.
 struct Tiles {

@@ -108,7 +108,7 @@ class ReadSource(KernelSource):
         filled: Slice,
         exact: bool,
         notes: Callable[[Coords], jax.Array] | None,
-        fold: Fold | None,
+        fold: Fold | None = None,
     ):
         super().__init__()
         self.value, self.spec, self.batch, self.threads, self.arrays = value, spec, batch, threads, arrays
