@@ -119,7 +119,7 @@ def views(volume, pose, pixels):
     seen = jt.rays.composite(
         jnp.concatenate([color, extinction], -1), *rays, step=0.5, min_transmittance=0.003, sampler=smooth
     )
-    return highest, shade, seen[..., :3]
+    return highest / highest.max(), shade, seen[..., :3]
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -148,7 +148,7 @@ def main(argv: list[str] | None = None) -> int:
     above = [Panel("Radiograph", bright(measured))]
     for title, pose in zip(("Start", "Registered"), named.values()):
         seen = radiograph(volume, pose, args.pixels)
-        note = "{:.1f}°, {:.1f} texels away".format(*error(np.asarray(pose)))
+        note = "{:.2f}°, {:.2f} texels away".format(*error(np.asarray(pose)))
         above.append(Panel(f"{title}: difference", difference(bright(seen), bright(measured), 1.5), note))
     titles = "Maximum intensity", "First crossing", "Emission and absorption"
     below = [Panel(title, np.asarray(image)) for title, image in zip(titles, views(volume, found, 2 * args.pixels))]

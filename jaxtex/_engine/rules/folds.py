@@ -6,6 +6,7 @@ what each sample changes in it (`Fold.pull`).
 """
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -88,7 +89,9 @@ class Blocks:
         def block(start: jax.Array | int, count: int, state: jax.Array) -> jax.Array:
             return jax.lax.scan(step, state, self.samples(start, count), unroll=min(count, UNROLLED))[0]
 
-        start = jnp.asarray(self.fold.start(self.channels), self.spec.sums)
+        # Equal numbers together: XLA partitions no function that holds an array of constants.
+        runs = itertools.groupby(self.fold.start(self.channels))
+        start = jnp.concatenate([jnp.full(len([*run]), number, self.spec.sums) for number, run in runs])
         start = self.varying(jnp.broadcast_to(start, (*self.shape, *start.shape)))
         return self.fold.result(self.blocks.fold(jax.checkpoint(block, static_argnums=1), start))
 
