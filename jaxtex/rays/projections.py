@@ -113,7 +113,7 @@ def first_crossing(
     dtype = segments.start.dtype
     if 0 in segments.shape:
         return segments.nothing.astype(dtype)
-    fraction = cast(jax.Array, crossing(segments, of_rank(height.astype(dtype), len(segments.shape))))
+    fraction = crossing(segments, of_rank(height.astype(dtype), len(segments.shape)))
     found = jnp.isfinite(fraction)
     place = jnp.where(found, fraction, 0)[..., None]
     ends = (segments.start, segments.end, segments.origin, segments.spacing)
@@ -172,7 +172,7 @@ def composite(
                [0.   , 0.   ]], dtype=float32)
     """
     name = "composite"
-    if not isinstance(min_transmittance, int | float) or not 0 <= min_transmittance <= 1:
+    if not 0 <= min_transmittance <= 1:
         raise ValueError(f"{name}: min_transmittance is {shown(min_transmittance)}, expected a number from 0 to 1.")
     segments = Segments.of(name, volume, start, end, spacing, num_samples, step, sampler)
     if 0 in segments.shape:
@@ -191,7 +191,10 @@ def crossing(segments: Segments, level: jax.Array) -> jax.Array:
     Source: M. Dowell and P. Jarratt, "A modified regula falsi method for computing the root of an equation", 1971.
     """
     number = segments.folded("first_crossing", FirstCrossing(), level)
-    excess = lambda fraction: segments.at(fraction) - level[..., None]
+
+    def excess(fraction: jax.Array) -> jax.Array:
+        return segments.at(fraction) - level[..., None]
+
     before, behind = (segments.fraction_of(number - k) for k in (1, 0))
 
     def nearer(_: jax.Array, ends: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
@@ -215,7 +218,7 @@ def crossing_jvp(
 
     Source: the implicit function theorem. The rule calls the function itself, so that it holds for every order.
     """
-    fraction = cast(jax.Array, crossing(*primals))
+    fraction = crossing(*primals)
     found = jnp.isfinite(fraction)
     place = jnp.where(found, fraction, 0)
 

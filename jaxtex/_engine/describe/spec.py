@@ -321,8 +321,9 @@ class Read(NamedTuple):
         """The read with more operands behind, which its grid does not take."""
         if not given:
             return self
-        count, stacks = len(given), (*self.spec.stacks, *[None] * len(given)) if self.spec.stacks else ()
-        read = self.replace(grid=Besides(self.spec.grid, count), stacks=stacks)
+        assert not isinstance(self.spec.grid, SeveralReads)
+        stacks = (*self.spec.stacks, *[None] * len(given)) if self.spec.stacks else ()
+        read = self.replace(grid=Besides(self.spec.grid, len(given)), stacks=stacks)
         return read._replace(operands=(*self.operands, *given))
 
     def in_head(self, head: jax.Array, num_heads: int) -> "Read":

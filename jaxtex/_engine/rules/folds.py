@@ -165,8 +165,8 @@ def pullback(
     """The transpose of `pushforward`."""
     read = functools.partial(bind_read, read_p, batch=0)
     result = bind(fold_p, texels, *operands, spec=spec.with_dtype(spec.sums), fold=fold, batch=0)
-    blocks, args = Blocks(read, texels, operands, spec, fold), (result, cotangent.astype(spec.sums))
-    found = blocks.pulled(*(jnp.squeeze(a, -2) for a in args), wrt)
+    blocks = Blocks(read, texels, operands, spec, fold)
+    found = blocks.pulled(jnp.squeeze(result, -2), jnp.squeeze(cotangent, -2).astype(spec.sums), wrt)
     return [found[k] for k in wrt]
 
 
