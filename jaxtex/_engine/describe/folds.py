@@ -18,6 +18,10 @@ class Fold(abc.ABC):
     joint: bool = False
     num_given: int = 0
 
+    def width(self, channels: int) -> int:
+        """The number of channels of the result, for values of `channels` channels."""
+        return channels
+
     @abc.abstractmethod
     def start(self, channels: int) -> list[float]:
         """The numbers of the state before the first sample, for values of `channels` channels."""
@@ -35,7 +39,7 @@ class Fold(abc.ABC):
 
     @abc.abstractmethod
     def result(self, state: jax.Array) -> jax.Array:
-        """The result, S + (channels,)."""
+        """The result, S + (width,)."""
 
     def is_final(self, state: jax.Array) -> jax.Array:
         """Whether no further sample changes the result, which broadcasts to S."""

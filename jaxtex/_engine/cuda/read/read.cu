@@ -56,7 +56,7 @@ DEVICE void read_tile(const Arrays& arrays, int tile) {
 #pragma unroll
       for (int k = 0; k < num_results; k++) {
         Stored* const to = result_of(arrays, k) + place_in<ResultSlice>(place.sample) + place.channel;
-        const Row<Stored, width> row = load_row<width>(found.result.v + k * width);
+        const Row<Stored, result_width> row = load_row<result_width>(found.result.v + k * result_width);
         if constexpr (stores_aligned) store_aligned_row(to, row);
         else store_row(to, row);
       }

@@ -153,12 +153,14 @@ def read_each_sample(
     steps = steps_of(spec, width, texels.dtype, math.prod(shape) * parts, exact)
     volumes = sum(axis.role is Role.SPACE and not axis.integer for axis in spec.axes) >= 3
     tiles = tiles_of_block(kept, batch, volumes, parts, steps)
-    own = jax.ShapeDtypeStruct(result_shape(texels, operands, spec, batches), np.dtype(spec.dtype))
+    *found, last = result_shape(texels, operands, spec, batches)
+    own = jax.ShapeDtypeStruct((*found, last if fold is None else fold.width(last)), np.dtype(spec.dtype))
     result = KernelArray(ArrayRole.RESULT, own) if into is None else KernelArray(ArrayRole.RESULT, into.whole)
     if into is not None and isinstance(into.whole, jax.Array):
         result = result._replace(start=into.whole)
     given, results = [KernelArray(ArrayRole.TEXELS, texels)], [result]
-    results += [KernelArray(ArrayRole.DERIVATIVE, own, k) for k in range(1, len(spec.derivatives))]
+    several = len(spec.derivatives) if fold is None else 0
+    results += [KernelArray(ArrayRole.DERIVATIVE, own, k) for k in range(1, several)]
     given += [] if color is None else [KernelArray(ArrayRole.COLOR, color)]
     given += operands_of(operands)
     given += [] if noted is None else [KernelArray(ArrayRole.NOTED, noted)]
@@ -169,8 +171,8 @@ def read_each_sample(
     threads = ReadThreads(tiles, parts, width, aligned, summed, along)
     filled = ReadSource(value, spec, batch, threads, arrays, slice_of(into or own), exact, notes, fold).run(name)
     values = filled[ArrayRole.RESULT, 0]
-    if spec.derivatives:
-        return [values, *(filled[ArrayRole.DERIVATIVE, k] for k in range(1, len(spec.derivatives)))]
+    if several:
+        return [values, *(filled[ArrayRole.DERIVATIVE, k] for k in range(1, several))]
     return values if notes is None else (values, filled[ArrayRole.NOTES, 0])
 
 

@@ -121,12 +121,17 @@ class ReadSource(KernelSource):
     @property
     def num_results(self) -> int:
         """The number of results of a read: one, or one for each of several derivatives."""
-        return max(1, len(self.spec.derivatives))
+        return 1 if self.fold is not None else max(1, len(self.spec.derivatives))
+
+    @property
+    def result_width(self) -> int:
+        """The numbers of a result that a thread stores."""
+        return self.threads.width if self.fold is None else self.fold.width(self.threads.width)
 
     @property
     def num_sums(self) -> int:
-        """The sums of a thread: its channels of every result."""
-        return self.num_results * self.threads.width
+        """The numbers of a read: a thread's channels of every derivative."""
+        return max(1, len(self.spec.derivatives)) * self.threads.width
 
     @property
     def num_state(self) -> int:
@@ -340,6 +345,12 @@ class ReadSource(KernelSource):
         start = ", ".join(literal(n, self.dtype) for n in numbers)
         functions.define(NO_READS, "The state before all reads.", [f"return {{{start}}};"])
 
+    @property
+    def stores_aligned(self) -> bool:
+        """Whether the channels that a thread stores are aligned for a vector store."""
+        alike = self.result_width == self.threads.width
+        return alike and self.threads.aligned and self.filled.keeps_aligned(self.result_width)
+
     def constants(self) -> list[Constant]:
         threads, arrays = self.threads, self.arrays
         noted = math.prod(arrays[ArrayRole.NOTED].shape) if ArrayRole.NOTED in arrays else 0
@@ -347,23 +358,25 @@ class ReadSource(KernelSource):
             Constant("steps", threads.tiles.num_steps, "the samples of a thread"),
             Constant("parts", threads.parts, "the threads of a sample"),
             Constant("width", threads.width, "the channels of a thread"),
+            Constant("result_width", self.result_width, "the channels of a result that a thread stores"),
             Constant("num_results", self.num_results, "of a read: more than one for several derivatives"),
             Constant("num_state", self.num_state, "the numbers that a thread keeps between reads"),
             Constant("num_reads", self.num_reads, "of which the result is the sum; 0 for one read"),
             Constant(
                 "group_size", self.group, "the reads of a group, which share indices on all summed axes but the last"
             ),
-            Constant("stores_aligned", threads.aligned and self.filled.keeps_aligned(threads.width)),
+            Constant("stores_aligned", self.stores_aligned),
             Constant("num_noted", noted, "the tiles of which some are noted, to be read alone; 0 reads all"),
             Constant("num_blocks", self.num_blocks, "of the launch"),
         ]
 
     def structs(self) -> list[str]:
         stored = self.arrays[ArrayRole.RESULT].dtype
-        rows = {"Sum": (self.dtype, "num_results * width"), "Result": (stored, "num_results * width")}
+        rows = {"Sum": (self.dtype, self.num_sums), "Result": (stored, "num_results * result_width")}
         rows["State"] = self.dtype, "num_state"
         types = f"typedef {C_TYPES[np.dtype(stored).name]} Stored;\n"
         types += "".join(
             f"typedef Row<{C_TYPES[np.dtype(d).name]}, {count}> {name};\n" for name, (d, count) in rows.items()
         )
-        return [types, self.threads.tiles.struct(), slice_struct("ResultSlice", self.filled, self.channels)]
+        channels = self.channels if self.fold is None else self.fold.width(self.channels)
+        return [types, self.threads.tiles.struct(), slice_struct("ResultSlice", self.filled, channels)]
