@@ -53,9 +53,9 @@ def line_integral(
 
     Gradients: of any order, in forward and reverse mode, with respect to a floating volume, `start`, `end`, `weights`
         and `spacing`; those of the quadrature rule. A segment of length 0 has none in its length. Reverse mode stores
-        only the arguments, and makes no array of the samples for gradients of first order, except for sums that are
-        asked to be deterministic. Forward mode, and derivatives of higher order with respect to `start` and `end`, may
-        store numbers for each sample.
+        only the arguments. Forward mode of any order, a gradient, and a gradient of forward mode make no array of the
+        samples, except for sums that are asked to be deterministic. Derivatives of a gradient with respect to `start`
+        and `end` may store numbers for each sample.
 
     Raises:
         ValueError: if shapes, `num_samples`, `step` or the sampler do not fit each other.
