@@ -43,6 +43,8 @@ struct Read { Sum value; bool noted; };
 // The number of a sample, and the first channel of a thread.
 struct Place { int sample, channel; };
 """
+# Sums of so many reads take four reads at once, which made those of 512 reads 5 to 8 % faster on an H100.
+LONG_SUM, PRAGMA = 128, '_Pragma("unroll 4")'
 # The functions of a fold of reads; a sum is one, of terms.
 NO_READS, IS_FINAL = "State no_reads()", "bool is_final(const State& state)"
 COUNTS, TERM_OF = "bool counts(const Coords& coords)", "Sum term_of(const Coords& coords, const Sum& value)"
@@ -374,7 +376,8 @@ class ReadSource(KernelSource):
         stored = self.arrays[ArrayRole.RESULT].dtype
         rows = {"Sum": (self.dtype, self.num_sums), "Result": (stored, "num_results * result_width")}
         rows["State"] = self.dtype, "num_state"
-        types = f"typedef {C_TYPES[np.dtype(stored).name]} Stored;\n"
+        types = f"#define UNROLLED {PRAGMA if self.group >= LONG_SUM else ''}\n"
+        types += f"typedef {C_TYPES[np.dtype(stored).name]} Stored;\n"
         types += "".join(
             f"typedef Row<{C_TYPES[np.dtype(d).name]}, {count}> {name};\n" for name, (d, count) in rows.items()
         )
