@@ -520,6 +520,6 @@ def test_operands_of_whole_sums(channels, monkeypatch):
             return jax.jit(lambda *args: gradients(*args))(volume, start, end, values)
 
     whole = found(1)
-    assert any("constexpr int num_state = 6;" in source for source in sources) == (channels < 5)
+    assert any("typedef Row<float, 6> State;" in source for source in sources) == (channels < 5)
     for a, b in zip(whole, found(2**40)):
         assert_close("sum", a, b, 64)

@@ -16,8 +16,8 @@ constexpr int num_results = 1;
 #define UNROLLED 
 typedef float Stored;
 typedef Row<float, 1> Sum;
-typedef Row<float, num_results * result_width> Result;
-typedef Row<float, num_state> State;
+typedef Row<float, 1> Result;
+typedef Row<float, 1> State;
 
 // How samples are divided.
 struct Tiles {

@@ -8,7 +8,6 @@ constexpr int parts = 1;  // the threads of a sample
 constexpr int width = 4;  // the channels of a thread
 constexpr int result_width = 4;  // the channels of a result that a thread stores
 constexpr int num_results = 1;  // of a read: more than one for several derivatives
-constexpr int num_state = 4;  // the numbers that a thread keeps between reads
 constexpr int num_reads = 0;  // of which the result is the sum; 0 for one read
 constexpr int group_size = 1;  // the reads of a group, which share indices on all summed axes but the last
 constexpr bool stores_aligned = true;
@@ -18,8 +17,8 @@ constexpr int num_blocks = 384;  // of the launch
 #define UNROLLED 
 typedef float Stored;
 typedef Row<float, 4> Sum;
-typedef Row<float, num_results * result_width> Result;
-typedef Row<float, num_state> State;
+typedef Row<float, 4> Result;
+typedef Row<float, 4> State;
 
 // How samples are divided.
 struct Tiles {

@@ -362,7 +362,6 @@ class ReadSource(KernelSource):
             Constant("width", threads.width, "the channels of a thread"),
             Constant("result_width", self.result_width, "the channels of a result that a thread stores"),
             Constant("num_results", self.num_results, "of a read: more than one for several derivatives"),
-            Constant("num_state", self.num_state, "the numbers that a thread keeps between reads"),
             Constant("num_reads", self.num_reads, "of which the result is the sum; 0 for one read"),
             Constant(
                 "group_size", self.group, "the reads of a group, which share indices on all summed axes but the last"
@@ -374,8 +373,8 @@ class ReadSource(KernelSource):
 
     def structs(self) -> list[str]:
         stored = self.arrays[ArrayRole.RESULT].dtype
-        rows = {"Sum": (self.dtype, self.num_sums), "Result": (stored, "num_results * result_width")}
-        rows["State"] = self.dtype, "num_state"
+        results = self.num_results * self.result_width
+        rows = {"Sum": (self.dtype, self.num_sums), "Result": (stored, results), "State": (self.dtype, self.num_state)}
         types = f"#define UNROLLED {PRAGMA if self.group >= LONG_SUM else ''}\n"
         types += f"typedef {C_TYPES[np.dtype(stored).name]} Stored;\n"
         types += "".join(
