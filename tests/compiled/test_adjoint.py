@@ -499,7 +499,7 @@ def test_slow_atomic_additions_are_warned_of(monkeypatch):
         jax.jit(lambda v, x: splat(v, x) + 0).trace(*args).lower(lowering_platforms=("cuda",))
 
 
-@pytest.mark.parametrize("channels", [1, 2, 5])
+@pytest.mark.parametrize("channels", [2, 5])
 def test_operands_of_whole_sums(channels, monkeypatch):
     """Threads that have all reads of a ray give the cotangents that lanes give together, also in batches."""
     volume, (start, end), values = normal(2, 5, 6, 7, channels), 9 * uniform(2, 2, 3, 9, 3), normal(2, 3, 9, channels)
@@ -517,7 +517,7 @@ def test_operands_of_whole_sums(channels, monkeypatch):
             mock.patch.object(operand_sums, "LEAST_SUMS", least),
             mock.patch.object(launch, "run", noted),
         ):
-            return jax.jit(lambda *args: gradients(*args))(volume, start, end, values)
+            return jax.tree.map(np.asarray, jax.jit(lambda *args: gradients(*args))(volume, start, end, values))
 
     whole = found(1)
     assert any("typedef Row<float, 6> State;" in source for source in sources) == (channels < 5)
