@@ -183,7 +183,7 @@ class ReadSpec:
         computed = self.grid is not as_given and self.several is None and self.expected is None and not self.given
         return bool(self.summed_axes) and computed
 
-    def along_tangents(self, k: int, wrt: Wrt) -> "ReadSpec":
+    def along_tangents(self, k: int, wrt: Wrt, num_operands: int) -> "ReadSpec":
         """The sum of derivatives along axis `k`, times the tangents of its coordinate.
 
         Tangents of the operands in `wrt` follow the operands.
@@ -191,13 +191,11 @@ class ReadSpec:
         assert not isinstance(self.grid, SeveralReads)
         position = int(self.axes[0].role is Role.LEVEL)
         axes = differentiated(self.axes, k)
-        numbers = [self.numbers_of(operand) for operand in wrt]
-        count = self.numbers_of(len(self.stacks) - 1).stop if self.stacks else 0
-        moving = tuple(n for some in numbers for n in some)
+        moving = tuple(n for operand in wrt for n in self.numbers_of(operand))
         return self.replace(
             axes=(*axes[:position], WEIGHT, *axes[position:]),
-            grid=WithTangent(self.grid, count, moving, k, position),
-            stacks=(*self.stacks, *(self.stacks[operand] for operand in wrt)),
+            grid=WithTangent(self.grid, self.numbers_of(num_operands - 1).stop, moving, k, position),
+            stacks=(*self.stacks, *(self.stacks[operand] for operand in wrt)) if self.stacks else (),
         )
 
     # Operands

@@ -165,7 +165,7 @@ def pushforward_of_sums(*args: jax.Array, spec: ReadSpec, wrt: Wrt, batch: int) 
     read = functools.partial(bind, read_p, batch=batch)
     terms = [read(tangents.pop(TEXELS), *operands, spec=spec)] if TEXELS in tangents else []
     for k in spec.axes_of(tuple(tangents)):
-        along = spec.along_tangents(k, tuple(tangents))
+        along = spec.along_tangents(k, tuple(tangents), len(operands))
         terms.append(read(texels, *operands, *tangents.values(), spec=along))
     return functools.reduce(jnp.add, terms)
 
