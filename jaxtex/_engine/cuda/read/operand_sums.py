@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from ...compute.linearization import operand_cotangents, summed_to
 from ...describe.axis import Role
 from ...describe.folds import Fold
-from ...describe.operands import Besides, Stack
+from ...describe.operands import Besides, SeveralReads, Stack
 from ...describe.spec import ReadSpec, Wrt
 from ..samples.sample_source import AdjointPlan
 from .read_kernel import read_each_sample, value_of
@@ -69,6 +69,7 @@ def pull_sums(
     orders = tuple(tuple(a.order + (k == n) for n, a in enumerate(spec.axes)) for k in axes)
     numbers = [spec.numbers_of(k) for k in wrt]
     count = spec.numbers_of(len(operands) - 1).stop
+    assert not isinstance(spec.grid, SeveralReads)
     of_numbers = spec.replace(stacks=())
     fold = OperandSums(of_numbers, tuple(n for some in numbers for n in some), channels, count + channels)
     stacks = spec.stacks or (None,) * len(operands)
@@ -93,6 +94,7 @@ def pull_sums(
 def shared_alone(plan: AdjointPlan, channels: int) -> Wrt:
     """The operands of `AdjointPlan.shared`, where threads that have whole sums are enough."""
     axes = plan.spec.axes
-    plain = all(a.role is Role.SPACE and not a.integer for a in axes) and not plan.spec.given and plan.reach is None
+    known = not plan.spec.given and plan.spec.several is None and plan.reach is None
+    plain = known and all(a.role is Role.SPACE and not a.integer for a in axes)
     enough = math.prod(plan.shape_of_sums) >= LEAST_SUMS and channels <= MOST_CHANNELS
     return plan.shared if plain and enough else ()
