@@ -11,7 +11,7 @@ import jaxtex
 
 PEER_MODULES = (
     *("torch", "nvdiffrast", "cupy", "drjit", "cv2"),
-    *("tinycudann", "DCNv4", "alt_cuda_corr", "monai"),
+    *("tinycudann", "DCNv4", "alt_cuda_corr", "monai", "nanodrr"),
 )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 import jaxtex as jt
 
-from .peers import with_dcnv4, with_jitfields, with_monai, with_raft, with_tinycudann
+from .peers import with_dcnv4, with_jitfields, with_monai, with_nanodrr, with_raft, with_tinycudann
 
 Arrays = tuple[jax.Array, ...]
 
@@ -295,6 +295,78 @@ def torch_scaling_and_squaring(torch: Any, velocity: Any, image: Any, *, steps: 
     return torch_moved(torch, image, flow)
 
 
+# Rays: a radiograph whose pose is to be found, and the renderings of volumes; as many samples as texels along an axis
+
+
+def ray_inputs(key: jax.Array, side: int, pixels: int, channels: int, **_: Any) -> Arrays:
+    """A pose, a volume, whose last channel is thin, and segments from near its first slice to near its last one."""
+    line = (jnp.arange(pixels) + 0.5) * (side / pixels)
+    y, x = jnp.meshgrid(line, line, indexing="ij")
+    source = jnp.stack([x, y, jnp.full_like(x, 0.013 * side)], -1)
+    target = jnp.stack([0.9 * x + 0.04 * side, 0.9 * y + 0.06 * side, jnp.full_like(x, 0.981 * side)], -1)
+    volume = uniform(key, side, side, side, channels) * jnp.float32([1] * (channels - 1) + [4 / side])
+    return jnp.eye(3, 4), volume, source, target
+
+
+def moved_by(pose: Any, points: Any) -> Any:
+    """Points in another place; a product of matrices may be less precise."""
+    return pose[:, 3] + sum(pose[:, k] * points[..., k : k + 1] for k in range(3))
+
+
+def radiograph(
+    pose: jax.Array, volume: jax.Array, source: jax.Array, target: jax.Array, *, samples: int, **_: Any
+) -> jax.Array:
+    start, end = moved_by(pose, source), moved_by(pose, target)
+    integrals = jt.rays.line_integral(volume, start, end, num_samples=samples)
+    return integrals / jnp.linalg.norm(end - start, axis=-1, keepdims=True)
+
+
+def largest(
+    pose: jax.Array, volume: jax.Array, source: jax.Array, target: jax.Array, *, samples: int, **_: Any
+) -> jax.Array:
+    return jt.rays.maximum_intensity(volume, moved_by(pose, source), moved_by(pose, target), num_samples=samples)
+
+
+def rendering(
+    pose: jax.Array, volume: jax.Array, source: jax.Array, target: jax.Array, *, samples: int, **_: Any
+) -> jax.Array:
+    return jt.rays.composite(volume, moved_by(pose, source), moved_by(pose, target), num_samples=samples)
+
+
+RAY_PARTS = 8  # in which PyTorch takes the rays: it stores the samples
+
+
+def torch_along_rays(fold: Callable[..., Any]) -> Callable[..., Any]:
+    """`fold(torch, values, length)` of samples, (rays, samples, C), by `grid_sample`."""
+
+    def run(torch: Any, pose: Any, volume: Any, source: Any, target: Any, *, samples: int, **_: Any) -> Any:
+        side = volume.shape[0]
+        share = ((torch.arange(samples, device=volume.device) + 0.5) / samples)[:, None]
+        texels, found = volume.movedim(-1, 0)[None], []
+        for ends in zip(source.chunk(RAY_PARTS), target.chunk(RAY_PARTS)):
+            start, end = (moved_by(pose, a).flatten(0, 1)[:, None] for a in ends)
+            grid = (start + (end - start) * share) * (2 / side) - 1
+            values = torch.nn.functional.grid_sample(texels, grid[None, :, :, None], align_corners=False)
+            length = (end - start).norm(dim=-1) / samples
+            found.append(fold(torch, values[0, ..., 0].movedim(0, -1), length).reshape(*ends[0].shape[:2], -1))
+        return torch.cat(found)
+
+    return run
+
+
+def torch_composited(torch: Any, values: Any, length: Any) -> Any:
+    depth = values[..., -1:] * length[..., None]
+    light = torch.exp(depth - depth.cumsum(1))
+    color = (light * (1 - torch.exp(-depth)) * values[..., :-1]).sum(1)
+    return torch.cat([color, 1 - torch.exp(-depth.sum(1))], -1)
+
+
+RADIOGRAPH = ray_inputs, radiograph, torch_along_rays(lambda torch, values, length: values.mean(1))
+LARGEST = ray_inputs, largest, torch_along_rays(lambda torch, values, length: values.amax(1))
+RENDERING = ray_inputs, rendering, torch_along_rays(torch_composited)
+BY_NANODRR = {"nanodrr": with_nanodrr.radiograph}
+
+
 # Triplanes: Chan et al., "Efficient Geometry-aware 3D Generative Adversarial Networks", 2022
 
 
@@ -563,6 +635,23 @@ WORKLOADS = (
         {"by_level": True, "points": 50, "levels": 2, "coarsest": 4, "finest": 8, "log2_rows": 10, "features": 2},
         *GRID,
         wrt=0,
+    ),
+    *(
+        Workload(
+            f"{title} of {side}³x{channels}, 1024² rays, {leaves}",
+            {"side": side, "pixels": 1024, "channels": channels, "samples": side},
+            {"side": 9, "pixels": 8, "channels": channels, "samples": 9},
+            *how,
+            wrt=count,
+            kernels=kernels,
+        )
+        for title, how, side, channels, kernels in (
+            ("radiograph", RADIOGRAPH, 512, 1, BY_NANODRR),
+            ("maximum intensity", LARGEST, 512, 1, {}),
+            ("emission and absorption", RENDERING, 512, 1, {}),
+            ("emission and absorption", RENDERING, 256, 4, {}),
+        )
+        for leaves, count in (("pose", 1), ("pose and volume", 2))
     ),
     Workload(
         "deformable convolution 8x64x64x256",

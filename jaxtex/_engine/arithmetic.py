@@ -5,6 +5,7 @@ loaded when they are first needed.
 """
 
 import abc
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -17,11 +18,12 @@ from ..texture import Texture
 from .compute import operators
 from .compute.texel_value import loads_bytes, words_of_channels
 from .describe.cube import to_face
+from .describe.folds import Fold
 from .describe.footprint import along_side, clamped, footprint_level
 from .describe.levels import Cut
 from .describe.plan import Layout, ResolvedLevel, SizedTexture, in_texels, sides_of
 from .describe.spec import Read, ReadSpec, TexelRead
-from .rules import derivatives, primitives
+from .rules import derivatives, folds, primitives
 
 
 class ReadArithmetic(abc.ABC):
@@ -119,6 +121,21 @@ def read_derivatives(texture: Texture, read: Read) -> list[jax.Array]:
         return [read_texels(texture.texels, texture.border_color, one, texture.cut) for one in one_by_one]
     color = border_of(texture.border_color, texture.num_channels, read.spec)
     return derivatives.read_derivatives(texture.texels, color, read.operands, read.spec)
+
+
+def read_folded(texels: jax.Array, read: Read, fold: Fold, given: Sequence[jax.Array]) -> jax.Array:
+    """What the samples of a read along its one summed axis become, which keeps size 1; zero outside.
+
+    From sharded texels, blocks of samples are read, and folded.
+
+    Args:
+        given: the operands that the fold takes, of the rank of the read's.
+    """
+    read = read.besides(given)
+    if is_sharded(texels):
+        block = lambda texels, *operands, spec: read_texels(texels, None, Read(spec, operands))
+        return folds.by_reads(block, texels, *read.operands, spec=read.spec, fold=fold)
+    return folds.fold(texels, read.operands, read.spec, fold)
 
 
 def border_of(border_color: jax.Array | None, channels: int, spec: ReadSpec) -> jax.Array | None:

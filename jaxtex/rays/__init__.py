@@ -1,4 +1,4 @@
-"""Integrals of images and volumes along rays, and the rays of scanners and cameras: projections with exact gradients.
+"""Projections of images and volumes along rays, with exact gradients, and the rays of scanners and cameras.
 
 A ray is a segment from a start to an end, in texels: texel i spans [i, i + 1), and points are x, y (and z).
 """
@@ -8,6 +8,16 @@ A ray is a segment from a start to an end, in texels: texel i spans [i, i + 1), 
 from .._checks.words import listing
 from .geometries import Rays, camera_rays, cone_beam, parallel_beam
 from .integrals import line_integral
+from .projections import composite, first_crossing, maximum_intensity
 
-__all__ = ["Rays", "camera_rays", "cone_beam", "line_integral", "parallel_beam"]
+__all__ = [
+    "Rays",
+    "camera_rays",
+    "composite",
+    "cone_beam",
+    "first_crossing",
+    "line_integral",
+    "maximum_intensity",
+    "parallel_beam",
+]
 __dir__ = listing(__all__)

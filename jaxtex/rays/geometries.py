@@ -3,25 +3,19 @@
 # pyright: strict, reportUnknownMemberType=false
 
 import math
-from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
-from numpy.typing import NDArray
 
 from .._checks.arguments import as_float
-from .._checks.calls import as_static, public
-from .._checks.integers import is_integer
-from .._checks.words import shown
+from .._checks.calls import public
 from .._tables.storage_formats import sum_dtype
+from ..warp.options import ShapeLike, as_shape
 
-# Sizes, slowest axis first.
-ShapeLike = Sequence[int] | NDArray[np.integer]
-SIZES = {2: "(H, W)", 3: "(D, H, W)"}
-PIXELS = {2: "(width,)", 3: "(height, width)"}
+PIXELS = {1: "(width,)", 2: "(height, width)"}
 
 
 class Rays(NamedTuple):
@@ -178,7 +172,7 @@ def camera_rays(
     """
     name = "camera_rays"
     matrix, to_volume = as_float(camera_matrix), as_float(pose)
-    height, width = as_sizes(name, "image_shape", image_shape, {2: "(height, width)"})
+    height, width = as_shape(name, "image_shape", image_shape, (2,), PIXELS)
     if matrix.shape != (3, 3):
         raise ValueError(f"{name}: camera_matrix has shape {matrix.shape}, expected (3, 3).")
     if to_volume.shape not in ((3, 4), (4, 4)):
@@ -211,9 +205,9 @@ class Frame(NamedTuple):
 
     @classmethod
     def of(cls, name: str, volume_shape: Any, angles: Any, detector_shape: Any, pixel_size: Any) -> "Frame":
-        sizes = as_sizes(name, "volume_shape", volume_shape, SIZES)[::-1]
+        sizes = as_shape(name, "volume_shape", volume_shape)[::-1]
         ndim = len(sizes)
-        detector = as_sizes(name, "detector_shape", detector_shape, {ndim - 1: PIXELS[ndim]})[::-1]
+        detector = as_shape(name, "detector_shape", detector_shape, (ndim - 1,), PIXELS)[::-1]
         angle, pitch = as_float(angles), number_of(name, "pixel_size", pixel_size)
         if angle.ndim != 1:
             raise ValueError(f"{name}: angles has shape {angle.shape}, expected (A,), in radians; one is angles[None].")
@@ -249,14 +243,3 @@ def number_of(name: str, argument: str, value: Any) -> jax.Array:
     if number.ndim:
         raise ValueError(f"{name}: {argument} has shape {number.shape}, expected one number.")
     return number
-
-
-def as_sizes(name: str, argument: str, sizes: Any, expected: dict[int, str]) -> tuple[int, ...]:
-    """Sizes of at least 1 along as many axes as one of `expected` names."""
-    shape = as_static(name, argument, sizes)
-    given = cast(tuple[Any, ...], shape) if isinstance(shape, tuple) else ()
-    if len(given) not in expected or not all(is_integer(n, 1) for n in given):
-        raise ValueError(
-            f"{name}: {argument} is {shown(sizes)}, expected {' or '.join(expected.values())}, sizes of at least 1."
-        )
-    return tuple(int(n) for n in given)

@@ -3,7 +3,7 @@
 # pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 import jax
@@ -82,11 +82,13 @@ def check_pixels(name: str, argument: str, shape: tuple[int, ...], ndim: int) ->
         raise ValueError(f"{name}: {argument} has shape {shape}, expected {AXES[ndim]} of one pixel or more.")
 
 
-def as_shape(name: str, argument: str, sizes: Any, ndims: Sequence[int] = (2, 3)) -> tuple[int, ...]:
-    """A spatial shape, slowest axis first, whose length is one of `ndims`."""
+def as_shape(
+    name: str, argument: str, sizes: Any, ndims: Sequence[int] = (2, 3), axes: Mapping[int, str] = SPATIAL
+) -> tuple[int, ...]:
+    """A spatial shape, slowest axis first, whose length is one of `ndims`; `axes` names those of a length."""
     shape = as_static(name, argument, sizes)
     if not is_shape(shape) or len(shape) not in ndims:
-        expected = " or ".join(SPATIAL[ndim] for ndim in ndims)
+        expected = " or ".join(axes[ndim] for ndim in ndims)
         remedy = shape_remedy(argument, shape, ndims)
         raise ValueError(f"{name}: {argument} is {shown(shape)}, expected {expected}, sizes of at least 1{remedy}.")
     return tuple(map(int, shape))

@@ -217,6 +217,20 @@ def along_rays(volume, start, end, weights=None, **options):
     return jt.rays.line_integral(volume, start, end, num_samples=21, weights=weights, sampler=sampler)
 
 
+def highest(volume, start, end):
+    return jt.rays.maximum_intensity(volume, start, end, num_samples=21)
+
+
+def crossing(volume, start, end, level):
+    """Depths, with a number in place of infinity."""
+    depth = jt.rays.first_crossing(volume, start, end, level, num_samples=40)
+    return jnp.where(jnp.isfinite(depth), depth, -1)
+
+
+def composited(volume, start, end, least=0.0):
+    return jt.rays.composite(0.3 * volume, start, end, num_samples=21, min_transmittance=least)
+
+
 def places(*shape):
     return uniform(*shape, low=-0.1, high=1.1)
 
@@ -228,6 +242,8 @@ OF_HEADS = places(6, 2, 3, 2), places(6, 2, 3, 2)[::-1].copy(), normal(6, 2, 3, 
 
 # Segments from and to points around a volume.
 ENDS = uniform(5, 7, 3, low=-2, high=9), uniform(5, 7, 3, low=-2, high=9)[::-1].copy()
+# A volume that a segment crosses at an angle: its slope is never small where it is 0.2.
+SMOOTH = np.float32(np.add.outer(np.add.outer(np.arange(5), 0.7 * np.arange(6)), 0.4 * np.arange(7))[..., None] - 4)
 IN_TWO_LEVELS = tuple(a[:, :, :2] for a in OF_HEADS)
 KEY = np.zeros(2, np.uint32)
 
@@ -272,6 +288,12 @@ MODELS = {
         row="long sum",
     ),
     "few rays": Call(along_rays, (normal(5, 6, 7, 5), *(a[0, :3] for a in ENDS)), (1, 2), row="long sum"),
+    "the largest samples of rays": Call(highest, (normal(5, 6, 7, 2), *ENDS), (0, 1, 2), row="long sum"),
+    "depths of a surface": Call(crossing, (SMOOTH, *ENDS, np.float32([0.2])), (0, 1, 2, 3), row="long sum"),
+    "composited rays": Call(composited, (normal(5, 6, 7, 3), *ENDS), (0, 1, 2), row="long sum"),
+    "composited rays that end early": Call(
+        functools.partial(composited, least=0.5), (normal(5, 6, 7, 1), *ENDS), (0, 1, 2), row="long sum"
+    ),
     "a drawn texel": drawn(normal(9, 7, 2), *FREE, deterministic=True),
     "two drawn texels": drawn(normal(9, 7, 2), *FREE, filter_mode="cubic"),
     "a texel drawn along a footprint": drawn(

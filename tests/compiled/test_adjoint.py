@@ -7,6 +7,7 @@ import math
 import types
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from unittest import mock
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +20,7 @@ from jaxtex._engine.arithmetic import FLOAT
 from jaxtex._engine.compute import operators, texel_sums
 from jaxtex._engine.compute.texel_sums import Units
 from jaxtex._engine.cuda.build import launch
-from jaxtex._engine.cuda.read import read_kernel
+from jaxtex._engine.cuda.read import operand_sums, read_kernel
 from jaxtex._engine.cuda.trace import elementwise
 from jaxtex._engine.describe.plan import layout_of
 from jaxtex._engine.forms import gpu_kernels
@@ -28,6 +29,7 @@ from jaxtex._engine.walk import texel_order
 from jaxtex._jax import versions
 from jaxtex._jax.contexts import is_deterministic
 from jaxtex._reads.calls import plan_of_call
+from tests.support import host_kernels
 from tests.support.host_compiler import RUN_HERE
 from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_close, assert_sums_close, assert_trees_close
@@ -495,3 +497,29 @@ def test_slow_atomic_additions_are_warned_of(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         jax.jit(lambda v, x: splat(v, x) + 0).trace(*args).lower(lowering_platforms=("cuda",))
+
+
+@pytest.mark.parametrize("channels", [2, 5])
+def test_operands_of_whole_sums(channels, monkeypatch):
+    """Threads that have all reads of a ray give the cotangents that lanes give together, also in batches."""
+    volume, (start, end), values = normal(2, 5, 6, 7, channels), 9 * uniform(2, 2, 3, 9, 3), normal(2, 3, 9, channels)
+    run = lambda v, s, e, g: (jt.rays.line_integral(v, s[:, :1], e, num_samples=21) * g).sum()
+    gradients = jax.vmap(jax.grad(run, (0, 1, 2)))
+    sources = []
+
+    def noted(kernel, *args):
+        sources.append(kernel.source)
+        return host_kernels.run(kernel, *args)
+
+    def found(least):
+        with (
+            kernels_on_cpu(),
+            mock.patch.object(operand_sums, "LEAST_SUMS", least),
+            mock.patch.object(launch, "run", noted),
+        ):
+            return jax.tree.map(np.asarray, jax.jit(lambda *args: gradients(*args))(volume, start, end, values))
+
+    whole = found(1)
+    assert any("typedef Row<float, 6> State;" in source for source in sources) == (channels < 5)
+    for a, b in zip(whole, found(2**40)):
+        assert_close("sum", a, b, 64)

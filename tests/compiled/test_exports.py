@@ -61,7 +61,12 @@ def anisotropic(texels, x, y):
     return jt.sample(chain, (x, y), sampler, ddx=(0.2, 0.1), ddy=(-0.1, 0.3))
 
 
-READS = (plain, bordered, on_hardware, anisotropic)
+def along_rays(texels, x, y):
+    start, end = (6 * jax.numpy.stack(pair, -1) for pair in ((x, y), (y, x)))
+    return jt.rays.composite(texels, start, end, num_samples=5)
+
+
+READS = (plain, bordered, on_hardware, anisotropic, along_rays)
 
 
 def jitted(f):

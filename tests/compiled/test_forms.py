@@ -25,7 +25,7 @@ ADDED = (
     *("a chain", "a grid of lines", "few samples", "a crowd", "as they lie", "texels alone", "a reproducible crowd"),
     *("a shared texture", "NaN", "bspline 5"),
 )
-READS = {"texture_read", "texture_read_planes", "texture_bordered_read", "texture_unit_read"}
+READS = {"texture_read", "texture_read_planes", "texture_bordered_read", "texture_unit_read", "texture_fold"}
 ADJOINTS = {"texture_splat", "texture_pullback"}
 
 

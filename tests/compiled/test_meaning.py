@@ -18,7 +18,7 @@ from jaxtex._engine import reference
 from jaxtex._engine.describe.axis import Role
 from jaxtex._engine.describe.spec import Combination
 from jaxtex._engine.describe.storage import WHOLE
-from jaxtex._engine.rules import primitives
+from jaxtex._engine.rules import folds, primitives
 from jaxtex._engine.walk.texel_order import texels_shape
 from jaxtex._tables.storage_formats import Decoding
 from tests.compiled.contract import (
@@ -107,7 +107,9 @@ def splat(values, operands, spec):
 @functools.cache
 def by_reference(name, function=with_cotangents):
     """The results of a call by the reference, in NumPy."""
-    with BY_REFERENCE(True), mock.patch.multiple(primitives, bind=bind, splat=splat):
+    by_meaning = lambda _, *args, **params: folds.meaning(*args, **params)
+    in_folds = mock.patch.multiple(folds, bind=by_meaning, bind_read=functools.partial(bind, storage=WHOLE))
+    with BY_REFERENCE(True), mock.patch.multiple(primitives, bind=bind, splat=splat), in_folds:
         closed, *more = traced.__wrapped__(name, function)
     names = {equation.primitive.name for equation in equations(closed.jaxpr)}
     assert not {name for name in names if name.startswith("texture")}, "it reads in another way too"

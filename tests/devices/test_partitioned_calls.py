@@ -149,6 +149,19 @@ def test_uneven_parts_of_indices_in_one_array(parts):
     assert {shapes[-1] for shapes in parts.shapes("pullback")} == {(2, 4, 3)}
 
 
+def test_folds_of_rays(parts):
+    """Rays are cut, and their samples are not; the gradient of the volume is summed once."""
+    mesh = mesh_of((8,))
+    args = 0.1 * texels_of(3, 4, 5, 2) ** 2, 6 * coords_of(16, 3), 6 * coords_of(16, 3)[::-1].copy()
+    placed = put(mesh, args, (P(), P("a"), P("a")))
+    f = lambda *args: jt.rays.composite(*args, num_samples=9)
+    assert run(parts, f, args, placed, mesh=mesh)[0] == []
+    assert parts.shapes("fold") == {((3, 4, 5, 2), (2, 1, 3), (2, 1, 3), (1, 9), (2, 1))}
+    collectives, _ = run(parts, gradient(f, (0, 1, 2)), args, placed, mesh=mesh)
+    assert collectives == ["all-reduce"]
+    assert parts.names() == {"fold", "read", "pullback"}
+
+
 MESHES = {
     "two devices": ((2,), P("a"), (6, 4)),
     "three": ((3,), P("a"), (4, 4)),

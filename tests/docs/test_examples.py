@@ -252,6 +252,16 @@ def test_block_compression(printed, tmp_path):
     assert error[1] < error[0] / 2
 
 
+def test_radiograph(printed, tmp_path):
+    (angle, shift), found, _ = map(
+        numbers, printed("radiograph", "--size", 16, "--pixels", 16, "--out", tmp_path / "out.png", LEVELS=(1,))
+    )
+    assert angle > 15
+    assert shift > 0.5
+    assert found[0] < 1.5
+    assert found[1] < 0.15
+
+
 @pytest.mark.slow
 def test_spatial_transformer(printed, tmp_path):
     for package in ("flax", "optax", "sklearn"):

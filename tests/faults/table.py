@@ -724,6 +724,36 @@ FAULTS = {
         "test_nn_weighted.py",
         "term",
     ),
+    "the last of equal samples is the largest": Fault(
+        ENGINE + "describe/folds.py", "value > highest", "value >= highest", "test_projections.py", "equal_samples"
+    ),
+    "a crossing lies before the first sample": Fault(
+        ENGINE + "describe/folds.py", "(number > 0)", "(number >= 0)", "test_projections.py", "sphere"
+    ),
+    "light from before a sample is behind it": Fault(
+        ENGINE + "describe/folds.py",
+        "behind = behind - share * emitted",
+        "behind = behind - 0 * emitted",
+        "test_projections.py",
+        "derivatives_of_compositing",
+    ),
+    "a block of samples starts where the first one does": Fault(
+        ENGINE + "rules/folds.py",
+        "numbers = (start + jnp",
+        "numbers = (0 * start + jnp",
+        "test_projections.py",
+        "blocks_of_samples",
+    ),
+    "a tangent of a sum leaves out the derivative": Fault(
+        ENGINE + "describe/spec.py",
+        "axes = differentiated(self.axes, k)\n",
+        "axes = self.axes\n",
+        "test_rays.py",
+        "test_derivatives",
+    ),
+    "a tangent of a sum mistakes its operands": Fault(
+        ENGINE + "describe/spec.py", "self.numbers_of(num_operands - 1).stop", "0", "test_nn_weighted.py"
+    ),
     "a real color outside is imaginary too": Fault(
         "jaxtex/ndimage/reads.py",
         "jnp.concatenate([color, jnp.zeros_like(color)])",

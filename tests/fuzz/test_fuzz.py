@@ -22,11 +22,17 @@ def default_promotion():
 # and bool; with and without a border color, levels, layers, a batch of textures, of coordinates and of both.
 SEEDS = (28, 33, 35, 37, 51, 56, 59)
 LATER_SEEDS = (3, 8, 16, 27)
+RAY_SEEDS = (0, 1, 2)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("calls", "seed"), [*(("first", seed) for seed in SEEDS), *(("later", seed) for seed in LATER_SEEDS)]
+    ("calls", "seed"),
+    [
+        (calls, seed)
+        for calls, seeds in (("first", SEEDS), ("later", LATER_SEEDS), ("rays", RAY_SEEDS))
+        for seed in seeds
+    ],
 )
 def test_calls_agree(calls, seed):
     fuzz.check(seed, KERNELS, calls)

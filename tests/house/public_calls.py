@@ -156,6 +156,7 @@ CALLS = {
         "image_shape": (2, 3),
         "far": 4.0,
     },
+    "rays.composite": {"volume": IMAGE, "start": POINTS, "end": POINTS[::-1], "num_samples": 5},
     "rays.cone_beam": {
         "volume_shape": (H, W),
         "angles": U,
@@ -163,7 +164,15 @@ CALLS = {
         "source_distance": np.float32(9),
         "detector_distance": np.float32(4),
     },
+    "rays.first_crossing": {
+        "volume": IMAGE,
+        "start": POINTS,
+        "end": POINTS[::-1],
+        "level": np.float32(0),
+        "num_samples": 5,
+    },
     "rays.line_integral": {"volume": IMAGE, "start": POINTS, "end": POINTS[::-1], "num_samples": 5},
+    "rays.maximum_intensity": {"volume": IMAGE, "start": POINTS, "end": POINTS[::-1], "num_samples": 5},
     "rays.parallel_beam": {"volume_shape": (H, W), "angles": U, "detector_shape": (5,)},
     "ndimage.affine_transform": {"input": IMAGE[..., 0], "matrix": MATRIX[:, :2]},
     "ndimage.geometric_transform": {"input": IMAGE[..., 0], "mapping": one_row_down},
@@ -281,8 +290,12 @@ OTHERS = {
     "near": [(np.float32(1.5), {})],
     "num_samples": [(7, {})],
     "pixel_size": [(np.float32(1.5), {})],
-    "line_integral.spacing": [(np.float32([2, 0.5]), {})],
-    "line_integral.step": [(0.5, {"num_samples": None}), (0.5, {})],
+    "min_transmittance": [(0.5, {})],
+    **{
+        f"{name}.step": [(0.5, {"num_samples": None}), (0.5, {})]
+        for name in ("composite", "first_crossing", "line_integral", "maximum_intensity")
+    },
+    **{f"{name}.spacing": [(np.float32([2, 0.5]), {})] for name in ("composite", "first_crossing", "line_integral")},
     "line_integral.weights": [(np.float32([1, 0, 2, 0, 1]), {})],
     "matrix_from_scipy.offset": [((0.5, -0.25), {}), ((0.5, -0.25), {"matrix": MATRIX})],
     "mode": [("nearest", {})],

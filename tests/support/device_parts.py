@@ -15,12 +15,13 @@ from jax.interpreters import mlir
 from jaxtex._engine.compute import linearization, operators
 from jaxtex._engine.describe import storage
 from jaxtex._engine.forms import choice
-from jaxtex._engine.rules import primitives
+from jaxtex._engine.rules import folds, primitives
 from jaxtex._hardware import read as hardware
 
 COLLECTIVE = re.compile(r"\b(all-gather|all-reduce|all-to-all|collective-permute|reduce-scatter)(?:-start)?\(")
 FORMS = {
     "read": (primitives.read_p, operators.read, storage.READ),
+    "fold": (folds.fold_p, functools.partial(folds.by_reads, operators.read), storage.READ),
     "unit read": (hardware.read_p, hardware.read_array, storage.READ),
     "splat": (primitives.splat_p, operators.splat, storage.SPLAT),
     "pullback": (primitives.pullback_p, linearization.pullback, storage.PULLBACK),
@@ -31,7 +32,7 @@ FORMS = {
 def array_form(name):
     """A form of arrays, which JAX traces once for each shape, in whatever program it stands."""
     run = functools.partial(operators.batched, FORMS[name][1])
-    return jax.jit(run, static_argnames=("spec", "batch", "wrt"), inline=True)
+    return jax.jit(run, static_argnames=("spec", "batch", "wrt", "fold"), inline=True)
 
 
 class Parts:

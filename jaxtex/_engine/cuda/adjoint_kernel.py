@@ -14,6 +14,7 @@ from ..describe.storage import WHOLE, Halo, Sliced, Storage, WithHalo, whole_arr
 from ..walk.texel_order import texels_shape
 from .build.arrays import ArrayRole, KernelArray, KernelArrays, operands_of
 from .gather.gather_source import GatherSource, Rows, ViewSource, is_gathered
+from .read.operand_sums import pull_sums, shared_alone
 from .samples.operands import OperandResults
 from .samples.sample_source import AdjointPlan
 from .samples.sample_tiles import SampleTiles, samples_shape
@@ -59,6 +60,13 @@ def adjoint(
     only_within = None if reach is None else (0, stored_part(spec.axes)[0])
     plan = AdjointPlan(spec, of_operands, shape, read_from, textures, reach, only_within)
     plan = plan._replace(shared=plan.shared_of(operands))
+    if alone := shared_alone(plan, channels):
+        assert isinstance(texels, jax.Array)
+        found = dict(zip(alone, pull_sums(whole_array(cotangent), texels, operands, spec, alone, batch)))
+        rest = tuple(k for k in wrt if k not in found)
+        how = {"spec": spec, "wrt": rest, "texel_dtype": texel_dtype, "batch": batch, "storage": storage}
+        found |= dict(zip(rest, adjoint(cotangent, texels, *operands, **how) if rest else ()))
+        return tuple(found[k] for k in wrt)
     if TEXELS not in wrt:
         return tuple(in_windows(plan, cotangent, texels, operands, adds=False))
     if reach is not None and looks_for_samples(plan, reach, operands):

@@ -164,3 +164,41 @@ class OneMore(NamedTuple):
     def __call__(self, operand: jax.Array, *operands: jax.Array) -> Coords:
         coords = self.grid(*operands)
         return (*coords[: self.position], operand, *coords[self.position :])
+
+
+class Besides(NamedTuple):
+    """A grid with `count` more operands behind, which are not its own; coordinates cover their shape, too."""
+
+    grid: Grid
+    count: int
+
+    def __call__(self, *operands: jax.Array) -> Coords:
+        return covering(self.grid(*operands[: -self.count]), operands)
+
+
+class WithTangent(NamedTuple):
+    """A grid that takes tangents of its arguments too, and returns how a coordinate changes along them, as a weight.
+
+    Attributes:
+        count: the number of arguments of the grid, which precede the tangents.
+        moving: the arguments that have tangents.
+        axis: the coordinate that changes.
+        position: where the weight stands among the coordinates.
+    """
+
+    grid: Grid
+    count: int
+    moving: tuple[int, ...]
+    axis: int
+    position: int
+
+    def __call__(self, *operands: jax.Array) -> Coords:
+        given, tangents = operands[: self.count], operands[self.count :]
+
+        def coordinate(*moving: jax.Array) -> jax.Array:
+            changed = dict(zip(self.moving, moving))
+            return self.grid(*(changed.get(k, a) for k, a in enumerate(given)))[self.axis]
+
+        weight = jax.jvp(coordinate, tuple(given[k] for k in self.moving), tangents)[1]
+        coords = self.grid(*given)
+        return (*coords[: self.position], weight, *coords[self.position :])

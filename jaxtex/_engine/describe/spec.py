@@ -15,7 +15,20 @@ from ..._tables.address_rules import CLAMP, LAST
 from ..._tables.filter_kernels import POINT, Weight
 from ..._tables.storage_formats import Decoding, sum_dtype
 from .axis import WEIGHT, Axis, Given, Orders, Role, differentiated, num_given, with_orders
-from .operands import Coords, Grid, OneMore, SeveralReads, Shaped, Stack, Stacks, as_given, behind, numbers
+from .operands import (
+    Besides,
+    Coords,
+    Grid,
+    OneMore,
+    SeveralReads,
+    Shaped,
+    Stack,
+    Stacks,
+    WithTangent,
+    as_given,
+    behind,
+    numbers,
+)
 
 # The arguments of a derivative are a tuple `wrt` of numbers: `TEXELS`, or k for operand k.
 TEXELS = -1
@@ -164,6 +177,27 @@ class ReadSpec:
         """The specs of reads of one derivative each."""
         return [self.replace(axes=with_orders(self.axes, orders), derivatives=()) for orders in self.derivatives]
 
+    @property
+    def sums_along_grid(self) -> bool:
+        """Whether the read is a plain sum at coordinates that it computes, such as a line integral."""
+        computed = self.grid is not as_given and self.several is None and self.expected is None and not self.given
+        return bool(self.summed_axes) and computed
+
+    def along_tangents(self, k: int, wrt: Wrt, num_operands: int) -> "ReadSpec":
+        """The sum of derivatives along axis `k`, times the tangents of its coordinate.
+
+        Tangents of the operands in `wrt` follow the operands.
+        """
+        assert not isinstance(self.grid, SeveralReads)
+        position = int(self.axes[0].role is Role.LEVEL)
+        axes = differentiated(self.axes, k)
+        moving = tuple(n for operand in wrt for n in self.numbers_of(operand))
+        return self.replace(
+            axes=(*axes[:position], WEIGHT, *axes[position:]),
+            grid=WithTangent(self.grid, self.numbers_of(num_operands - 1).stop, moving, k, position),
+            stacks=(*self.stacks, *(self.stacks[operand] for operand in wrt)) if self.stacks else (),
+        )
+
     # Operands
 
     def color_and_operands(self, args: Sequence[Arg]) -> tuple[Arg | None, Sequence[Arg]]:
@@ -280,6 +314,15 @@ class Read(NamedTuple):
         """The sum of `weights` times reads along sample axes, counted from the end."""
         position = int(self.spec.axes[0].role is Role.LEVEL)
         return self.with_axis(WEIGHT, weights, position).replace(summed_axes=summed_axes)
+
+    def besides(self, given: Sequence[jax.Array]) -> "Read":
+        """The read with more operands behind, which its grid does not take."""
+        if not given:
+            return self
+        assert not isinstance(self.spec.grid, SeveralReads)
+        stacks = (*self.spec.stacks, *[None] * len(given)) if self.spec.stacks else ()
+        read = self.replace(grid=Besides(self.spec.grid, len(given)), stacks=stacks)
+        return read._replace(operands=(*self.operands, *given))
 
     def in_head(self, head: jax.Array, num_heads: int) -> "Read":
         """The read of one of the heads that share the channels of a texel, chosen by `head`, int32."""

@@ -217,6 +217,7 @@ LOWERINGS: dict[str, tuple[Lowering, ...]] = {
     "mip_chain": (Lowering("cuda", *kernel("mip_chain")),),
     "concatenated_read": (Lowering("cuda", *kernel("concatenated_read")),),
     "read_derivatives": (Lowering("cuda", *kernel("read_derivatives"), layout=READ),),
+    "fold": (Lowering("cuda", *kernel("fold"), layout=READ),),
     "scaled_filter": (Lowering("cpu", *kernel("resized", "cpu_resize")),),
     "read": (
         Lowering("cuda", *(by_views(function, READ) for function in kernel("read")), layout=READ, storages=(Halo,)),

@@ -100,7 +100,7 @@ class SumBlocks(NamedTuple):
         first = self.size % self.count or self.count
         state = step(0, first, state)
         rest = lambda k, state: step(first + k * self.count, self.count, state)
-        return jax.lax.fori_loop(0, (self.size - first) // self.count, rest, state)
+        return state if first == self.size else jax.lax.fori_loop(0, (self.size - first) // self.count, rest, state)
 
 
 def summed_read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, loads: Callable[..., LoadTexel]) -> jax.Array:

@@ -13,11 +13,12 @@ from ..cuda.build.launch import target_capability
 from ..cuda.build.nvrtc import CompilationFailed, CompilerUnavailable
 from ..cuda.convolve.convolution_kernel import convolve
 from ..cuda.mips.mip_kernel import launches_of, mip_chain
-from ..cuda.read.read_kernel import WIDTHS, concatenated_read, read, read_derivatives, result_shape
+from ..cuda.read.read_kernel import WIDTHS, concatenated_read, fold, read, read_derivatives, result_shape
 from ..cuda.samples.sample_tiles import Lanes, samples_shape
 from ..cuda.trace.elementwise import C_TYPES
 from ..cuda.trace.statements import PrimitiveOfCaller, UnknownPrimitive
 from ..describe.axis import sizes_are_known
+from ..describe.folds import Fold
 from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..describe.storage import WHOLE, Halo, Part, Shaped, Slice, Storage, each_part, slices_of
 from ..walk.texel_order import flat_sizes
@@ -31,6 +32,7 @@ __all__ = [
     "adjoint",
     "concatenated_read",
     "convolve",
+    "fold",
     "mip_chain",
     "read",
     "read_derivatives",
@@ -41,6 +43,8 @@ LEAST_COMPUTE_CAPABILITY = (8, 0)
 COUNT_LIMIT = 2**31 - 2**16
 # A thread computes at least one channel, and a block has at most 1,024 threads.
 MAX_CHANNELS = 1024
+# The most channels of a fold whose channels depend on each other, which one thread takes.
+MAX_JOINT_CHANNELS = 16
 # GPUs write memory in sectors of so many bytes. If several kernels fill a sector, each of them writes it.
 SECTOR_BYTES = 32
 
@@ -97,6 +101,12 @@ def supports_read(texels: Shaped, *args: Shaped, spec: ReadSpec, batch: int, sto
 
 
 supports_read_derivatives = supports_read
+
+
+def supports_fold(texels: Shaped, *operands: Shaped, spec: ReadSpec, fold: Fold, batch: int) -> bool:
+    """Whether the read kernel supports a fold; a thread may have to take all channels."""
+    fits = texels.shape[-1] <= MAX_JOINT_CHANNELS or not fold.joint
+    return fits and supports_read(texels, *operands, spec=spec, batch=batch)
 
 
 def supports_concatenated_read(*avals: Shaped, parts: Sequence[Part], row_axes: int) -> bool:

@@ -235,6 +235,7 @@ def partitioned(
     spec: ReadSpec,
     batch: int,
     wrt: Wrt = (),
+    **others: Any,
 ) -> Callable[..., tuple[jax.Array, ...]]:
     """A function of the operands, for programs that XLA partitions; it returns a tuple.
 
@@ -243,6 +244,7 @@ def partitioned(
         general: computes the results from whole operands; it is only traced, for their shapes.
         results: the abstract values of the results.
         devices: the devices of the program.
+        others: the other parameters of the primitive.
     """
 
     def whole(*operands: jax.Array) -> tuple[jax.Array, ...]:
@@ -266,7 +268,7 @@ def partitioned(
         # Names of the caller's mesh axes may not suffice to express a sharding, so JAX must not decode it to them.
         function.def_partition(partition, decode_shardings=False, sharding_rule=rule)
         # XLA's program names the call by an address. This hash lets JAX's cache of compiled programs tell calls apart.
-        meaning = hashlib.sha256(repr((layout, spec, batch, wrt)).encode()).hexdigest()
+        meaning = hashlib.sha256(repr((layout, spec, batch, wrt, *others.values())).encode()).hexdigest()
         with set_xla_metadata(texture_call=meaning):
             return function(*operands)
 

@@ -58,6 +58,7 @@ from .meanings import (
     pullback_meaning,
     pullback_p,
     pushforward_meaning,
+    pushforward_of_sums,
     pushforward_p,
     read_meaning,
     read_p,
@@ -113,9 +114,18 @@ def over_batch(implementation: Callable[..., Any], materialized: Callable[[Wrt],
     return form
 
 
+def pushforward_form(*args: jax.Array, spec: ReadSpec, wrt: Wrt, batch: int) -> jax.Array:
+    """Line (a) as array operations, or as sums that have forms of their own."""
+    form = pushforward_of_sums if spec.sums_along_grid else of_all_samples
+    return form(*args, spec=spec, wrt=wrt, batch=batch)
+
+
 def pushforward_textures(wrt: Wrt) -> tuple[int, ...]:
     """The positions of the texels and of their tangent among the arguments of a pushforward."""
     return len(wrt), *(k for k, w in enumerate(wrt) if w == TEXELS)
+
+
+of_all_samples = over_batch(linearization.pushforward, pushforward_textures)
 
 
 # The shapes and dtypes of results, from those of arguments, without tracing the walk. S is the shape of the samples.
@@ -210,12 +220,7 @@ define_read(
     lowerings=LOWERINGS["splat"],
     multiple_results=True,
 )
-define_read(
-    pushforward_p,
-    pushforward_meaning,
-    over_batch(linearization.pushforward, pushforward_textures),
-    type_of_pushforward,
-)
+define_read(pushforward_p, pushforward_meaning, pushforward_form, type_of_pushforward)
 define_read(
     pullback_p,
     pullback_meaning,

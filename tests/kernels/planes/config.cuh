@@ -13,9 +13,11 @@ constexpr int tiles_of_image = 2;
 constexpr int width = 1;  // the channels of a plane
 constexpr int num_results = 1;
 
+#define UNROLLED 
 typedef float Stored;
-typedef Row<float, num_results * width> Sum;
-typedef Row<float, num_results * width> Result;
+typedef Row<float, 1> Sum;
+typedef Row<float, 1> Result;
+typedef Row<float, 1> State;
 
 // How samples are divided.
 struct Tiles {

@@ -6,6 +6,7 @@ constexpr int threads = 128;  // of a block
 constexpr int steps = 1;  // the samples of a thread
 constexpr int parts = 1;  // the threads of a sample
 constexpr int width = 4;  // the channels of a thread
+constexpr int result_width = 4;  // the channels of a result that a thread stores
 constexpr int num_results = 1;  // of a read: more than one for several derivatives
 constexpr int num_reads = 0;  // of which the result is the sum; 0 for one read
 constexpr int group_size = 1;  // the reads of a group, which share indices on all summed axes but the last
@@ -13,9 +14,11 @@ constexpr bool stores_aligned = true;
 constexpr int num_noted = 0;  // the tiles of which some are noted, to be read alone; 0 reads all
 constexpr int num_blocks = 384;  // of the launch
 
+#define UNROLLED 
 typedef float Stored;
-typedef Row<float, num_results * width> Sum;
-typedef Row<float, num_results * width> Result;
+typedef Row<float, 4> Sum;
+typedef Row<float, 4> Result;
+typedef Row<float, 4> State;
 
 // How samples are divided.
 struct Tiles {

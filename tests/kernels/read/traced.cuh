@@ -141,9 +141,24 @@ DEVICE Read read_at(const Arrays& arrays, Position at, int part, const Coords& c
   return {{v90, v91, v92, v93}, false};
 }
 
+// A value in the dtype of the result.
+DEVICE Result result_of_value(const Sum& value) {
+  return {value.v[0], value.v[1], value.v[2], value.v[3]};
+}
+
+// The sum.
+DEVICE Result result_of_state(const State& state) {
+  return result_of_value(state);
+}
+
 // Not used.
-DEVICE Sum no_sum() {
-  return Sum{};
+DEVICE bool is_final(const State& state) {
+  return false;
+}
+
+// Not used.
+DEVICE State no_reads() {
+  return State{};
 }
 
 // Not used.
@@ -157,13 +172,8 @@ DEVICE Sum term_of(const Coords& coords, const Sum& value) {
 }
 
 // Not used.
-DEVICE Sum sum_of(const Sum& a, const Sum& b) {
-  return b;
-}
-
-// A value in the dtype of the result.
-DEVICE Result rounded_result(const Sum& value) {
-  return {value.v[0], value.v[1], value.v[2], value.v[3]};
+DEVICE State folded(const State& state, const Coords& coords, const Sum& value) {
+  return value;
 }
 
 // The array of a result.

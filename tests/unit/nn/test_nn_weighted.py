@@ -250,3 +250,23 @@ def test_errors_of_heads():
         jt.nn.sample_weighted(texture, at, array(3), num_heads=2)
     with pytest.raises(ValueError, match="head has shape \\(2,\\), which does not broadcast"):
         jt.nn.sample_weighted(texture, at, array(3), head=jnp.arange(2), num_heads=2)
+
+
+def test_tangents_of_a_chain_are_its_gradients():
+    """At computed levels, forward mode takes sums of weighted derivatives; along one line, both modes agree."""
+    rng = np.random.default_rng(0)
+    texels, x, y, weights, lod = (rng.uniform(0.2, 0.8, s).astype(np.float32) for s in ((6, 5, 3), *[(3, 4)] * 4))
+    sampler = jt.Sampler(address_mode="border", mipmap_filter_mode="linear")
+
+    def run(*args):
+        texels, x, y, weights, lod = args
+        chain = jt.build_mipmaps(jt.texture2d(texels, border_color=0.5))
+        return jt.nn.sample_weighted(chain, (x, y), weights, sampler, lod=lod, axis=0)
+
+    args = texels, x, y, weights, lod
+    tangents = tuple(rng.normal(size=a.shape).astype(np.float32) for a in args)
+    value, tangent = jax.jvp(run, args, tangents)
+    cotangent = rng.normal(size=value.shape).astype(np.float32)
+    pulled = jax.vjp(run, *args)[1](cotangent)
+    expected = sum(np.vdot(a, b) for a, b in zip(pulled, tangents))
+    assert_close("sum", np.vdot(cotangent, tangent), expected, 64)

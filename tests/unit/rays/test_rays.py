@@ -216,6 +216,34 @@ def test_no_array_of_samples(wrt):
     assert few < 4 * start.shape[0] * start.shape[1] * 512 * 4
 
 
+@pytest.mark.compiled
+@pytest.mark.parametrize("wrt", [(0,), (1, 2)])
+@pytest.mark.parametrize("order", [1, 2])
+def test_forward_mode_stores_no_samples(wrt, order):
+    """Nor does the gradient of a tangent."""
+    volume, (start, end) = normal(16, 16, 16, 1), ends(64, 64, sizes=(16, 16, 16))
+
+    def run(count):
+        args = (volume, start, end)
+
+        def tangent(function):
+            def along(*args):
+                moving = tuple(args[k] for k in wrt)
+                given = lambda *some: function(*(dict(zip(wrt, some)).get(k, a) for k, a in enumerate(args)))
+                return jax.jvp(given, moving, moving)[1]
+
+            return along
+
+        function = lambda *args: jt.rays.line_integral(*args, num_samples=count)
+        for _ in range(order):
+            function = tangent(function)
+        pulled = jax.grad(lambda *args: tangent(lambda *a: jt.rays.line_integral(*a, num_samples=count))(*args).sum())
+        both = lambda *args: (function(*args), pulled(*args) if order == 1 else 0)
+        return jax.jit(both).lower(*args).compile().memory_analysis().temp_size_in_bytes
+
+    assert run(1024) < 1.1 * run(512) + 4096
+
+
 # Rays
 
 

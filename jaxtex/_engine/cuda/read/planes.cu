@@ -46,7 +46,7 @@ DEVICE void run(const Arrays& arrays) {
       for (int k = 0; k < planes; k++) {
         Arrays shared = arrays;
         shared.texels = texels + k * plane_texels;
-        const Result found = rounded_result(read_at(shared, at, 0, coords[s]).value);
+        const Result found = result_of_value(read_at(shared, at, 0, coords[s]).value);
         if (at.exists) arrays.result[(first + k) * samples_of_image + at.x] = found.v[0];
       }
     }

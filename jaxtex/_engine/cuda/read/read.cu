@@ -8,18 +8,21 @@
 #include "read/config.cuh"
 #include "read/traced.cuh"
 
-// The sum of all reads of a sample.
-DEVICE Sum sum_of_reads(const Arrays& arrays, Position at, int part) {
-  Sum total = no_sum();
+// The sum of all reads of a sample, or another fold of them. Whether it is final is asked before every fourth read, so
+// that the loads of four reads overlap, as they do where `UNROLLED` says so.
+DEVICE State fold_of_reads(const Arrays& arrays, Position at, int part) {
+  State state = no_reads();
   for (int group = 0; group < num_reads / group_size; group++) {
+    UNROLLED
     for (int number = 0; number < group_size; number++) {
+      if (number % 4 == 0 && is_final(state)) return state;
       const Coords coords = coords_of(arrays, at, group, number);
       Sum term = {};
       if (counts(coords)) term = term_of(coords, read_at(arrays, at, part, coords).value);
-      total = sum_of(total, term);
+      state = folded(state, coords, term);
     }
   }
-  return total;
+  return state;
 }
 
 // A thread's channels of the result of a sample, and whether the tile of the sample is noted for another kernel.
@@ -28,10 +31,10 @@ struct Found { Result result; bool noted; };
 // `coords` are the coordinates of a single read; the reads of a sum compute their own.
 DEVICE Found read_sample(const Arrays& arrays, Position at, int part, const Coords& coords) {
   if constexpr (num_reads > 0) {
-    return {rounded_result(sum_of_reads(arrays, at, part)), false};
+    return {result_of_state(fold_of_reads(arrays, at, part)), false};
   } else {
     const Read read = read_at(arrays, at, part, coords);
-    return {rounded_result(read.value), read.noted};
+    return {result_of_value(read.value), read.noted};
   }
 }
 
@@ -54,7 +57,7 @@ DEVICE void read_tile(const Arrays& arrays, int tile) {
 #pragma unroll
       for (int k = 0; k < num_results; k++) {
         Stored* const to = result_of(arrays, k) + place_in<ResultSlice>(place.sample) + place.channel;
-        const Row<Stored, width> row = load_row<width>(found.result.v + k * width);
+        const Row<Stored, result_width> row = load_row<result_width>(found.result.v + k * result_width);
         if constexpr (stores_aligned) store_aligned_row(to, row);
         else store_row(to, row);
       }

@@ -12,6 +12,7 @@ from ...compute.operators import value as value_at
 from ...compute.texel_sums import power_of_two_below
 from ...compute.texel_value import LoadTexel, bits_dtype, in_bits
 from ...describe.axis import Role
+from ...describe.folds import Fold
 from ...describe.operands import Coords
 from ...describe.spec import ReadSpec
 from ...describe.storage import WHOLE, Halo, Part, Shaped, Sliced, Storage, WithHalo, each_part, slice_of, slices_of
@@ -58,6 +59,11 @@ def read_derivatives(texels: jax.Array, *args: jax.Array, spec: ReadSpec, batch:
     """`operators.derivatives` over `batch` leading axes: one kernel loads every tap once."""
     color, operands = spec.color_and_operands(args)
     return read_each_sample(value_of(spec), texels, color, operands, spec, batch, "texture_read_derivatives")
+
+
+def fold(texels: jax.Array, *operands: jax.Array, spec: ReadSpec, fold: Fold, batch: int) -> jax.Array:
+    """`rules.folds.meaning`: each thread folds the reads of a sample, and ends early where the state is final."""
+    return read_each_sample(value_of(spec), texels, None, operands, spec, batch, "texture_fold", fold=fold)
 
 
 def read_with_halo(
@@ -120,6 +126,7 @@ def read_each_sample(
     into: Sliced | None = None,
     notes: Callable[[Coords], jax.Array] | None = None,
     noted: jax.Array | None = None,
+    fold: Fold | None = None,
 ) -> Any:
     """`value` of each sample, of `spec.dtype`; a list for each of several derivatives.
 
@@ -131,11 +138,13 @@ def read_each_sample(
         notes: ``notes(coords)`` says whether a second kernel must read the sample again. Then the result is a pair: the
             values, and for each tile whether it holds such samples, uint8. Not for sums and means of reads.
         noted: the notes of an earlier kernel; only the samples of noted tiles are read.
+        fold: what the reads along `spec.summed_axes` become, if not their sum.
     """
     textures, channels = texels.shape[:batch], texels.shape[-1]
     width = width_of_part(channels)
     if not exact and channels % WIDE == 0 and max(texels.dtype.itemsize, np.dtype(spec.dtype).itemsize) == 2:
         width = WIDE
+    width = channels if fold is not None and fold.joint else width
     parts, aligned = -(-channels // width), channels % width == 0 and width in (*WIDTHS, WIDE)
     batches = textures if color is None else np.broadcast_shapes(textures, color.shape[:batch])
     shape = samples_shape(batches, spec.sample_shapes(operands))
@@ -144,12 +153,14 @@ def read_each_sample(
     steps = steps_of(spec, width, texels.dtype, math.prod(shape) * parts, exact)
     volumes = sum(axis.role is Role.SPACE and not axis.integer for axis in spec.axes) >= 3
     tiles = tiles_of_block(kept, batch, volumes, parts, steps)
-    own = jax.ShapeDtypeStruct(result_shape(texels, operands, spec, batches), np.dtype(spec.dtype))
+    *found, last = result_shape(texels, operands, spec, batches)
+    own = jax.ShapeDtypeStruct((*found, last if fold is None else fold.width(last)), np.dtype(spec.dtype))
     result = KernelArray(ArrayRole.RESULT, own) if into is None else KernelArray(ArrayRole.RESULT, into.whole)
     if into is not None and isinstance(into.whole, jax.Array):
         result = result._replace(start=into.whole)
     given, results = [KernelArray(ArrayRole.TEXELS, texels)], [result]
-    results += [KernelArray(ArrayRole.DERIVATIVE, own, k) for k in range(1, len(spec.derivatives))]
+    several = len(spec.derivatives) if fold is None else 0
+    results += [KernelArray(ArrayRole.DERIVATIVE, own, k) for k in range(1, several)]
     given += [] if color is None else [KernelArray(ArrayRole.COLOR, color)]
     given += operands_of(operands)
     given += [] if noted is None else [KernelArray(ArrayRole.NOTED, noted)]
@@ -158,10 +169,10 @@ def read_each_sample(
         results.append(KernelArray(ArrayRole.NOTES, none, start=none))
     arrays = KernelArrays(given, results, {ArrayRole.NOTED: "const uint8", ArrayRole.NOTES: "uint8"})
     threads = ReadThreads(tiles, parts, width, aligned, summed, along)
-    filled = ReadSource(value, spec, batch, threads, arrays, slice_of(into or own), exact, notes).run(name)
+    filled = ReadSource(value, spec, batch, threads, arrays, slice_of(into or own), exact, notes, fold).run(name)
     values = filled[ArrayRole.RESULT, 0]
-    if spec.derivatives:
-        return [values, *(filled[ArrayRole.DERIVATIVE, k] for k in range(1, len(spec.derivatives)))]
+    if several:
+        return [values, *(filled[ArrayRole.DERIVATIVE, k] for k in range(1, several))]
     return values if notes is None else (values, filled[ArrayRole.NOTES, 0])
 
 

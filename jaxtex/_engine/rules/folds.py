@@ -1,0 +1,196 @@
+"""The fold of the samples along rays, in one pass: a primitive, its tangent, and their meaning in reads of blocks.
+
+A block is a part of the samples of all rays. Its numbers are at most as many as the texels, to which the adjoint of a
+block adds. Reverse mode keeps texels and operands: it finds the result again, and then, block by block and in order,
+what each sample changes in it (`Fold.pull`).
+"""
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.interpreters import ad, batching
+
+from ..._jax.indexing import as_varying
+from ..._jax.primitives import bind, define, is_nonzero
+from ..compute import operators
+from ..describe.folds import Fold
+from ..describe.operands import Besides
+from ..describe.spec import TEXELS, ReadSpec, Wrt
+from ..describe.storage import READ
+from ..describe.storage import bind as bind_read
+from ..forms.choice import LOWERINGS
+from ..forms.cpu import SUM_BLOCK, SumBlocks
+from .meanings import pullback_p, read_p
+from .primitives import type_of_read
+from .transformations import as_cotangent, batching_rule
+
+# The steps of a fold that one iteration of a loop takes.
+UNROLLED = 8
+# A function ``read(texels, *operands, spec=...)``.
+ReadFunction = Callable[..., jax.Array]
+
+
+def fold(texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, fold: Fold) -> jax.Array:
+    """What the reads along the last axis of the samples, which `spec` sums, become: size 1 along it.
+
+    Args:
+        operands: as of a read, and behind them those that the fold takes, see `Read.besides`.
+    """
+    return bind(fold_p, texels, *operands, spec=spec, fold=fold, batch=0)
+
+
+class Blocks:
+    """The blocks of samples of a fold of one texture, and its operands.
+
+    Attributes:
+        shape: the shape of the rays.
+        spec: the spec of a read of samples, whose last axis is summed.
+        given: the operands that the fold takes, which broadcast to the rays.
+    """
+
+    def __init__(
+        self, read: ReadFunction, texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, fold: Fold
+    ):
+        *self.shape, count = np.broadcast_shapes(*spec.sample_shapes(operands))
+        own = len(operands) - fold.num_given
+        self.read, self.texels, self.fold, self.channels = read, texels, fold, texels.shape[-1]
+        self.operands, self.given = operands[:own], [jnp.squeeze(a, -1).astype(spec.sums) for a in operands[own:]]
+        self.spec = spec.with_dtype(spec.sums)
+        if isinstance(spec.grid, Besides):
+            self.spec = self.spec.replace(grid=spec.grid.grid, stacks=spec.stacks[:own])
+        most = max(SUM_BLOCK, math.prod(texels.shape)) // (math.prod(self.shape) * self.channels)
+        self.blocks = SumBlocks(-1, count, min(count, max(1, most)))
+
+    def part(self, start: jax.Array | int, count: int) -> list[jax.Array]:
+        """The operands of the read at `count` samples of each ray."""
+        return self.blocks.operands(self.operands, self.spec, start, count)
+
+    def samples(self, start: jax.Array | int, count: int) -> tuple[jax.Array, jax.Array]:
+        """The values of `count` samples of each ray, (count, *shape, C), and the number of each sample."""
+        ranked = (self.spec.stack_of(k) is not None for k in range(len(self.operands)))
+        first = [jnp.moveaxis(a, -2 if stacked else -1, 0) for a, stacked in zip(self.part(start, count), ranked)]
+        values = self.read(self.texels, *first, spec=self.spec.unsummed())
+        numbers = (start + jnp.arange(count, dtype=jnp.int32)).astype(self.spec.sums)
+        shape = (count, *self.shape, self.channels)
+        return jnp.broadcast_to(values, shape), numbers.reshape(-1, *[1] * len(self.shape))
+
+    def folded(self) -> jax.Array:
+        """The results, shape + (C,)."""
+
+        def step(state: jax.Array, sample: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, None]:
+            return self.fold.step(state, *sample, *self.given), None
+
+        def block(start: jax.Array | int, count: int, state: jax.Array) -> jax.Array:
+            return jax.lax.scan(step, state, self.samples(start, count), unroll=min(count, UNROLLED))[0]
+
+        # Equal numbers together: XLA partitions no function that holds an array of constants.
+        runs = itertools.groupby(self.fold.start(self.channels))
+        start = jnp.concatenate([jnp.full(len([*run]), number, self.spec.sums) for number, run in runs])
+        start = self.varying(jnp.broadcast_to(start, (*self.shape, *start.shape)))
+        return self.fold.result(self.blocks.fold(jax.checkpoint(block, static_argnums=1), start))
+
+    def pulled(self, result: jax.Array, cotangent: jax.Array, wrt: Wrt) -> dict[int, jax.Array]:
+        """The cotangents of the texels and operands in `wrt`; of those with one number a ray."""
+        own, count = tuple(k for k in wrt if k < len(self.operands)), len(self.operands)
+        arrays = {k: self.texels if k == TEXELS else self.operands[k] for k in own}
+        zeros = {k: self.varying(jnp.zeros(a.shape, self.spec.sums)) for k, a in arrays.items()}
+        of_given = [self.varying(jnp.zeros(self.shape, self.spec.sums)) for _ in self.given]
+
+        def step(state: Any, sample: tuple[jax.Array, jax.Array]) -> tuple[Any, jax.Array]:
+            state, of_given = state
+            state, of_value, found = self.fold.pull(state, sample[0], cotangent, *self.given)
+            return (state, [a + b for a, b in zip(of_given, found)]), of_value
+
+        def block(start: jax.Array | int, count: int, carry: Any) -> Any:
+            state, totals = carry
+            state, of_values = jax.lax.scan(step, state, self.samples(start, count), unroll=min(count, UNROLLED))
+            if own:
+                args = jnp.moveaxis(of_values, 0, -2), self.texels, *self.part(start, count)
+                found = bind_read(pullback_p, *args, spec=self.spec, wrt=own, batch=0)
+                totals = {k: totals[k] + a.astype(self.spec.sums) for k, a in zip(own, found)}
+            return state, totals
+
+        start = self.varying(self.fold.pull_start(result, cotangent)), of_given
+        (_, of_given), totals = self.blocks.fold(jax.checkpoint(block, static_argnums=1), (start, zeros))
+        return totals | {count + k: a[..., None] for k, a in enumerate(of_given)}
+
+    def varying(self, a: jax.Array) -> jax.Array:
+        return as_varying(a, self.texels, *self.operands, *self.given)
+
+
+def by_reads(read: ReadFunction, texels: jax.Array, *operands: jax.Array, spec: ReadSpec, fold: Fold) -> jax.Array:
+    """`fold` by reads of blocks of samples."""
+    return Blocks(read, texels, operands, spec, fold).folded().astype(spec.dtype)[..., None, :]
+
+
+def meaning(texels: jax.Array, *operands: jax.Array, spec: ReadSpec, fold: Fold, batch: int) -> jax.Array:
+    read = functools.partial(bind_read, read_p, batch=0)
+    return operators.batched(functools.partial(by_reads, read), texels, *operands, spec=spec, fold=fold, batch=batch)
+
+
+def types(*args: jax.Array, spec: ReadSpec, fold: Fold, batch: int) -> jax.ShapeDtypeStruct:
+    del fold
+    return type_of_read(*args, spec=spec, batch=batch)
+
+
+def jvp(primals: Sequence[jax.Array], tangents: Sequence[Any], **params: Any) -> tuple[jax.Array, jax.Array]:
+    out = bind(fold_p, *primals, **params)
+    moving = {k: ad.instantiate_zeros(t) for k, t in enumerate(tangents, TEXELS) if is_nonzero(t)}
+    return out, bind(pushforward_p, *moving.values(), *primals, wrt=tuple(moving), **params)
+
+
+# The tangent, and its transpose
+
+
+def pushforward(*args: jax.Array, wrt: Wrt, **params: Any) -> jax.Array:
+    """The tangent of a fold, from tangents of the texels and operands in `wrt`, which precede these."""
+    tangents, primals = args[: len(wrt)], args[len(wrt) :]
+
+    def of_moving(*moving: jax.Array) -> jax.Array:
+        given = dict(zip(wrt, moving))
+        return meaning(*(given.get(k, a) for k, a in enumerate(primals, TEXELS)), **params)
+
+    return jax.jvp(of_moving, tuple(primals[k - TEXELS] for k in wrt), tangents)[1]
+
+
+def pullback(
+    cotangent: jax.Array, texels: jax.Array, *operands: jax.Array, spec: ReadSpec, fold: Fold, wrt: Wrt
+) -> list[jax.Array]:
+    """The transpose of `pushforward`."""
+    read = functools.partial(bind_read, read_p, batch=0)
+    result = bind(fold_p, texels, *operands, spec=spec.with_dtype(spec.sums), fold=fold, batch=0)
+    blocks = Blocks(read, texels, operands, spec, fold)
+    found = blocks.pulled(jnp.squeeze(result, -2), jnp.squeeze(cotangent, -2).astype(spec.sums), wrt)
+    return [found[k] for k in wrt]
+
+
+def transpose(
+    cotangent: jax.Array, *args: Any, spec: ReadSpec, fold: Fold, wrt: Wrt, batch: int
+) -> tuple[jax.Array | None, ...]:
+    tangents, primals = args[: len(wrt)], args[len(wrt) :]
+    linear = {k: t for k, t in zip(wrt, tangents) if ad.is_undefined_primal(t)}
+    params = {"spec": spec, "fold": fold, "wrt": tuple(linear)}
+    found = dict(zip(linear, operators.batched(pullback, cotangent, *primals, batch=batch, **params)))
+    return *(as_cotangent(found[k], t.aval) if k in linear else None for k, t in zip(wrt, tangents)), *[None] * len(
+        primals
+    )
+
+
+fold_p: Any = define(
+    "texture_fold", meaning, static=("spec", "fold", "batch"), types=types, lowerings=LOWERINGS["fold"]
+)
+pushforward_p: Any = define(
+    "texture_fold_pushforward",
+    pushforward,
+    static=("spec", "fold", "wrt", "batch"),
+    linear_in=lambda wrt, **_: range(len(wrt)),
+)
+ad.primitive_jvps[fold_p] = jvp
+ad.primitive_transposes[pushforward_p] = transpose
+batching.primitive_batchers[fold_p] = batching_rule(fold_p, READ)

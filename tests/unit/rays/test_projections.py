@@ -1,0 +1,285 @@
+"""Maximum intensity, first crossings and compositing against loops in NumPy and closed forms, and their derivatives."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxtex as jt
+from tests.support.derivatives import assert_derivatives
+from tests.support.tolerances import assert_close
+
+VOLUME, IMAGE = (5, 6, 7), (6, 7)
+SMOOTH = jt.Sampler(filter_mode="bspline", spline_order=5)
+
+
+def normal(*shape, dtype=np.float32):
+    return np.random.default_rng(sum(shape)).normal(size=shape).astype(dtype)
+
+
+def ends(*shape, sizes=VOLUME, dtype=np.float32):
+    """Segments from and to points in and around a volume."""
+    rng, most = np.random.default_rng(sum(shape)), np.array(sizes[::-1])
+    return tuple(rng.uniform(-2, most + 2, (*shape, len(sizes))).astype(dtype) for _ in range(2))
+
+
+def samples(volume, start, end, count):
+    """The samples of segments by single reads, S + (count, C), in float64."""
+    make = {2: jt.texture2d, 3: jt.texture3d}[start.shape[-1]]
+    fraction = (np.arange(count, dtype=start.dtype) + start.dtype.type(0.5)) / start.dtype.type(count)
+    points = start[..., None, :] + (end - start)[..., None, :] * fraction[:, None]
+    how = jt.Sampler(address_mode="border", normalized_coords=False)
+    return np.float64(jt.sample(make(volume), tuple(np.moveaxis(points, -1, 0)), how))
+
+
+def finite(depth):
+    """Depths, with -1 in place of infinity."""
+    return np.where(np.isinf(depth), -1, depth)
+
+
+def composited(values, lengths, least=0.0):
+    """Emission and absorption of samples, S + (N, C), one after the other."""
+    color, light = np.zeros((*values.shape[:-2], values.shape[-1] - 1)), np.ones(values.shape[:-2])
+    for value in np.moveaxis(values, -2, 0):
+        opacity = np.where(light > least, 1 - np.exp(-np.maximum(value[..., -1], 0) * lengths), 0)
+        color += (light * opacity)[..., None] * value[..., :-1]
+        light = light * (1 - opacity)
+    return np.concatenate([color, 1 - light[..., None]], -1)
+
+
+# Maximum intensity
+
+
+@pytest.mark.parametrize(("sizes", "channels"), [(IMAGE, 2), (VOLUME, 1), (VOLUME, 3)])
+def test_the_largest_sample(sizes, channels):
+    volume, (start, end) = normal(*sizes, channels), ends(3, 4, sizes=sizes)
+    found = jt.rays.maximum_intensity(volume, start, end, num_samples=11)
+    assert_close("float32", found, samples(volume, start, end, 11).max(-2), 64)
+
+
+def test_segments_that_broadcast_and_empty_ones():
+    volume, (start, end) = normal(*VOLUME, 2), ends(3, 4)
+    together = jt.rays.maximum_intensity(volume, start[:, :1], end[:1], num_samples=7)
+    apart = jt.rays.maximum_intensity(volume, start[:, :1] + 0 * end, end[:1] + 0 * start, num_samples=7)
+    assert_close("float32", together, apart, 64)
+    for function in (jt.rays.maximum_intensity, jt.rays.composite):
+        assert function(volume, start[:0], end[:0], num_samples=7).shape == (0, 4, 2)
+    assert jt.rays.first_crossing(volume, start[:0], end[:0], 0.0, num_samples=7).shape == (0, 4, 2)
+
+
+def test_nan_is_no_largest_sample():
+    image = np.float32([[0, 1, np.nan, 2, 1, 0]])[..., None]
+    start, end = np.float32([[0, 0.5]]), np.float32([[6, 0.5]])
+    found = jt.rays.maximum_intensity(image, start, end, num_samples=6, sampler=jt.Sampler(filter_mode="point"))
+    assert found == 2
+
+
+def test_equal_samples_give_the_gradient_to_the_first():
+    image, sampler = np.ones((1, 4, 1), np.float32), jt.Sampler(filter_mode="point")
+    start, end = np.float32([0, 0.5]), np.float32([4, 0.5])
+    run = lambda image: jt.rays.maximum_intensity(image, start, end, num_samples=4, sampler=sampler)[0]
+    assert jax.grad(run)(image).ravel().tolist() == [1, 0, 0, 0]
+
+
+def test_derivatives_of_the_largest_sample():
+    with jax.enable_x64(True):
+        volume, (start, end) = normal(*IMAGE, 2, dtype=np.float64), ends(3, sizes=IMAGE, dtype=np.float64)
+        assert_derivatives(
+            lambda *args: jt.rays.maximum_intensity(*args, num_samples=9, sampler=SMOOTH), volume, start, end
+        )
+
+
+# First crossings
+
+
+def test_the_depth_of_a_sphere():
+    """Of a distance field, in closed form; infinite beside the sphere. Linear reads of it are curved by 1/64 texel."""
+    size, radius = 33, 9.0
+    line = np.arange(size) + 0.5 - size / 2
+    z, y, x = np.meshgrid(line, line, line, indexing="ij")
+    field = (radius - np.sqrt(x * x + y * y + z * z))[..., None].astype(np.float32)
+    eye = np.float32([size / 2 - 30, size / 2, size / 2])
+    target = np.float32([[size / 2 + 30, size / 2 + dy, size / 2] for dy in (0, 8, 15, 40)])
+    found = np.asarray(jt.rays.first_crossing(field, eye, target, 0.0, step=0.3))[:, 0]
+    along = (target - eye) / np.linalg.norm(target - eye, axis=-1, keepdims=True)
+    middle = 30 * along[:, 0]
+    expected = middle - np.sqrt(np.maximum(radius**2 - (900 - middle**2), 0))
+    assert np.abs(found[:3] - expected[:3]).max() < 0.05
+    assert np.isinf(found[3])
+    scaled = jt.rays.first_crossing(field, eye, target, 0.0, step=0.3, spacing=2.0)[:3, 0]
+    assert_close("float32", scaled, 2 * found[:3], 128)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_ramp_is_crossed_where_it_reaches_the_level(sign):
+    """In either direction, for each channel, at levels of each segment."""
+    with jax.enable_x64(True):
+        image = np.stack([sign * np.arange(8.0), -2 * sign * np.arange(8.0)], -1)[None].repeat(3, 0)
+        start, end = np.float64([[1, 1.5], [1, 1.5]]), np.float64([[7, 1.5], [4, 1.5]])
+        level = sign * np.float64([4.25, -4.5])
+        found = jt.rays.first_crossing(image, start, end, level, num_samples=13)
+        assert_close("float64", finite(found), [[3.75, -1], [-1, 1.75]], 8)
+
+
+def test_a_level_may_have_more_axes_than_segments():
+    ramp = np.arange(8, dtype=np.float32)[None, :, None].repeat(3, 0)
+    level = np.float32([[1.5], [2.5], [9]])
+    found = jt.rays.first_crossing(ramp, np.float32([0.75, 1.5]), np.float32([7, 1.5]), level, num_samples=25)
+    assert found.shape == (3, 1, 1)
+    assert_close("float32", finite(found[:, 0, 0]), [1.25, 2.25, -1], 16)
+
+
+def test_derivatives_of_a_depth():
+    with jax.enable_x64(True):
+        line = np.arange(7.0)
+        volume = np.add.outer(np.add.outer(line, 0.7 * line), 0.4 * line) - 6 + 0.2 * normal(7, 7, 7, dtype=np.float64)
+        start, end = np.float64([[1.2, 1.4, 1.1], [2, 1, 1.3]]), np.float64([[6, 5.5, 5], [5.5, 6, 5.2]])
+        run = lambda v, s, e, level, size: jt.rays.first_crossing(
+            v, s, e, level, num_samples=19, spacing=size, sampler=SMOOTH
+        )
+        assert np.isfinite(run(volume[..., None], start, end, 0.3, 1.0)).all()
+        assert_derivatives(run, volume[..., None], start, end, np.float64([0.3, 0.4]), np.float64([1.0, 1.5, 0.8]))
+
+
+def test_nothing_has_a_gradient_where_nothing_crosses():
+    ramp = np.arange(8, dtype=np.float32)[None, :, None]
+    run = lambda v, s: jt.rays.first_crossing(v, s, s + 1, 99.0, num_samples=5)[0]
+    for cotangent in jax.grad(run, (0, 1))(ramp, np.float32([1, 0.5])):
+        assert not np.any(cotangent)
+
+
+def test_a_jump_of_the_point_filter():
+    image, sampler = np.float32([[0, 0, 5, 5]])[..., None], jt.Sampler(filter_mode="point")
+    start, end = np.float32([0.2, 0.5]), np.float32([3.8, 0.5])
+    run = lambda s: jt.rays.first_crossing(image, s, end, 1.0, num_samples=12, sampler=sampler)[0]
+    assert abs(float(run(start)) - 1.8) < 0.1
+    assert not jax.grad(run)(start)[1]
+
+
+# Compositing
+
+
+@pytest.mark.parametrize("least", [0.0, 0.3])
+@pytest.mark.parametrize(("sizes", "channels"), [(IMAGE, 4), (VOLUME, 1), (VOLUME, 2), (VOLUME, 20)])
+def test_emission_and_absorption(sizes, channels, least):
+    volume, (start, end) = normal(*sizes, channels), ends(3, 4, sizes=sizes)
+    spacing = np.float32([0.5, 1, 1.5][: len(sizes)])
+    found = jt.rays.composite(volume, start, end, num_samples=11, spacing=spacing, min_transmittance=least)
+    lengths = np.linalg.norm(np.float64(end - start) * spacing, axis=-1) / 11
+    assert_close("float32", found, composited(samples(volume, start, end, 11), lengths, least), 64)
+
+
+def test_a_homogeneous_fog():
+    """A color and a density that do not change: 1 - exp(-density length) of the color, for any number of samples."""
+    fog = np.broadcast_to(np.float32([3, 0.25]), (6, 8, 2))
+    start, end = np.float32([1, 3]), np.float32([7, 3])
+    share = 1 - np.exp(-0.25 * 6)
+    for count in (1, 5, 64):
+        assert_close("sum", jt.rays.composite(fog, start, end, num_samples=count), [3 * share, share], 8)
+
+
+def test_a_small_extinction_keeps_its_digits():
+    thin = np.full((4, 4, 1), 1e-7, np.float32)
+    found = jt.rays.composite(thin, np.float32([1, 2]), np.float32([3, 2]), num_samples=1)
+    assert abs(found[0] / 2e-7 - 1) < 0.2  # 1 - T is a multiple of 2^-24
+
+
+@pytest.mark.parametrize("how", [{"num_samples": 9}, {"step": 0.7}, {"num_samples": 9, "min_transmittance": 0.2}])
+def test_derivatives_of_compositing(how):
+    with jax.enable_x64(True):
+        volume, (start, end) = normal(*IMAGE, 3, dtype=np.float64), ends(3, sizes=IMAGE, dtype=np.float64)
+        volume[..., -1] = 0.4 + 0.1 * volume[..., -1]
+        run = lambda *args: jt.rays.composite(*args[:3], spacing=args[3], sampler=SMOOTH, **how)
+        assert_derivatives(run, volume, start, end, np.float64([1.0, 1.5]))
+
+
+def test_extinction_grows_from_nothing():
+    empty = np.zeros((4, 4, 1), np.float32)
+    run = lambda v: jt.rays.composite(v, np.float32([0.5, 2]), np.float32([3.5, 2]), num_samples=6)[0]
+    assert_close("sum", jax.grad(run)(empty).sum(), 3.0, 8)
+
+
+def test_blocks_of_samples_change_nothing(monkeypatch):
+    from jaxtex._engine.rules import folds
+
+    volume, (start, end) = normal(3, 3, 3, 2), ends(30, 4, sizes=(3, 3, 3))
+    run = lambda *args: jt.rays.composite(*args, num_samples=25).sum()
+    whole = jax.value_and_grad(run, (0, 1, 2))(volume, start, end)
+    monkeypatch.setattr(folds, "SUM_BLOCK", 30 * 4 * 2 * 3)
+    jax.clear_caches()
+    for a, b in zip(jax.tree.leaves(jax.value_and_grad(run, (0, 1, 2))(volume, start, end)), jax.tree.leaves(whole)):
+        assert_close("sum", a, b, 256)
+    jax.clear_caches()
+
+
+# All of them
+
+CALLS = {
+    "maximum_intensity": (),
+    "first_crossing": (np.float32(0.2),),
+    "composite": (),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_batches(name):
+    volumes, (start, end) = normal(3, *VOLUME, 2), ends(3, 4)
+    run = lambda *args: jnp.nan_to_num(getattr(jt.rays, name)(*args, num_samples=16), posinf=-1)
+    together = jax.vmap(lambda *args: run(*args, *CALLS[name]))(volumes, start, end)
+    shared = jax.vmap(lambda *args: run(volumes[0], *args, *CALLS[name]))(start, end)
+    for k in range(3):
+        assert_close("reordered", together[k], run(volumes[k], start[k], end[k], *CALLS[name]), 32)
+        assert_close("reordered", shared[k], run(volumes[0], start[k], end[k], *CALLS[name]), 32)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_integers_and_narrow_floats(name):
+    codes, (start, end) = np.arange(210).reshape(*VOLUME, 1) % 100, ends(6)
+    level = (np.float32(40),) * len(CALLS[name])
+    run = lambda volume: jnp.nan_to_num(getattr(jt.rays, name)(volume, start, end, *level, num_samples=8), posinf=-1)
+    expected = run(codes.astype(np.float32))
+    assert_close("sum", run(codes.astype(np.int16)), expected, 200)
+    narrow = run(jnp.asarray(codes, jnp.bfloat16))
+    assert narrow.dtype == (jnp.float32 if level else jnp.bfloat16)
+    assert_close("sum" if level else "bfloat16", narrow, expected, 200)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", CALLS)
+def test_no_array_of_samples(name):
+    """Twice as many samples take no more memory."""
+    volume, (start, end) = normal(16, 16, 16, 1), ends(64, 64, sizes=(16, 16, 16))
+
+    def run(count, wrt):
+        function = lambda *args: getattr(jt.rays, name)(*args, *CALLS[name], num_samples=count)
+        if wrt:
+            function = jax.grad(
+                lambda *args: (getattr(jt.rays, name)(*args, *CALLS[name], num_samples=count) ** 2).sum(), wrt
+            )
+        return jax.jit(function).lower(volume, start, end).compile().memory_analysis().temp_size_in_bytes
+
+    for wrt in ((), (0, 1, 2)):
+        few, many = run(512, wrt), run(1024, wrt)
+        blocks = 64 * 64 * 2 * 4 * 1024 // 64 if wrt and name == "composite" else 0
+        assert many < 1.1 * few + 4096 + blocks, (few, many)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "sentence"),
+    [
+        ("maximum_intensity", {"num_samples": 0}, "maximum_intensity: num_samples is 0"),
+        ("maximum_intensity", {"step": 0.5}, "maximum_intensity: .* pass one of them"),
+        ("maximum_intensity", {"num_samples": 2**24 + 1}, "expected at most 16777216"),
+        ("first_crossing", {"level": normal(5)}, "first_crossing: level has shape"),
+        ("first_crossing", {"sampler": jt.Sampler(arithmetic="hardware")}, "arithmetic='float'"),
+        ("composite", {"min_transmittance": 1.5}, "min_transmittance is 1.5"),
+        ("composite", {"min_transmittance": float("nan")}, "min_transmittance is nan"),
+        ("composite", {"spacing": normal(2)}, "composite: spacing has shape"),
+    ],
+)
+def test_wrong_arguments(name, change, sentence):
+    start, end = ends(4)
+    arguments = {"volume": normal(*VOLUME, 1), "start": start, "end": end, "num_samples": 6}
+    arguments |= {"level": 0.0} if name == "first_crossing" else {}
+    with pytest.raises(ValueError, match=sentence):
+        getattr(jt.rays, name)(**arguments | change)
