@@ -86,9 +86,9 @@ def sample_with_derivatives(
             f"use read_mode='normalized_float', or convert the texels to float32."
         )
     result = check_dtype(name, dtype, own)
-    found = derivatives.sample_with_derivatives(texture, arguments, sampler=sampler, dtype=result, order=highest)
+    value = None
     if sampler.arithmetic is Arithmetic.HARDWARE:
-        return found._replace(
-            value=sample(texture, coords, sampler, layer=layer, lod=lod, ddx=ddx, ddy=ddy, ddz=ddz, dtype=dtype)
-        )
-    return found
+        value = sample(texture, coords, sampler, layer=layer, lod=lod, ddx=ddx, ddy=ddy, ddz=ddz, dtype=dtype)
+    return derivatives.sample_with_derivatives(
+        texture, arguments, sampler=sampler, dtype=result, order=highest, value=value
+    )

@@ -3,7 +3,7 @@
 import functools
 import itertools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -38,15 +38,22 @@ class Derivatives(NamedTuple):
 
 
 def sample_with_derivatives(
-    texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype, order: int
+    texture: Texture,
+    arguments: ReadArguments,
+    *,
+    sampler: Sampler,
+    dtype: np.dtype,
+    order: int,
+    value: jax.Array | None = None,
 ) -> Derivatives:
-    """The read of `sample` in float arithmetic with its derivatives along the coordinates."""
-    axes = range(len(arguments.coords))
-    wanted = tuple(some for n in range(order + 1) for some in itertools.combinations_with_replacement(axes, n))
+    """The read of `sample` in float arithmetic with its derivatives along the coordinates; or `value` and these."""
+    axes, orders = range(len(arguments.coords)), range(0 if value is None else 1, order + 1)
+    wanted = tuple(some for n in orders for some in itertools.combinations_with_replacement(axes, n))
     # The compiled function returns each array once: a program copies a result that it returns twice.
-    of = dict(zip(wanted, derivatives_along(texture, arguments, wanted=wanted, sampler=sampler, dtype=dtype)))
+    found = derivatives_along(texture, arguments, wanted=wanted, sampler=sampler, dtype=dtype)
+    of = {(): value} | dict(zip(wanted, found))
     hessian = tuple(tuple(of[min(i, j), max(i, j)] for j in axes) for i in axes) if order > 1 else None
-    return Derivatives(of[()], tuple(of[i,] for i in axes), hessian)
+    return Derivatives(cast(jax.Array, of[()]), tuple(of[i,] for i in axes), hessian)
 
 
 @typed_jit("wanted", "sampler", "dtype")
@@ -80,10 +87,11 @@ def in_one_look(
     space = [k for k, axis in enumerate(axes) if axis.role is Role.SPACE][::-1]  # x first
     orders = [tuple(sum(space[i] == k for i in along) for k in range(len(axes))) for along in wanted]
     present = [some for some in orders if not any(axis.vanishes for axis in with_orders(axes, some))]
-    if len(present) == 1:
-        found = [FLOAT.read(texture, read)]
+    read = read.replace(derivatives=tuple(present))
+    if len(present) > 1:
+        found = read_derivatives(texture, read)
     else:
-        found = read_derivatives(texture, read.replace(derivatives=tuple(present)))
+        found = [FLOAT.read(texture, read._replace(spec=one)) for one in read.spec.each_derivative()]
     known = dict(zip(present, found))
     return [known.get(some, jnp.zeros((), dtype)) for some in orders]
 

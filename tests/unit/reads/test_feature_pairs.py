@@ -50,6 +50,7 @@ FEATURES = {
     "key": Feature("one drawn tap: `sample(key=...)`", "key", {"filter_mode": "cubic"}),
     "weights": Feature("times weights: `nn.sample_weighted(axis=())`", "weights"),
     "sum": Feature("a sum of reads: `nn.sample_weighted(axis=-1)`", "axis"),
+    "derivatives": Feature("with its slopes: `sample_with_derivatives`", "order"),
     "border": Feature("a border color: `texture2d(border_color=...)`", "border_color", {"address_mode": "border"}),
     "sizes": Feature("sizes are operands: warps of images of many sizes", "sizes"),
     "window": Feature("a window of the texels is stored: `warp.resample_tiles`", "window"),
@@ -73,6 +74,11 @@ REFUSED = {
     ("key", "hardware"): r"sample: key is given with arithmetic='hardware'",
     ("key", "weights"): r"sample_weighted: there is no argument 'key'",
     ("key", "sum"): r"sample_weighted: there is no argument 'key'",
+    ("key", "derivatives"): r"sample_with_derivatives: there is no argument 'key'",
+    ("weights", "derivatives"): r"sample_weighted: there is no argument 'order'",
+    ("sum", "derivatives"): r"sample_weighted: there is no argument 'order'",
+    ("derivatives", "sizes"): r"sample_with_derivatives: texture is a SizedTexture",
+    ("derivatives", "window"): r"sample_with_derivatives: texture is a SizedTexture",
     ("weights", "footprint"): r"sample_weighted: there is no argument 'ddx'",
     ("sum", "footprint"): r"sample_weighted: there is no argument 'ddx'",
     ("key", "sizes"): r"taps are not drawn from texels whose sizes are operands",
@@ -101,6 +107,8 @@ SAMPLES, DRAWS, CAPACITY, REACH = 16, 400, 304, 6
 # A window of so many texels of 24, which goes on with the first ones.
 START, COUNT = 15, 16
 KEY = jax.random.key(3)
+# Of a central difference, in the unit of coordinates.
+STEP = 1e-5
 # So many standard deviations of a mean lie between it and its expectation in one of 10^8 cases.
 SIGMAS = 6
 MAKE = {1: jt.texture1d, 2: jt.texture2d}
@@ -177,8 +185,14 @@ def composed(on, texels, color, coords, weights, lod, side):
         return np.stack([composed(rest, *args) for args in zip(texels, color, coords, weights, lod, side)])
     if "hashed" in on:
         return np.concatenate([*features_of_levels(texels, coords)], -1)
+    if "derivatives" in on:
+        plain = tuple(name for name in on if name != "derivatives")
+        smooth = tuple(name for name in plain if name != "hardware")
+        near = lambda step: composed(smooth, texels, color, [coords[0] + step, *coords[1:]], weights, lod, side)
+        value = composed(plain, texels, color, coords, weights, lod, side)
+        return np.concatenate([value, (near(STEP) - near(-STEP)) / (2 * STEP)], -1)
     size = texels.shape[-2]
-    coords, side = (coords / size, side / size) if in_texels(on) else (coords, side)
+    coords, side = (np.asarray(coords) / size, side / size) if in_texels(on) else (coords, side)
     levels = oracle.mipmaps(texels, texels.ndim - 1) if "levels" in on else [texels]
     options = {"filter_mode": str(sampler_of(on).filter), "address_mode": "border" if "border" in on else "wrap"}
 
@@ -254,7 +268,11 @@ def read(on, texels, color, coords, weights, lod, side):
         out = jt.nn.multiresolution_grid(texels, jnp.stack(coords, -1), GRID, **unknown)
     else:
         texture, sampler = texture_of(on, texels, color), sampler_of(on)
-        if isinstance(texture, SizedTexture):
+        options |= {"order": 1} if "derivatives" in on else {}
+        if "derivatives" in on and not SUMS & {*on}:
+            found = jt.sample_with_derivatives(texture, coords, sampler, **options)
+            out = jnp.concatenate([found.value, found.gradient[0]], -1)
+        elif isinstance(texture, SizedTexture):
             out = read_sized(on, texture, coords, weights, sampler, **options)
         elif SUMS & {*on}:
             weights = weights if "weights" in on else jnp.ones_like(weights)
