@@ -3,7 +3,7 @@
 import functools
 import itertools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,10 +16,11 @@ from .._engine.describe.operands import Arrays
 from .._engine.describe.plan import combination, layout_of
 from .._engine.describe.spec import Combination
 from .._jax.calls import typed_jit
-from .._tables.storage_formats import rounded_dtype
+from .._tables.storage_formats import is_complex, rounded_dtype
 from ..sampler import Sampler
 from ..texture import Texture
 from .calls import blends, numbers_of, one_read, plan_of_call
+from .complex_parts import by_parts
 
 
 class Derivatives(NamedTuple):
@@ -51,9 +52,9 @@ def sample_with_derivatives(
     wanted = tuple(some for n in orders for some in itertools.combinations_with_replacement(axes, n))
     # The compiled function returns each array once: a program copies a result that it returns twice.
     found = derivatives_along(texture, arguments, wanted=wanted, sampler=sampler, dtype=dtype)
-    of = {(): value} | dict(zip(wanted, found))
+    of = dict(zip(wanted, found))
     hessian = tuple(tuple(of[min(i, j), max(i, j)] for j in axes) for i in axes) if order > 1 else None
-    return Derivatives(cast(jax.Array, of[()]), tuple(of[i,] for i in axes), hessian)
+    return Derivatives(of[()] if value is None else value, tuple(of[i,] for i in axes), hessian)
 
 
 @typed_jit("wanted", "sampler", "dtype")
@@ -66,6 +67,8 @@ def derivatives_along(
     dtype: np.dtype,
 ) -> list[jax.Array]:
     """The derivatives along the coordinates in each entry of `wanted`, S + (C,) each."""
+    if is_complex(texture.dtype):
+        return by_parts(derivatives_along, texture, arguments, wanted=wanted, sampler=sampler, dtype=dtype)
     arguments = arguments.as_operands()
     sums, _ = numbers_of(texture, sampler.decoding, arguments.coords, blends=blends(texture, sampler))
     shape = (*arguments.shape, texture.num_channels)

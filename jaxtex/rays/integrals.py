@@ -21,7 +21,8 @@ from .._engine.arithmetic import FLOAT
 from .._engine.describe.operands import Arrays, Stacked
 from .._engine.describe.plan import layout_of, plan_of_grid
 from .._reads.calls import numbers_of
-from .._tables.storage_formats import Decoding, sum_dtype
+from .._reads.complex_parts import by_parts
+from .._tables.storage_formats import Decoding, is_complex, sum_dtype
 from ..modes import AddressMode, Arithmetic, TextureKind
 from ..sampler import Sampler
 from ..texture import Texture, texture2d, texture3d
@@ -65,8 +66,8 @@ def line_integral(
             in texels whatever it says.
 
     Returns:
-        S + (C,), in the dtype of `volume`, or float32 for integers. Sums are computed in float32, or in float64 if an
-        argument is float64. It is 0 for a segment of length 0.
+        S + (C,), in the dtype of `volume`, a complex one too, or float32 for integers. Sums are computed in float32, or
+        in float64 if an argument is float64. It is 0 for a segment of length 0.
 
     Gradients: of any order, in forward and reverse mode, with respect to a floating volume, `start`, `end`, `weights`
         and `spacing`; those of the quadrature rule. A segment of length 0 has none in its length. Reverse mode stores
@@ -104,7 +105,7 @@ def line_integral(
     if factors is not None:
         check_weights(factors, (*shape, count))
         shape = np.broadcast_shapes(shape, factors.shape[:-1])
-    result = texels.dtype if jnp.issubdtype(texels.dtype, jnp.floating) else np.dtype(np.float32)
+    result = texels.dtype if jnp.issubdtype(texels.dtype, jnp.inexact) else np.dtype(np.float32)
     if 0 in shape:
         return jnp.zeros((*shape, texels.shape[-1]), result)
     dtype = sum_dtype(*(a.dtype for a in (texels, first, last, size, *(() if factors is None else (factors,)))))
@@ -131,6 +132,8 @@ def sum_along(
     sampler: Sampler,
 ) -> jax.Array:
     """The sum of the samples of each segment, S + (C,), from ends that have as many axes as S and one more."""
+    if is_complex(texture.dtype):
+        return by_parts(sum_along, texture, start, end, weights, count=count, sampler=sampler)
     rank = start.ndim - 1
 
     def of_samples(a: jax.Array, more: int = 0) -> jax.Array:
@@ -227,7 +230,7 @@ def check_how(sampler: Sampler, volume: jax.Array, ndim: int) -> Sampler:
         raise ValueError(f"{NAME}: sampler has arithmetic='hardware', which adds up no reads; use arithmetic='float'.")
     mode = AddressMode.BORDER if sampler.address_mode is None else sampler.address_mode
     sampler = dataclasses.replace(sampler, normalized_coords=False, address_mode=mode)
-    if jnp.issubdtype(volume.dtype, jnp.floating) or sampler.decoding is not Decoding.ELEMENT:
+    if jnp.issubdtype(volume.dtype, jnp.inexact) or sampler.decoding is not Decoding.ELEMENT:
         check_sampler(NAME, KINDS[ndim], volume.dtype, 1, volume.shape[-2], sampler)
     check_modes(NAME, sampler, ndim, volume.shape[-2])
     return sampler
