@@ -68,8 +68,8 @@ def surface_read(
     Returns:
         S + (C,), in the texture's dtype, the texels as they are stored.
 
-    Gradients: of any order, in forward and reverse mode, with respect to floating or complex texels: each cotangent is added at
-        its texel. Coordinates have no gradient.
+    Gradients: of any order, in forward and reverse mode, with respect to floating or complex texels: each cotangent is
+        added at its texel. Coordinates have no gradient.
 
     Raises:
         ValueError: if coordinates, layer, face or level do not fit the texture.
@@ -104,8 +104,8 @@ def surface_write(
     Args:
         texture: a `Texture` of any kind. It is not changed. To reuse its memory, donate it to a compiled function:
             ``jax.jit(f, donate_argnums=0)``.
-        values: the new texels, of a shape that broadcasts to S + (C,). A floating texture takes any real numbers, and
-            rounds them to its dtype. An integer texture takes integers of its dtype, 64-bit integers, or Python
+        values: the new texels, of a shape that broadcasts to S + (C,). A floating texture takes any real numbers, a
+            complex one complex numbers too, and rounds them to its dtype. An integer texture takes integers of its dtype, 64-bit integers, or Python
             integers. A Python or NumPy integer that does not fit is an error; an integer of a JAX array saturates. See
             `docs/surfaces.md`.
         coords, layer, face, level: as in `surface_read`.

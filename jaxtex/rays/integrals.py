@@ -113,7 +113,8 @@ def line_integral(
     if box is not None:
         first, last = box.cut(first, last)
     sums = sum_along(TEXTURES[ndim](texels), first, last, factors, count, how)
-    return jnp.broadcast_to(sums * (norm((last - first) * size) / count), (*shape, texels.shape[-1])).astype(result)
+    lengths = (norm((last - first) * size) / count).astype(sums.dtype)
+    return jnp.broadcast_to(sums * lengths, (*shape, texels.shape[-1])).astype(result)
 
 
 def on_segment(*numbers: jax.Array) -> Arrays:

@@ -217,6 +217,7 @@ def filtered(
     if options.border_color is not None and any(rule.has_outside for rule in rules):
         # Weights sum to one: without the color everywhere, zero is outside.
         color = as_float(options.border_color).astype(sums)
+        color = color.reshape(*[1] * (values.ndim - 1), -1) if color.ndim else color
         values = values.astype(sums) - color
     if rules[0] is SPHERE:
         values, rules = circles_of_sphere(values), (WRAP, WRAP)
