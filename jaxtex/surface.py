@@ -105,9 +105,9 @@ def surface_write(
         texture: a `Texture` of any kind. It is not changed. To reuse its memory, donate it to a compiled function:
             ``jax.jit(f, donate_argnums=0)``.
         values: the new texels, of a shape that broadcasts to S + (C,). A floating texture takes any real numbers, a
-            complex one complex numbers too, and rounds them to its dtype. An integer texture takes integers of its dtype, 64-bit integers, or Python
-            integers. A Python or NumPy integer that does not fit is an error; an integer of a JAX array saturates. See
-            `docs/surfaces.md`.
+            complex one complex numbers too, and rounds them to its dtype. An integer texture takes integers of its
+            dtype, 64-bit integers, or Python integers. A Python or NumPy integer that does not fit is an error; an
+            integer of a JAX array saturates. See `docs/surfaces.md`.
         coords, layer, face, level: as in `surface_read`.
         boundary_mode: what happens where a coordinate is out of range: ``"zero"`` drops the value, ``"clamp"`` writes
             it to the nearest texel, ``"trap"`` drops it and raises an error under checkify, as in `surface_read`.

@@ -252,6 +252,14 @@ def test_block_compression(printed, tmp_path):
     assert error[1] < error[0] / 2
 
 
+def test_particles(printed, tmp_path):
+    lines = printed("particles", "--particles", 32, "--out", tmp_path / "out.png")
+    errors, shares = zip(*(numbers(line.split(":")[1])[:2] for line in lines[:-1]))
+    assert len(errors) == 4
+    assert max(errors) < 2**-20, "sums of float32, whose roundings are of both signs"
+    assert [*shares] == sorted(shares, reverse=True)
+
+
 @pytest.mark.slow
 def test_spatial_transformer(printed, tmp_path):
     for package in ("flax", "optax", "sklearn"):
