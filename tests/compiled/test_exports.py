@@ -61,7 +61,17 @@ def anisotropic(texels, x, y):
     return jt.sample(chain, (x, y), sampler, ddx=(0.2, 0.1), ddy=(-0.1, 0.3))
 
 
-READS = (plain, bordered, on_hardware, anisotropic)
+def with_derivatives(texels, x, y):
+    found = jt.sample_with_derivatives(jt.texture2d(texels), (x, y), order=2)
+    return sum(found.gradient, found.value) + found.hessian[0][1]
+
+
+def of_complex(texels, x, y):
+    read = jt.sample(jt.texture2d(jax.lax.complex(texels, -texels)), (x, y))
+    return read.real * read.imag
+
+
+READS = (plain, bordered, on_hardware, anisotropic, with_derivatives, of_complex)
 
 
 def jitted(f):
