@@ -277,7 +277,7 @@ def test_particles(printed, tmp_path):
     lines = printed("particles", "--particles", 32, "--out", tmp_path / "out.png")
     errors, shares = zip(*(numbers(line.split(":")[1])[:2] for line in lines[:-1]))
     assert len(errors) == 4
-    assert max(errors) < 2**-20, "sums of float32, whose roundings are of both signs"
+    assert_close("sum", errors, np.zeros(4), 1)
     assert [*shares] == sorted(shares, reverse=True)
 
 
