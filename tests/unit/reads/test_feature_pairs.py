@@ -63,6 +63,7 @@ FEATURES = {
         'fixed point: `Sampler(arithmetic="hardware")`', "sampler", {"arithmetic": "hardware", "filter_mode": "linear"}
     ),
     "half": Feature("rounded to 16 bits: texels of float16"),
+    "complex": Feature("of real and imaginary parts: texels of complex64"),
     "batch": Feature("a batch: `jax.vmap`"),
     "sharding": Feature("samples are sharded over devices"),
 }
@@ -87,6 +88,12 @@ REFUSED = {
     ("weights", "window"): r"texels whose sizes are operands have no weights",
     ("sum", "sizes"): r"texels whose sizes are operands have no weights",
     ("sum", "window"): r"texels whose sizes are operands have no weights",
+    ("limit", "complex"): r"sample: limit='taps' is given for complex64 texels, and complex numbers have no order",
+    ("sizes", "complex"): r"SizedResize: image is .*, expected an array \(H, W, C\) of",
+    ("window", "complex"): r"resample_tiles: image has dtype complex64, expected floating numbers",
+    ("hashed", "complex"): r"multiresolution_grid: tables has dtype complex64, expected floating numbers",
+    ("hardware", "complex"): r"sample: arithmetic='hardware' is given for complex64 texels",
+    ("half", "complex"): r"sample: dtype is float16, which does not hold the complex64 values",
     ("window", "levels"): r"a window holds texels of one level",
 }
 ALL_PAIRS = [*itertools.combinations(FEATURES, 2)]
@@ -183,6 +190,9 @@ def composed(on, texels, color, coords, weights, lod, side):
     if "batch" in on:
         rest = tuple(name for name in on if name != "batch")
         return np.stack([composed(rest, *args) for args in zip(texels, color, coords, weights, lod, side)])
+    if "complex" in on:
+        rest = tuple(name for name in on if name != "complex")
+        return np.concatenate([composed(rest, t, c, coords, weights, lod, side) for t, c in parts(texels, color)], -1)
     if "hashed" in on:
         return np.concatenate([*features_of_levels(texels, coords)], -1)
     if "derivatives" in on:
@@ -216,6 +226,11 @@ def composed(on, texels, color, coords, weights, lod, side):
     out = sum(of_levels([coords[0] + step, *coords[1:]], lod) for step in steps) / len(steps)
     out = out * weights[..., None] if "weights" in on else out
     return np.sum(out, -2) if "sum" in on else out
+
+
+def parts(*arrays):
+    """Arrays as real parts, and with their channels reversed as imaginary parts."""
+    return arrays, [a[..., ::-1] for a in arrays]
 
 
 def features_of_levels(table, points):
@@ -256,7 +271,10 @@ def read(on, texels, color, coords, weights, lod, side):
         return jax.vmap(functools.partial(read, rest), out_axes=int("key" in on))(
             texels, color, coords, weights, lod, side
         )
-    texels, coords, options = texels.astype(np.float16) if "half" in on else texels, tuple(coords), {}
+    if "complex" in on:
+        texels, color = (jax.lax.complex(*both) for both in zip(*parts(texels, color)))
+    half = "half" in on and "complex" not in on  # there are no complex numbers of 16 bits
+    texels, coords, options = texels.astype(np.float16) if half else texels, tuple(coords), {}
     if "footprint" in on:
         options |= {"ddx": (side,), "ddy": (side / 3,)}
     elif "levels" in on:
@@ -272,6 +290,9 @@ def read(on, texels, color, coords, weights, lod, side):
         if "derivatives" in on and not SUMS & {*on}:
             found = jt.sample_with_derivatives(texture, coords, sampler, **options)
             out = jnp.concatenate([found.value, found.gradient[0]], -1)
+        elif isinstance(texture, SizedTexture) and "complex" in on:
+            image = np.asarray(texels)[None]
+            out = jt.warp.SizedResize()(image, (4, 4)) if "sizes" in on else jt.warp.resample_tiles(image, as_they_are)
         elif isinstance(texture, SizedTexture):
             out = read_sized(on, texture, coords, weights, sampler, **options)
         elif SUMS & {*on}:
@@ -279,9 +300,10 @@ def read(on, texels, color, coords, weights, lod, side):
             axis = -1 if "sum" in on else ()
             out = jt.nn.sample_weighted(texture, coords, weights, sampler, axis=axis, **options)
         else:
-            out = jt.sample(texture, coords, sampler, **options)
-    assert out.dtype == (np.float16 if "half" in on else np.float32)
-    return out.astype(np.float32)
+            dtype = {"dtype": np.float16} if {"half", "complex"} <= {*on} else {}
+            out = jt.sample(texture, coords, sampler, **options, **dtype)
+    assert out.dtype == (np.float16 if "half" in on else np.complex64 if "complex" in on else np.float32)
+    return jnp.concatenate([out.real, out.imag], -1) if "complex" in on else out.astype(np.float32)
 
 
 def as_they_are(*coords):
