@@ -141,6 +141,14 @@ def draw_sum(rng):
 LATER_DRAWS = [*[draw_sum] * 3, draw_limited, draw_drawn]
 
 
+def read_by(draw, function):
+    """A call of a function of the arguments of `sample`."""
+    case = read_call(draw, function=function)
+    if case.deterministic and "identical" in case.text:
+        raise Unsuitable  # as in `draw_splat`
+    return case
+
+
 def draw_derivatives(rng):
     """`sample_with_derivatives`, all of its arrays one after the other."""
     draw = Draw(rng)
@@ -154,7 +162,7 @@ def draw_derivatives(rng):
         found = jt.sample_with_derivatives(texture, coords, sampler, order=order, **more)
         return jnp.concatenate(jax.tree.leaves(found), -1)
 
-    case = read_call(draw, function=read)
+    case = read_by(draw, read)
     return dataclasses.replace(case, text=f"derivatives to order {order}: {case.text}", exact=False)
 
 
@@ -189,7 +197,7 @@ def draw_complex(rng):
         reads = [jt.sample(t, coords, draw.sampler, **more) for t in (texture, parts(texture))]
         return jnp.concatenate(reads, -1)
 
-    case = read_call(draw, function=read)
+    case = read_by(draw, read)
     return dataclasses.replace(case, text=f"complex {case.text}", meaning=None if draw.batch else meaning)
 
 
