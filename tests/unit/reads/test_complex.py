@@ -195,7 +195,8 @@ def test_texels_and_samples_that_are_sharded():
         texture = jt.texture2d(texels)
         read = jt.sample(texture, (x, y), SAMPLER)
         more = jt.sample_with_derivatives(texture, (x, y), SAMPLER).gradient[0]
-        return read, more, jt.splat(read, (x, y), texels.shape, SAMPLER).texels
+        smooth = jt.sample(jt.build_mipmaps(texture), (x, y), jt.Sampler(mipmap_filter_mode="linear"), lod=0.7)
+        return read, more, smooth, jt.splat(read, (x, y), texels.shape, SAMPLER).texels
 
     expected = run(texels, x, y)
     with jax.set_mesh(mesh):
