@@ -41,13 +41,14 @@ def sample_with_derivatives(
     with ``limit="taps"``, and texels that are sharded over devices take a read for each derivative.
 
     Args:
-        texture: a `Texture` of floating texels, or of integers with ``read_mode="normalized_float"``.
+        texture: a `Texture` of floating or complex texels, or of integers with ``read_mode="normalized_float"``.
         coords: a tuple of arrays, as in `sample`, that broadcast to S.
         sampler: how to read, as in `sample`.
         order: 1 for the gradient, 2 for the Hessian too.
         layer, lod: as in `sample`.
         ddx, ddy, ddz: as in `sample`. The derivatives are those at constant sides of the footprint.
-        dtype: the dtype of all results, a floating one; the default is that of `sample`.
+        dtype: the dtype of all results, a floating one, or a complex one of complex texels; the default is that of
+            `sample`.
 
     Returns:
         A tuple ``(value, gradient, hessian)``. `value` is S + (C,), the read of `sample`. `gradient` is a tuple with an
@@ -80,15 +81,15 @@ def sample_with_derivatives(
     highest = as_integer(name, "order", order, 1, 2)
     arguments = check_read_arguments(name, texture.kind, coords, layer, lod, ddx, ddy, ddz)
     own = calls.own_dtype(texture, sampler)
-    if not jnp.issubdtype(own, jnp.floating):
+    if not jnp.issubdtype(own, jnp.inexact):
         raise ValueError(
             f"{name}: texture holds {texture.dtype}, and integers that are read as they are have no derivatives; "
             f"use read_mode='normalized_float', or convert the texels to float32."
         )
     result = check_dtype(name, dtype, own)
-    found = derivatives.sample_with_derivatives(texture, arguments, sampler=sampler, dtype=result, order=highest)
+    value = None
     if sampler.arithmetic is Arithmetic.HARDWARE:
-        return found._replace(
-            value=sample(texture, coords, sampler, layer=layer, lod=lod, ddx=ddx, ddy=ddy, ddz=ddz, dtype=dtype)
-        )
-    return found
+        value = sample(texture, coords, sampler, layer=layer, lod=lod, ddx=ddx, ddy=ddy, ddz=ddz, dtype=dtype)
+    return derivatives.sample_with_derivatives(
+        texture, arguments, sampler=sampler, dtype=result, order=highest, value=value
+    )

@@ -20,7 +20,8 @@ from ._engine.describe.operands import Arrays
 from ._engine.rules.mip_chain import mip_chain
 from ._jax.calls import typed_jit
 from ._jax.indexing import everywhere, explicit_sharding, is_sharded, names_of, parts_of
-from ._tables.storage_formats import sum_dtype
+from ._reads.complex_parts import by_parts
+from ._tables.storage_formats import is_complex, sum_dtype
 from .texture import Texture, packed
 
 __all__ = ["build_mipmaps", "footprint"]
@@ -35,7 +36,7 @@ def build_mipmaps(texture: Texture, num_levels: int | None = None) -> Texture:
     size is ``m = n >> 1`` and a texel covers n / m texels, the outer ones in part. Layers and faces are not mixed.
 
     Args:
-        texture: a `Texture` of any kind with floating texels. If it has a chain, its finest level is used.
+        texture: a `Texture` of any kind with floating or complex texels. If it has a chain, its finest level is used.
         num_levels: the number of levels, including the finest; by default all, down to one texel.
 
     Returns:
@@ -48,7 +49,7 @@ def build_mipmaps(texture: Texture, num_levels: int | None = None) -> Texture:
     Gradients: with respect to the texels, of any order, in forward and reverse mode.
 
     Raises:
-        ValueError: if texels are not floating, or there cannot be that many levels.
+        ValueError: if texels are neither floating nor complex, or there cannot be that many levels.
         TypeError: if `texture` is not a `Texture`.
 
     Source: the level sizes are those of `cudaMallocMipmappedArray`.
@@ -60,19 +61,21 @@ def build_mipmaps(texture: Texture, num_levels: int | None = None) -> Texture:
         [[0.0, 1.0, 2.0, 3.0, 4.0], [0.800000011920929, 3.200000047683716], [2.0]]
     """
     check_texture("build_mipmaps", texture)
-    if not jnp.issubdtype(texture.dtype, jnp.floating):
+    if not jnp.issubdtype(texture.dtype, jnp.inexact):
         raise ValueError(
             f"build_mipmaps: texture holds {texture.dtype}, expected floating texels, which have means; convert them "
             f"with astype, or pass your own levels to the constructor."
         )
     num_levels = None if num_levels is None else as_integer("build_mipmaps", "num_levels", num_levels, 1)
     shapes = chain_shapes(texture.kind, texture.shape, num_levels, "build_mipmaps", "num_levels")
-    return with_levels(texture, len(shapes))
+    return with_levels(texture, num_levels=len(shapes))
 
 
 @typed_jit("num_levels")
-def with_levels(texture: Texture, num_levels: int) -> Texture:
+def with_levels(texture: Texture, *, num_levels: int) -> Texture:
     """The texture with a chain of that many levels. If the finest is cut over devices, so are other large ones."""
+    if is_complex(texture.dtype):
+        return by_parts(with_levels, texture, num_levels=num_levels)
     finest, ndim = texture.levels[0], texture.kind.texel_ndim
     shapes = chain_shapes(texture.kind, texture.shape, num_levels, "build_mipmaps", "num_levels")
     found = cut_chain_of(finest, shapes, ndim) if num_levels > 1 else None

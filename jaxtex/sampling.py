@@ -93,17 +93,19 @@ def sample(
             negative weights (cubic, mitchell, lanczos2, lanczos3) each sample reads two texels: one among the taps of
             positive weight, and one among those of negative weight. The expectation is the read without a key. A key is
             allowed in float arithmetic only, and not with ``limit="taps"``, where no draws have the read as their mean.
-        dtype: the dtype of the result: a floating dtype, or one that holds all texels. The default is the texture's
-            dtype; float32 with ``read_mode="normalized_float"``, and for bool texels that a filter blends.
+        dtype: the dtype of the result: a floating dtype, or one that holds all texels; of complex texels a complex one.
+            The default is the texture's dtype; float32 with ``read_mode="normalized_float"``, and for bool texels that
+            a filter blends.
 
     Returns:
-        S + (C,). Weights and sums are computed in float32, or in float64 if texels or coordinates are float64. The
-        result is rounded once.
+        S + (C,). Weights and sums are computed in float32, or in float64 if texels or coordinates are float64, or
+        texels complex128. The result is rounded once. A read of complex texels is the complex number of the reads of
+        their real and imaginary parts.
 
-    Gradients: of any order, in forward and reverse mode, with respect to floating texels, the border color, the
-        coordinates, `lod`, `ddx`, `ddy` and `ddz`. At a kink (a texel's center under linear) the slope is that on the
-        right. It is zero for the point filter, for coordinates that act as 0 (NaN), and under clamp where all taps read
-        the same texel. Integer texels have no gradient; with ``normalized_float`` the coordinates still have one.
+    Gradients: of any order, in forward and reverse mode, with respect to floating or complex texels, the border color,
+        the coordinates, `lod`, `ddx`, `ddy` and `ddz`. At a kink (a texel's center under linear) the slope is that on
+        the right. It is zero for the point filter, for coordinates that act as 0 (NaN), and under clamp where all taps
+        read the same texel. Integer texels have no gradient; with ``normalized_float`` the coordinates still have one.
         Reverse mode stores only texels and coordinates. Gradients of float16 and bfloat16 texels are summed in float32.
         In hardware arithmetic the derivatives are those of the float read at the same position. With a key, the
         gradients with respect to texels and border color go to the texels that were drawn; their expectation is the
@@ -264,7 +266,7 @@ def splat(
     forward warps.
 
     Args:
-        values: S + (C,), floating, where S is the shape that `coords` and `layer` broadcast to.
+        values: S + (C,), floating or complex, where S is the shape that `coords` and `layer` broadcast to.
         coords: a tuple of arrays, as in `sample`.
         shape: the shape of the texels, channels included, such as ``(H, W, C)``.
         sampler: how `sample` would read. Weight that falls on the border under ``address_mode="border"`` is dropped.
@@ -288,7 +290,7 @@ def splat(
 
     Raises:
         ValueError: if shapes do not fit, or `sampler` cannot read floating texels.
-        TypeError: if values are not floating, or coords are one stacked array.
+        TypeError: if values are not floating or complex, or coords are one stacked array.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
@@ -299,8 +301,10 @@ def splat(
     texture_kind = infer_kind(kind, len(coords), layer)
     sizes = check_shape(texture_kind, shape)
     given = converted("splat", "values", values)
-    if not jnp.issubdtype(given.dtype, jnp.floating):
-        raise TypeError(f"splat: values has dtype {given.dtype}, expected floating numbers; use values.astype.")
+    if not jnp.issubdtype(given.dtype, jnp.inexact):
+        raise TypeError(
+            f"splat: values has dtype {given.dtype}, expected floating or complex numbers; use values.astype."
+        )
     values = jnp.asarray(given)
     arguments = check_read_arguments("splat", texture_kind, coords, layer, lod, ddx, ddy, ddz)
     common = arguments.shape

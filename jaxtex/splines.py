@@ -17,9 +17,10 @@ from ._engine.compute.texel_value import decode
 from ._engine.describe.plan import layout_of, space_axes
 from ._engine.rules.convolution import convolve
 from ._jax.calls import typed_jit
+from ._reads.complex_parts import by_parts
 from ._tables.address_rules import SPHERE, WRAP, AddressRule
 from ._tables.filter_kernels import FilterKernel, Polynomials, evaluate
-from ._tables.storage_formats import sum_dtype
+from ._tables.storage_formats import is_complex, sum_dtype
 from .modes import FilterMode
 from .sampler import Sampler
 from .texture import Texture
@@ -47,8 +48,8 @@ def spline_filter(texture: Texture, sampler: Sampler) -> Texture:
             determine the coefficients, and its `read_mode` determines which numbers integer texels stand for.
 
     Returns:
-        A `Texture` of the same kind, shape and border color, in float32, or in float64 if the texels are float64. Read
-        it with the same address modes and order, and with ``read_mode="element"``.
+        A `Texture` of the same kind, shape and border color, in float32, or in float64 if the texels are float64;
+        complex texels stay complex. Read it with the same address modes and order, and with ``read_mode="element"``.
 
     Gradients: with respect to texels and border color, in which the coefficients are linear, in forward and reverse
         mode.
@@ -86,6 +87,8 @@ def spline_filter(texture: Texture, sampler: Sampler) -> Texture:
 
 @typed_jit("sampler")
 def _filtered(texture: Texture, *, sampler: Sampler) -> Texture:
+    if is_complex(texture.dtype):
+        return by_parts(_filtered, texture, sampler=sampler)
     dtype = sum_dtype(texture.dtype)
     texels, axes = decode(texture.texels, sampler.decoding, dtype), space_axes(layout_of(texture), sampler)
     # Weights sum to one. So a color that is taken away everywhere leaves zero outside, and comes back as it was.

@@ -25,7 +25,9 @@ from ._engine.describe.spec import Read
 from ._engine.walk.texel_walk import only_address
 from ._jax.calls import typed_jit
 from ._jax.indexing import is_sharded
+from ._reads.complex_parts import by_parts
 from ._tables.address_rules import BORDER, CLAMP, LAST
+from ._tables.storage_formats import is_complex
 from .modes import BoundaryMode, choose
 from .sampling import Coords
 from .texture import Texture, with_cut, without_cut
@@ -66,8 +68,8 @@ def surface_read(
     Returns:
         S + (C,), in the texture's dtype, the texels as they are stored.
 
-    Gradients: of any order, in forward and reverse mode, with respect to floating texels: each cotangent is added at
-        its texel. Coordinates have no gradient.
+    Gradients: of any order, in forward and reverse mode, with respect to floating or complex texels: each cotangent is
+        added at its texel. Coordinates have no gradient.
 
     Raises:
         ValueError: if coordinates, layer, face or level do not fit the texture.
@@ -102,10 +104,10 @@ def surface_write(
     Args:
         texture: a `Texture` of any kind. It is not changed. To reuse its memory, donate it to a compiled function:
             ``jax.jit(f, donate_argnums=0)``.
-        values: the new texels, of a shape that broadcasts to S + (C,). A floating texture takes any real numbers, and
-            rounds them to its dtype. An integer texture takes integers of its dtype, 64-bit integers, or Python
-            integers. A Python or NumPy integer that does not fit is an error; an integer of a JAX array saturates. See
-            `docs/surfaces.md`.
+        values: the new texels, of a shape that broadcasts to S + (C,). A floating texture takes any real numbers, a
+            complex one complex numbers too, and rounds them to its dtype. An integer texture takes integers of its
+            dtype, 64-bit integers, or Python integers. A Python or NumPy integer that does not fit is an error; an
+            integer of a JAX array saturates. See `docs/surfaces.md`.
         coords, layer, face, level: as in `surface_read`.
         boundary_mode: what happens where a coordinate is out of range: ``"zero"`` drops the value, ``"clamp"`` writes
             it to the nearest texel, ``"trap"`` drops it and raises an error under checkify, as in `surface_read`.
@@ -276,6 +278,8 @@ def reduce(
     check_texture(name, texture, coords)
     if texture.dtype == bool:
         raise TypeError(f"{name}: texture holds bool texels, expected numbers; convert them with astype.")
+    if rule != "add" and is_complex(texture.dtype):
+        raise TypeError(f"{name}: texture holds {texture.dtype}, and complex numbers have no order; use surface_add.")
     mode, arguments = check_access(name, texture, coords, layer, face, level, boundary_mode)
     values = check_values(name, texture, values, arguments)
     return _reduce(texture, values, arguments, rule=rule, level=level, mode=mode)
@@ -283,6 +287,8 @@ def reduce(
 
 @typed_jit("level", "mode")
 def _read(texture: Texture, arguments: ReadArguments, *, level: int, mode: BoundaryMode) -> jax.Array:
+    if is_complex(texture.dtype):
+        return by_parts(_read, texture, arguments, level=level, mode=mode)
     named = access("surface_read", texture, arguments, level, mode)
 
     def read(coords: tuple[jax.Array, ...], texels: jax.Array) -> jax.Array:
@@ -297,6 +303,9 @@ def _read(texture: Texture, arguments: ReadArguments, *, level: int, mode: Bound
 def _write(
     texture: Texture, values: Any, arguments: ReadArguments, *, level: int, mode: BoundaryMode, unique: bool
 ) -> Texture:
+    if is_complex(texture.dtype):
+        values = spread(texture, values, arguments)
+        return by_parts(_write, texture, values, arguments, level=level, mode=mode, unique=unique)
     named, given, texture = access("surface_write", texture, arguments, level, mode), texture, without_cut(texture)
 
     def write(coords: tuple[jax.Array, ...], texels: jax.Array, values: jax.Array) -> jax.Array:
@@ -310,6 +319,9 @@ def _write(
 def _reduce(
     texture: Texture, values: jax.Array, arguments: ReadArguments, *, rule: str, level: int, mode: BoundaryMode
 ) -> Texture:
+    if is_complex(texture.dtype):
+        values = spread(texture, values, arguments)
+        return by_parts(_reduce, texture, values, arguments, rule=rule, level=level, mode=mode)
     named, given, texture = access(f"surface_{rule}", texture, arguments, level, mode), texture, without_cut(texture)
     values = spread(texture, values, arguments)
     texels = written(texture.texels, values, named.operands, named.spec.axes, rule)

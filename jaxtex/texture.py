@@ -49,9 +49,9 @@ class Texture:
     Attributes:
         texels: the stored texels, slowest axis first, channels last: ``(W, C)``, ``(H, W, C)``, ``(D, H, W, C)``, or
             with a leading axis of L layers; ``(6, N, N, C)`` and ``(L, 6, N, N, C)`` for cubemaps, faces in the order
-            +x, -x, +y, -y, +z, -z. The dtype is float16, bfloat16, float32, float64, (u)int8, (u)int16, (u)int32 or
-            bool. Filters blend bool texels as 0 and 1, in float32. A mip chain is packed, ``(total, C)``, one level
-            after the other; see `levels`.
+            +x, -x, +y, -y, +z, -z. The dtype is float16, bfloat16, float32, float64, complex64, complex128, (u)int8,
+            (u)int16, (u)int32 or bool. Filters blend bool texels as 0 and 1, in float32, and of complex texels the real
+            and the imaginary parts. A mip chain is packed, ``(total, C)``, one level after the other; see `levels`.
         border_color: what taps outside the texture read under ``address_mode="border"``: a scalar or
             ``(C,)``, in units of the returned value; ``None`` is zero.
         kind: the `TextureKind`, or its name, such as ``"3d"``.
@@ -137,7 +137,7 @@ def build(kind: TextureKind, texels: Texels, border_color: ArrayLike | None, nam
     check_chain(kind, levels, name)
     if border_color is not None:
         border_color = jnp.asarray(border_color)
-        check_color(name, border_color, levels[0].shape[-1])
+        check_color(name, border_color, levels[0].shape[-1], stored=levels[0].dtype)
     return packed(kind, levels, border_color)
 
 

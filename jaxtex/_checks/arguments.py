@@ -11,7 +11,7 @@ import numpy as np
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from .._tables.storage_formats import known_format, sum_dtype
+from .._tables.storage_formats import is_complex, known_format, sum_dtype
 from ..modes import TextureKind
 from ..texture import Texture
 from .calls import check_is_known, leaves_of
@@ -75,12 +75,13 @@ def check_dtype(name: str, dtype: Any, own: np.dtype) -> np.dtype:
     if dtype is None:
         return np.dtype(own)
     dtype = check_known_dtype(name, dtype)
-    holds = jnp.issubdtype(dtype, jnp.floating)
-    if not jnp.issubdtype(own, jnp.floating):
-        holds = holds or np.can_cast(own, dtype, "safe")
-    if not holds or jnp.issubdtype(dtype, jnp.complexfloating):
+    kind = "complex" if is_complex(own) else "floating"
+    holds = is_complex(dtype) if is_complex(own) else jnp.issubdtype(dtype, jnp.floating)
+    if not jnp.issubdtype(own, jnp.inexact):
+        holds = holds or (np.can_cast(own, dtype, "safe") and not is_complex(dtype))
+    if not holds:
         raise ValueError(
-            f"{name}: dtype is {dtype}, which does not hold the {np.dtype(own)} values of this read; pass a floating "
+            f"{name}: dtype is {dtype}, which does not hold the {np.dtype(own)} values of this read; pass a {kind} "
             f"dtype, or leave dtype out and convert the result."
         )
     return dtype

@@ -65,10 +65,15 @@ def check_sampler(
             f"{name}: limit={str(sampler.limit)!r} is given for a read across the seams of a cubemap, whose corners "
             f"lack a tap; use seamless_cubemap=False, or leave limit out."
         )
+    if sampler.limit is not None and row.parts is not None:
+        raise ValueError(
+            f"{name}: limit={str(sampler.limit)!r} is given for {stored} texels, and complex numbers have no order; "
+            f"leave limit out."
+        )
     if sampler.arithmetic is Arithmetic.HARDWARE and not row.on_hardware:
         raise ValueError(
             f"{name}: arithmetic='hardware' is given for {stored} texels, which no texture unit has; use "
-            f"arithmetic='float', or convert the texels to float32."
+            f"arithmetic='float', or {'two channels of' if row.parts else 'convert the texels to'} float32."
         )
 
 

@@ -14,6 +14,7 @@ from jax.experimental import checkify
 
 from .._engine.compute.texel_write import numbers
 from .._jax.indexing import explicit_sharding
+from .._tables.storage_formats import is_complex, real_dtype
 from ..texture import Texture
 from .arguments import ReadArguments, converted
 from .integers import as_rounded, known_integers, narrowed, saturated
@@ -42,16 +43,16 @@ def check_values(name: str, texture: Texture, values: Any, arguments: ReadArgume
 def as_values(name: str, values: Any, stored: np.dtype[Any]) -> Any:
     """Values as an array; integers that are known in the dtype of the texels, which must hold them."""
     known = known_integers(values)
-    if known is not None and jnp.issubdtype(stored, jnp.floating):
-        return as_rounded(known, stored)
+    if known is not None and jnp.issubdtype(stored, jnp.inexact):
+        return as_rounded(known, real_dtype(stored))
     if known is not None and jnp.issubdtype(stored, jnp.integer) and is_default_integer(known, stored):
         return narrowed(name, "values", known, stored)
     array = jnp.asarray(converted(name, "values", values))
     integer = jnp.issubdtype(array.dtype, jnp.integer)
-    fits = integer or jnp.issubdtype(array.dtype, jnp.floating)
+    fits = integer or jnp.issubdtype(array.dtype, jnp.inexact if is_complex(stored) else jnp.floating)
     if jnp.issubdtype(stored, jnp.integer):
         fits = integer and (is_default_integer(array, stored) or jax.typeof(array).weak_type)
-    elif not jnp.issubdtype(stored, jnp.floating):
+    elif not jnp.issubdtype(stored, jnp.inexact):
         fits = array.dtype == stored
     if not fits:
         raise TypeError(

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._tables.storage_formats import STORAGE_FORMATS, known_format
+from .._tables.storage_formats import STORAGE_FORMATS, is_complex, known_format
 from ..modes import TextureKind
 from .integers import in_dtype_of_jax
 from .words import described, shown
@@ -104,8 +104,14 @@ def chain_shapes(
     return [(*front, *(max(n >> level, 1) for n in sizes), shape[-1]) for level in range(num_levels or most)]
 
 
-def check_color(name: str, color: jax.Array, channels: int, argument: str = "border_color") -> None:
-    """A border color: one number for all channels, or one for each."""
+def check_color(
+    name: str, color: jax.Array, channels: int, argument: str = "border_color", stored: np.dtype[Any] | None = None
+) -> None:
+    """A border color: one number for all channels, or one for each; complex only for texels that are stored so."""
+    if stored is not None and is_complex(color.dtype) and not is_complex(stored):
+        raise TypeError(
+            f"{name}: {argument} is complex, and texels are {stored}; pass a real {argument}, or complex texels."
+        )
     if color.shape not in ((), (channels,)):
         raise ValueError(
             f"{name}: {argument} has shape {color.shape}, expected a scalar or ({channels},), one value for each "

@@ -30,10 +30,19 @@ from .._jax.calls import typed_jit
 from .._jax.straight_through import straight_through
 from .._tables.address_rules import BORDER, LAST
 from .._tables.filter_kernels import LINEAR_TAPS, FilterKernel
-from .._tables.storage_formats import Decoding, is_blended, rounded_dtype, storage_format, sum_dtype
+from .._tables.storage_formats import (
+    Decoding,
+    is_blended,
+    is_complex,
+    real_dtype,
+    rounded_dtype,
+    storage_format,
+    sum_dtype,
+)
 from ..modes import Arithmetic, FilterMode, TextureKind
 from ..sampler import Sampler
 from ..texture import Texture
+from .complex_parts import by_parts, in_parts
 
 
 class Numbers(NamedTuple):
@@ -92,6 +101,8 @@ def sample(
     dtype: np.dtype,
 ) -> jax.Array:
     """The read that `sampler` asks for, S + (C,) of `dtype`; with a key, of one tap that is drawn by its weight."""
+    if is_complex(texture.dtype):
+        return by_parts(sample, texture, arguments, key, sampler=sampler, dtype=dtype)
     arguments = arguments.as_operands()
     sums, differentiable = numbers_of(
         texture, sampler.decoding, arguments.coords, blends=is_blended(texture.dtype) and blends(texture, sampler)
@@ -266,6 +277,8 @@ def sample_labels(
 @typed_jit("level")
 def fetch(texture: Texture, arguments: ReadArguments, *, level: int) -> jax.Array:
     """The texels at indices, as they are stored, with zero outside."""
+    if is_complex(texture.dtype):
+        return by_parts(fetch, texture, arguments, level=level)
     sums, _ = numbers_of(texture, Decoding.ELEMENT, (), blends=False)
     dtype = rounded_dtype(texture.dtype, sums)
     read = plan_of_texels(layout_of(texture), arguments.as_operands(integer=True), level, BORDER, LAST, dtype)
@@ -277,6 +290,9 @@ def gather(
     texture: Texture, arguments: ReadArguments, *, sampler: Sampler, component: int, dtype: np.dtype
 ) -> jax.Array:
     """Four reads of one tap each, of one channel."""
+    if is_complex(texture.dtype):
+        each = functools.partial(gather, in_parts(texture), arguments, sampler=sampler, dtype=real_dtype(dtype))
+        return jax.lax.complex(each(component=2 * component), each(component=2 * component + 1))
     arguments, texture = jax.lax.stop_gradient(arguments.as_operands()), one_channel(texture, component)
     layout, (low, high) = layout_of(texture), LINEAR_TAPS
     sums, _ = numbers_of(texture, sampler.decoding, arguments.coords, blends=False)
@@ -320,8 +336,10 @@ def splat(
     dtype: np.dtype,
     placed: jax.NamedSharding | None = None,
 ) -> jax.Array:
-    """The texels of a splat, which carry the sharding `placed`."""
-    arguments = arguments.as_operands()
+    """The texels of a splat, which carry the sharding `placed`; of parts, as many channels as values have."""
+    if is_complex(values.dtype):
+        return by_parts(splat, values, arguments, layout=layout, sampler=sampler, dtype=dtype, placed=placed)
+    arguments, layout = arguments.as_operands(), layout._replace(shape=(*layout.shape[:-1], values.shape[-1]))
     sums = sum_dtype(values.dtype, dtype, *(c.dtype for c in arguments.coords))
     resolved, values = FLOAT.resolve_level(layout, arguments, sampler), values.astype(sums)
     if resolved.num_reads is not None:

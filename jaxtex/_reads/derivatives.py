@@ -16,10 +16,11 @@ from .._engine.describe.operands import Arrays
 from .._engine.describe.plan import combination, layout_of
 from .._engine.describe.spec import Combination
 from .._jax.calls import typed_jit
-from .._tables.storage_formats import rounded_dtype
+from .._tables.storage_formats import is_complex, rounded_dtype
 from ..sampler import Sampler
 from ..texture import Texture
 from .calls import blends, numbers_of, one_read, plan_of_call
+from .complex_parts import by_parts
 
 
 class Derivatives(NamedTuple):
@@ -38,15 +39,22 @@ class Derivatives(NamedTuple):
 
 
 def sample_with_derivatives(
-    texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype, order: int
+    texture: Texture,
+    arguments: ReadArguments,
+    *,
+    sampler: Sampler,
+    dtype: np.dtype,
+    order: int,
+    value: jax.Array | None = None,
 ) -> Derivatives:
-    """The read of `sample` in float arithmetic with its derivatives along the coordinates."""
-    axes = range(len(arguments.coords))
-    wanted = tuple(some for n in range(order + 1) for some in itertools.combinations_with_replacement(axes, n))
+    """The read of `sample` in float arithmetic with its derivatives along the coordinates; or `value` and these."""
+    axes, orders = range(len(arguments.coords)), range(0 if value is None else 1, order + 1)
+    wanted = tuple(some for n in orders for some in itertools.combinations_with_replacement(axes, n))
     # The compiled function returns each array once: a program copies a result that it returns twice.
-    of = dict(zip(wanted, derivatives_along(texture, arguments, wanted=wanted, sampler=sampler, dtype=dtype)))
+    found = derivatives_along(texture, arguments, wanted=wanted, sampler=sampler, dtype=dtype)
+    of = dict(zip(wanted, found))
     hessian = tuple(tuple(of[min(i, j), max(i, j)] for j in axes) for i in axes) if order > 1 else None
-    return Derivatives(of[()], tuple(of[i,] for i in axes), hessian)
+    return Derivatives(of[()] if value is None else value, tuple(of[i,] for i in axes), hessian)
 
 
 @typed_jit("wanted", "sampler", "dtype")
@@ -59,6 +67,8 @@ def derivatives_along(
     dtype: np.dtype,
 ) -> list[jax.Array]:
     """The derivatives along the coordinates in each entry of `wanted`, S + (C,) each."""
+    if is_complex(texture.dtype):
+        return by_parts(derivatives_along, texture, arguments, wanted=wanted, sampler=sampler, dtype=dtype)
     arguments = arguments.as_operands()
     sums, _ = numbers_of(texture, sampler.decoding, arguments.coords, blends=blends(texture, sampler))
     shape = (*arguments.shape, texture.num_channels)
@@ -80,10 +90,11 @@ def in_one_look(
     space = [k for k, axis in enumerate(axes) if axis.role is Role.SPACE][::-1]  # x first
     orders = [tuple(sum(space[i] == k for i in along) for k in range(len(axes))) for along in wanted]
     present = [some for some in orders if not any(axis.vanishes for axis in with_orders(axes, some))]
-    if len(present) == 1:
-        found = [FLOAT.read(texture, read)]
+    read = read.replace(derivatives=tuple(present))
+    if len(present) > 1:
+        found = read_derivatives(texture, read)
     else:
-        found = read_derivatives(texture, read.replace(derivatives=tuple(present)))
+        found = [FLOAT.read(texture, read._replace(spec=one)) for one in read.spec.each_derivative()]
     known = dict(zip(present, found))
     return [known.get(some, jnp.zeros((), dtype)) for some in orders]
 

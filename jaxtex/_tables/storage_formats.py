@@ -23,13 +23,14 @@ class StorageFormat(NamedTuple):
 
     Attributes:
         name: the name of the dtype.
-        floating: whether texels are real numbers, which filters blend and gradients flow to.
+        floating: whether texels are real or complex numbers, which filters blend and gradients flow to.
         fraction_bits: the n in ``k / (2^n - 1)``, the value of a code k under ``read_mode="normalized_float"``; `None`
             if texels are not codes.
         srgb: whether codes may be sRGB codes.
         blended_as: the name of the dtype that a read returns if a filter blends texels that are not floating; `None` if
             filters do not blend them.
         on_hardware: whether texture units have the dtype.
+        parts: of complex texels, the name of the dtype of their real and imaginary parts; otherwise `None`.
     """
 
     name: str
@@ -38,6 +39,7 @@ class StorageFormat(NamedTuple):
     srgb: bool = False
     blended_as: str | None = None
     on_hardware: bool = False
+    parts: str | None = None
 
     @property
     def blends(self) -> bool:
@@ -52,6 +54,8 @@ STORAGE_FORMATS = {
         StorageFormat("bfloat16", floating=True),
         StorageFormat("float32", floating=True, on_hardware=True),
         StorageFormat("float64", floating=True),
+        StorageFormat("complex64", floating=True, parts="float32"),
+        StorageFormat("complex128", floating=True, parts="float64"),
         StorageFormat("int8", floating=False, fraction_bits=7, on_hardware=True),
         StorageFormat("uint8", floating=False, fraction_bits=8, srgb=True, on_hardware=True),
         StorageFormat("int16", floating=False, fraction_bits=15, on_hardware=True),
@@ -101,8 +105,24 @@ def rounded_dtype(dtype: DTypeLike, sums: DTypeLike) -> np.dtype[Any]:
 
 
 def sum_dtype(*dtypes: DTypeLike) -> np.dtype[Any]:
-    """The dtype in which numbers of these dtypes are summed: float64 if one of them is float64, else float32."""
-    return np.dtype(jnp.float64 if np.dtype(jnp.float64) in [np.dtype(dtype) for dtype in dtypes] else jnp.float32)
+    """The dtype in which numbers of these dtypes, or their parts, are summed: float64 if one is that, else float32."""
+    return np.dtype(jnp.float64 if np.dtype(jnp.float64) in [*map(real_dtype, dtypes)] else jnp.float32)
+
+
+def is_complex(dtype: DTypeLike) -> bool:
+    """Whether a dtype is one of complex numbers."""
+    return np.dtype(dtype).kind == "c"
+
+
+def real_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    """The dtype of the parts of complex numbers, or the dtype itself."""
+    dtype = np.dtype(dtype)
+    return np.dtype(storage_format(dtype).parts) if is_complex(dtype) else dtype
+
+
+def complex_dtype(real: DTypeLike) -> np.dtype[Any]:
+    """The dtype of complex numbers with parts of a dtype."""
+    return np.dtype(np.complex128 if np.dtype(real) == np.float64 else np.complex64)
 
 
 # sRGB, by IEC 61966-2-1: codes and light from 0 to 1. Up to these the curve is a line.

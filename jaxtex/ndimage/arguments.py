@@ -16,8 +16,9 @@ from .._checks.arguments import as_integer, as_sizes, described
 from .._checks.calls import in_native_order
 from .._checks.integers import in_dtype_of_jax
 from .._checks.words import shown
+from .._reads.complex_parts import from_parts, parts_of
 from .._tables.filter_kernels import MAX_SPLINE_ORDER, FilterKernel, b_spline
-from .._tables.storage_formats import sum_dtype
+from .._tables.storage_formats import complex_dtype, is_complex, sum_dtype
 from .extensions import EXTENSIONS, Extension, check_mode
 
 # Sizes, slowest axis first.
@@ -204,10 +205,6 @@ def as_numbers(name: str, argument: str, value: Any) -> Any:
     return array if array.dtype == dtype else array.astype(dtype)
 
 
-def is_complex(dtype: Any) -> bool:
-    return jnp.issubdtype(dtype, jnp.complexfloating)
-
-
 def canonical(dtype: Any) -> np.dtype[Any]:
     """A dtype as JAX has it, of 32 bits where 64 are disabled."""
     return np.dtype(jax.dtypes.canonicalize_dtype(dtype))
@@ -234,27 +231,20 @@ def result_dtype(name: str, output: Any, stored: Any) -> np.dtype[Any]:
     return complex_dtype(dtype) if is_complex(stored) and not is_complex(dtype) else dtype
 
 
-def real_dtype(dtype: Any) -> np.dtype[Any]:
+def parts_dtype(dtype: Any) -> np.dtype[Any]:
     """The dtype in which numbers of `dtype` are weighted and summed; integers in the default one of JAX."""
-    if is_complex(dtype):
-        return np.dtype(np.float64 if np.dtype(dtype).itemsize == 16 else np.float32)
-    return sum_dtype(dtype if jnp.issubdtype(dtype, jnp.floating) else canonical(float))
-
-
-def complex_dtype(real: Any) -> np.dtype[Any]:
-    """The dtype of complex numbers with parts of a dtype."""
-    return np.dtype(np.complex128 if real == np.float64 else np.complex64)
+    return sum_dtype(dtype if jnp.issubdtype(dtype, jnp.inexact) else canonical(float))
 
 
 def sums_of(stored: Any, result: Any, *parameters: Any) -> np.dtype[Any]:
     """The dtype of the sums of a read, from the dtypes of the input, the result and the floating arrays of the call."""
-    results = [real_dtype(result)] if jnp.issubdtype(result, jnp.inexact) else []
-    return sum_dtype(real_dtype(stored), *results, *parameters)
+    results = [parts_dtype(result)] if jnp.issubdtype(result, jnp.inexact) else []
+    return sum_dtype(parts_dtype(stored), *results, *parameters)
 
 
 def as_channels(array: jax.Array) -> jax.Array:
     """Numbers with a last axis of channels: one, or the real and the imaginary part."""
-    return jnp.stack([array.real, array.imag], -1) if is_complex(array.dtype) else array[..., None]
+    return parts_of(array[..., None]) if is_complex(array.dtype) else array[..., None]
 
 
 def as_result(values: jax.Array, dtype: np.dtype[Any]) -> jax.Array:
@@ -264,7 +254,7 @@ def as_result(values: jax.Array, dtype: np.dtype[Any]) -> jax.Array:
     of 1 on, less the rounding of sums.
     """
     if values.shape[-1] == 2:
-        return jax.lax.complex(values[..., 0], values[..., 1]).astype(dtype)
+        return from_parts(values)[..., 0].astype(dtype)
     value = values[..., 0]
     if value.dtype == dtype:
         return value

@@ -18,9 +18,9 @@ from .._engine.describe.spec import Read, ReadSpec
 from .._jax.calls import typed_jit
 from .._tables.address_rules import BORDER, CLAMP
 from .._tables.filter_kernels import POINT, b_spline
-from .._tables.storage_formats import Decoding, rounded_dtype
+from .._tables.storage_formats import Decoding, complex_dtype, is_complex, rounded_dtype
 from ..splines import filtered_along
-from .arguments import Reading, as_channels, as_result, complex_dtype, is_complex
+from .arguments import Reading, as_channels, as_result
 from .extensions import Fold
 
 Arrays = tuple[jax.Array, ...]

@@ -30,8 +30,9 @@ from .._engine.describe.operands import Stack
 from .._engine.describe.plan import layout_of
 from .._jax.calls import typed_jit
 from .._reads import calls
+from .._reads.complex_parts import by_parts
 from .._tables.address_rules import last
-from .._tables.storage_formats import rounded_dtype, sum_dtype
+from .._tables.storage_formats import is_complex, rounded_dtype, sum_dtype
 from ..modes import Arithmetic
 from ..sampler import Sampler
 from ..sampling import DEFAULT_SAMPLER, Coords
@@ -77,9 +78,9 @@ def sample_weighted(
         float32 if that is an integer dtype. Weights and sums are computed in float32, or in float64 if texels,
         coordinates or weights are float64.
 
-    Gradients: of any order, in forward and reverse mode, with respect to floating texels, the border colors, the
-        coordinates, the weights and `lod`. Each read has the gradients of `jaxtex.sample`. Reverse mode stores only the
-        arguments. But terms are stored in hardware arithmetic, and for several textures with mip chains or border
+    Gradients: of any order, in forward and reverse mode, with respect to floating or complex texels, the border colors,
+        the coordinates, the weights and `lod`. Each read has the gradients of `jaxtex.sample`. Reverse mode stores only
+        the arguments. But terms are stored in hardware arithmetic, and for several textures with mip chains or border
         colors.
 
     Raises:
@@ -119,7 +120,7 @@ def sample_weighted(
             f"texture along the first of axis."
         )
     own = calls.own_dtype(entries[0], sampler)
-    dtype = own if jnp.issubdtype(own, jnp.floating) else np.dtype(np.float32)
+    dtype = own if jnp.issubdtype(own, jnp.inexact) else np.dtype(np.float32)
     return weighted(
         *(entries, arguments, numbers, chosen),
         sampler=sampler,
@@ -200,6 +201,19 @@ def weighted(
     dtype: np.dtype[Any],
 ) -> jax.Array:
     """The sum: in one pass, or term by term where the engine has no pass for it."""
+    if is_complex(textures[0].dtype):
+        return by_parts(
+            weighted,
+            textures,
+            arguments,
+            weights,
+            head,
+            sampler=sampler,
+            axes=axes,
+            several=several,
+            num_heads=num_heads,
+            dtype=dtype,
+        )
     shape = np.broadcast_shapes(arguments.shape, weights.shape, () if head is None else head.shape)
     from_end = tuple(axis - len(shape) for axis in axes)
     head = None if head is None else as_index(head)

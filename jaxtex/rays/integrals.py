@@ -2,6 +2,8 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,6 +12,8 @@ from jax.typing import ArrayLike
 from .._checks.arguments import as_float
 from .._checks.calls import public
 from .._engine.arithmetic import FLOAT
+from .._reads.complex_parts import by_parts
+from .._tables.storage_formats import is_complex
 from ..sampler import Sampler
 from .segments import DEFAULT_SAMPLER, Segments, of_rank
 
@@ -48,8 +52,8 @@ def line_integral(
             in texels whatever it says.
 
     Returns:
-        S + (C,), in the dtype of `volume`, or float32 for integers. Sums are computed in float32, or in float64 if an
-        argument is float64. It is 0 for a segment of length 0.
+        S + (C,), in the dtype of `volume`, a complex one too, or float32 for integers. Sums are computed in float32, or
+        in float64 if an argument is float64. It is 0 for a segment of length 0.
 
     Gradients: of any order, in forward and reverse mode, with respect to a floating volume, `start`, `end`, `weights`
         and `spacing`; those of the quadrature rule. A segment of length 0 has none in its length. Reverse mode stores
@@ -78,11 +82,15 @@ def line_integral(
         segments = segments.over(NAME, "weights", factors.shape[:-1])
     if 0 in segments.shape:
         return segments.nothing
-    return segments.result(sum_along(segments, factors) * segments.sample_length)
+    sums = sum_along(segments, factors)
+    return segments.result(sums * segments.sample_length.astype(sums.dtype))
 
 
 def sum_along(segments: Segments, weights: jax.Array | None) -> jax.Array:
     """The sum of the samples of each segment, S + (C,)."""
+    if is_complex(segments.texture.dtype):
+        of_parts = lambda texture, weights: sum_along(dataclasses.replace(segments, texture=texture), weights)
+        return by_parts(of_parts, segments.texture, weights)
     read = segments.along()
     if weights is None:
         read = read.replace(summed_axes=(-1,))

@@ -21,7 +21,7 @@ from .._engine.describe.operands import Arrays, Stacked
 from .._engine.describe.plan import layout_of, plan_of_grid
 from .._engine.describe.spec import Read
 from .._reads.calls import numbers_of
-from .._tables.storage_formats import Decoding, sum_dtype
+from .._tables.storage_formats import Decoding, is_complex, sum_dtype
 from ..modes import AddressMode, Arithmetic, TextureKind
 from ..nn.weighted import in_heads
 from ..sampler import Sampler
@@ -92,7 +92,7 @@ class Segments:
         dtype = sum_dtype(*(a.dtype for a in (texels, first, last, size, *others)))
         first, last, size = (of_rank(a.astype(dtype), len(shape) + 1) for a in (first, last, size))
         cut = (first, last) if box is None else box.cut(first, last)
-        result = texels.dtype if jnp.issubdtype(texels.dtype, jnp.floating) else np.dtype(np.float32)
+        result = texels.dtype if jnp.issubdtype(texels.dtype, jnp.inexact) else np.dtype(np.float32)
         return cls(TEXTURES[ndim](texels), *cut, first, size, count, how, shape, result)
 
     def over(self, name: str, argument: str, shape: Sequence[int]) -> "Segments":
@@ -133,6 +133,11 @@ class Segments:
 
     def folded(self, name: str, fold: Fold, *given: jax.Array) -> jax.Array:
         """What the samples of each segment become, S + (C,); the fold takes `given`, of the rank of S."""
+        if is_complex(self.texture.dtype):
+            raise TypeError(
+                f"{name}: volume is {self.texture.dtype}, expected real numbers; pass volume.real, volume.imag or "
+                f"abs(volume)."
+            )
         if self.count > MOST_COUNTED:
             raise ValueError(f"{name}: a segment has {self.count} samples, expected at most {MOST_COUNTED}.")
         read = self.along().replace(summed_axes=(-1,))
@@ -256,7 +261,7 @@ def check_how(name: str, sampler: Sampler, volume: jax.Array, ndim: int) -> Samp
         raise ValueError(f"{name}: sampler has arithmetic='hardware', which adds up no reads; use arithmetic='float'.")
     mode = AddressMode.BORDER if sampler.address_mode is None else sampler.address_mode
     sampler = dataclasses.replace(sampler, normalized_coords=False, address_mode=mode)
-    if jnp.issubdtype(volume.dtype, jnp.floating) or sampler.decoding is not Decoding.ELEMENT:
+    if jnp.issubdtype(volume.dtype, jnp.inexact) or sampler.decoding is not Decoding.ELEMENT:
         check_sampler(name, KINDS[ndim], volume.dtype, 1, volume.shape[-2], sampler)
     check_modes(name, sampler, ndim, volume.shape[-2])
     return sampler

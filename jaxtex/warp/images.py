@@ -24,7 +24,8 @@ from .._jax.barriers import with_materialized
 from .._jax.calls import typed_jit
 from .._jax.float_bits import rounded_to
 from .._reads.calls import sample_grid
-from .._tables.storage_formats import Decoding, sum_dtype
+from .._reads.complex_parts import color_of_parts, from_parts, parts_of
+from .._tables.storage_formats import Decoding, is_complex, sum_dtype
 from ..mipmaps import along_axes, build_mipmaps
 from ..modes import Arithmetic, ReadMode, TextureKind
 from ..sampler import Sampler
@@ -32,7 +33,7 @@ from ..sampling import sample
 from ..texture import Texture, texture1d, texture2d, texture3d
 from . import smoothing
 from .coordinate_functions import Arrays, GridFunction, is_affine, pixel_centers
-from .options import AXES, ReadOptions, as_floats, broadcast, check_axes, check_pixels
+from .options import AXES, ReadOptions, as_floats, broadcast, check_axes, check_pixels, dtype_of
 
 Tree = TypeVar("Tree")
 TEXTURES = {1: texture1d, 2: texture2d, 3: texture3d}
@@ -70,7 +71,11 @@ def warp_image(
     """
     ndim = len(output_shape)
     pixels = as_array(image)
-    check_image(name, pixels, ndim, argument)
+    check_image(name, pixels, ndim, argument, may_be_complex=True)
+    if is_complex(pixels.dtype):
+        check_reads(name, options, ndim, pixels.dtype, pixels.shape)
+        image, options = parts_of_image(name, pixels, options)
+        return from_parts(warp_image(name, image, function, parameters, output_shape, options, footprint))
     pixels, options, result = as_numbers(pixels, options)
     check_reads(name, options, ndim, pixels.dtype, pixels.shape)
     arrays = floating_parameters(parameters, ndim, pixels)
@@ -106,11 +111,13 @@ def common_batch(name: str, argument: str, batch: tuple[int, ...], *others: tupl
     return shape
 
 
-def check_image(name: str, image: Any, ndim: int, argument: str = "image") -> None:
+def check_image(name: str, image: Any, ndim: int, argument: str = "image", *, may_be_complex: bool = False) -> None:
     check_axes(name, argument, image.shape, ndim)
-    if not any(jnp.issubdtype(image.dtype, kind) for kind in (jnp.floating, jnp.integer, jnp.bool_)):
+    kinds = (jnp.inexact if may_be_complex else jnp.floating, jnp.integer, jnp.bool_)
+    if not any(jnp.issubdtype(image.dtype, kind) for kind in kinds):
+        numbers = "floating or complex numbers" if may_be_complex else "floating numbers"
         raise TypeError(
-            f"{name}: {argument} has dtype {image.dtype}, expected floating numbers, integers or bool; convert it with "
+            f"{name}: {argument} has dtype {image.dtype}, expected {numbers}, integers or bool; convert it with "
             f"{argument}.astype."
         )
     if ndim == 2 and looks_channels_first(image.shape):
@@ -127,11 +134,23 @@ def check_reads(name: str, options: ReadOptions, ndim: int, stored: np.dtype[Any
     Integers that are read as elements become what the sampler can read.
     """
     width, channels = shape[-2:]
-    if jnp.issubdtype(stored, jnp.floating) or options.sampler.decoding is not Decoding.ELEMENT:
+    if jnp.issubdtype(stored, jnp.inexact) or options.sampler.decoding is not Decoding.ELEMENT:
         check_sampler(name, KINDS[ndim], stored, 1, width, options.sampler)
     check_modes(name, options.sampler, ndim, width)
     if options.border_color is not None:
-        check_color(name, as_float(options.border_color), channels)
+        check_color(name, jnp.asarray(options.border_color), channels, stored=stored)
+
+
+def parts_of_image(name: str, image: Any, options: ReadOptions) -> tuple[jax.Array, ReadOptions]:
+    """A complex image as one of its real and imaginary parts, and the options to read it with."""
+    image, stored = jnp.asarray(image), dtype_of(image)
+    color = color_of_parts(options.border_color, stored, image.shape[-1])
+    if options.dtype is not None:
+        raise ValueError(
+            f"{name}: dtype is {options.dtype}, and a warped image of {stored} is of {stored}; leave dtype out, and "
+            f"convert the result."
+        )
+    return parts_of(image), dataclasses.replace(options, border_color=color)
 
 
 def looks_channels_first(shape: Sequence[int]) -> bool:

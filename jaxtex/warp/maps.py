@@ -63,8 +63,8 @@ def resample(
     them, the read computes the points where it uses them.
 
     Args:
-        image: ``(..., H, W, C)``, or with an `output_shape` of three sizes ``(..., D, H, W, C)``, of any floating or
-            integer dtype or bool. Leading axes are batches.
+        image: ``(..., H, W, C)``, or with an `output_shape` of three sizes ``(..., D, H, W, C)``, of any floating,
+            complex or integer dtype or bool. Leading axes are batches.
         function: ``function(x, y)``, or ``function(x, y, z)``, maps the centers of the output's pixels, arrays that
             broadcast to `output_shape`, to a tuple of the same number of coordinates in the image, elementwise. The
             results may have leading batch axes, which broadcast with those of `image`.
@@ -90,8 +90,8 @@ def resample(
         ``(..., *output_shape, C)``. Integers are blended as numbers and rounded, half to even. A filter that blends
         reads a bool mask as 0 and 1, and returns float32.
 
-    Gradients: of any order, in forward and reverse mode, with respect to a floating image, the border color, the
-        parameters, and, without them, the values that `function` closes over. They are zero where the result is
+    Gradients: of any order, in forward and reverse mode, with respect to a floating or complex image, the border color,
+        the parameters, and, without them, the values that `function` closes over. They are zero where the result is
         rounded; pass a floating `dtype`.
 
     Raises:

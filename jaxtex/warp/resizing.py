@@ -3,6 +3,7 @@
 # pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias, cast
@@ -17,14 +18,15 @@ from .._checks.calls import public
 from .._checks.words import check_word
 from .._engine.compute.scaled_filter import ScaledFilter
 from .._engine.rules.scaled_filter import scaled
+from .._reads.complex_parts import from_parts
 from .._tables.address_rules import SPHERE, WRAP, AddressRule
 from .._tables.filter_kernels import POINT, FilterKernel
-from .._tables.storage_formats import sum_dtype
+from .._tables.storage_formats import is_complex, sum_dtype
 from ..modes import AddressMode, Arithmetic, ReadMode, ResizeFilter, choose
 from ..sampler import MAX_ANISOTROPY, FilterModeLike, ResizeFilterLike, Sampler
 from ..splines import circles_of_sphere
 from .coordinate_functions import scaled as scaled_points
-from .images import as_blended, as_numbers, check_image, check_reads, converted, warp_image
+from .images import as_blended, as_numbers, check_image, check_reads, converted, parts_of_image, warp_image
 from .options import AddressLike, ReadOptions, ShapeLike, contradiction, read_options, spatial_shape
 
 AREA = ResizeFilter("area")
@@ -94,10 +96,14 @@ def resize(
     name = "resize"
     shape = spatial_shape(name, image, output_shape)
     pixels = as_array(image)
-    check_image(name, pixels, len(shape))
+    check_image(name, pixels, len(shape), may_be_complex=True)
     options, area = resize_options(sampler, filter, address, border_color, antialias, dtype)
     check_reads(name, options, len(shape), pixels.dtype, pixels.shape)
     check_edges(name, edges, sampler, address, options.sampler, area)
+    if is_complex(pixels.dtype):
+        image, options = parts_of_image(name, pixels, options)
+        again = functools.partial(resize, filter=filter, address=address, antialias=antialias, edges=edges)
+        return from_parts(again(image, output_shape, sampler, border_color=options.border_color))
     if hints.is_on():
         hints.mention_swapped_shape(name, shape, pixels.shape)
     kernel = POINT if area else options.sampler.kernel
@@ -211,6 +217,7 @@ def filtered(
     if options.border_color is not None and any(rule.has_outside for rule in rules):
         # Weights sum to one: without the color everywhere, zero is outside.
         color = as_float(options.border_color).astype(sums)
+        color = color.reshape(*[1] * (values.ndim - 1), -1) if color.ndim else color
         values = values.astype(sums) - color
     if rules[0] is SPHERE:
         values, rules = circles_of_sphere(values), (WRAP, WRAP)

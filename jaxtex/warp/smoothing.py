@@ -79,7 +79,7 @@ def _read(texture: Texture, coords: Arrays, sides: tuple[Arrays, ...], *, sample
         return blended(from_finest(), coarse, at.level)
 
     def from_chain() -> jax.Array:
-        return smooth_in_chain(with_levels(numbers(), num_levels), sizes, at, sampler)
+        return smooth_in_chain(with_levels(numbers(), num_levels=num_levels), sizes, at, sampler)
 
     if num_levels == 1:
         return first()

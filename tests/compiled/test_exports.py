@@ -66,7 +66,17 @@ def along_rays(texels, x, y):
     return jt.rays.composite(texels, start, end, num_samples=5)
 
 
-READS = (plain, bordered, on_hardware, anisotropic, along_rays)
+def with_derivatives(texels, x, y):
+    found = jt.sample_with_derivatives(jt.texture2d(texels), (x, y), order=2)
+    return sum(found.gradient, found.value) + found.hessian[0][1]
+
+
+def of_complex(texels, x, y):
+    read = jt.sample(jt.texture2d(jax.lax.complex(texels, -texels)), (x, y))
+    return read.real * read.imag
+
+
+READS = (plain, bordered, on_hardware, anisotropic, along_rays, with_derivatives, of_complex)
 
 
 def jitted(f):

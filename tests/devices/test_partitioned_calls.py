@@ -30,6 +30,7 @@ pytestmark = pytest.mark.skipif(jax.device_count() < 8 or jax.default_backend() 
 
 AXIS_TYPES = pytest.mark.parametrize("axis_type", [AxisType.Auto, AxisType.Explicit], ids=["auto", "explicit"])
 SAMPLER = jt.Sampler(address_mode="border")
+CUBIC = jt.Sampler(address_mode="border", filter_mode="cubic")
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +57,11 @@ def coords_of(*shape):
 
 def read(texels, x):
     return jt.sample(jt.texture1d(texels), (x,), SAMPLER)
+
+
+def with_derivatives(texels, x):
+    found = jt.sample_with_derivatives(jt.texture1d(texels), (x,), CUBIC, order=2)
+    return jnp.concatenate([found.value, *found.gradient, *found.hessian[0]], -1)
 
 
 def loss(texels, *coords, read=read):
@@ -127,6 +133,19 @@ def test_derivatives(name, parts):
     assert set(collectives) <= {"all-reduce"}
     assert reductions is None or len(collectives) == reductions
     assert parts.names() == forms
+
+
+@AXIS_TYPES
+@pytest.mark.parametrize("batched", [False, True])
+def test_several_derivatives(batched, axis_type, parts):
+    """Each device reads all of them for its samples, of its own textures in a batch, and nothing is moved."""
+    mesh = mesh_of((8,), axis_type)
+    args = (texels_of(8, 7, 2), coords_of(8, 4, 3)) if batched else (texels_of(7, 2), coords_of(16, 3))
+    f = jax.vmap(with_derivatives) if batched else with_derivatives
+    assert run(parts, f, args, put(mesh, args, (P("a") if batched else P(), P("a"))), mesh=mesh)[0] == []
+    assert parts.names() == {"read of derivatives"}
+    expected = ((1, 7, 2), (1, 4, 3)) if batched else ((7, 2), (2, 3))
+    assert parts.shapes("read of derivatives") == {expected}
 
 
 @AXIS_TYPES

@@ -262,6 +262,35 @@ def test_radiograph(printed, tmp_path):
     assert found[1] < 0.15
 
 
+def test_ridges(printed, tmp_path):
+    lines = printed("ridges", "--size", 32, "--out", tmp_path / "out.png")
+    share, brightness = numbers(lines[0])
+    assert 0.005 < share < 0.05
+    assert brightness > 1.3 * numbers(lines[1])[0], "mortar is brighter than bricks"
+
+
+def test_lines_lie_at_the_tops_of_waves():
+    analyzed = load("ridges").analyzed
+    x, y = np.meshgrid(np.arange(64, dtype=np.float32), np.arange(48, dtype=np.float32))
+    wave = np.cos((0.6 * x + 0.3 * y) * 0.5)  # at the centers of texels, half a texel further
+    at = np.linspace(10, 30, 50, dtype=np.float32)
+    _, slope, bend, step = analyzed(jt.texture2d(wave[..., None]), at + 0.5, at[::-1] + 0.5)
+    phase = (0.6 * at + 0.3 * at[::-1]) * 0.5
+    speed = 0.5 * np.hypot(0.6, 0.3)
+    top = np.cos(phase) > 0.9
+    assert_close("cubic wave", bend[top], np.cos(phase[top]) * speed**2, 1)
+    assert_close("cubic wave", slope, np.abs(np.sin(phase)) * speed, 4)
+    assert_close("cubic wave", np.abs(step[top]), np.abs(np.tan(phase[top])) / speed, 4 / speed)
+
+
+def test_particles(printed, tmp_path):
+    lines = printed("particles", "--particles", 32, "--out", tmp_path / "out.png")
+    errors, shares = zip(*(numbers(line.split(":")[1])[:2] for line in lines[:-1]))
+    assert len(errors) == 4
+    assert_close("sum", errors, np.zeros(4), 1)
+    assert [*shares] == sorted(shares, reverse=True)
+
+
 @pytest.mark.slow
 def test_spatial_transformer(printed, tmp_path):
     for package in ("flax", "optax", "sklearn"):

@@ -271,8 +271,8 @@ def draw_read(rng):
     return read_call(Draw(rng))
 
 
-def read_call(draw, key=None):
-    """`sample`, of a tap that a key draws, if there is one."""
+def read_call(draw, key=None, function=jt.sample):
+    """`sample`, of a tap that a key draws, if there is one; or another function of the same arguments."""
     rng = draw.rng
     inputs, pattern, steady = draw.places()
     arrays = {"texels": draw.stacked("texture", lambda: stored(rng, draw.dtype, *draw.stored_shape))}
@@ -287,7 +287,7 @@ def read_call(draw, key=None):
         texture = jt.Texture(given["texels"], given.get("color"), draw.kind, draw.levels)
         coords, more = draw.arguments(given)
         drawn = {} if key is None else {"key": jax.random.key(key)}
-        return jt.sample(texture, coords, draw.sampler, **more, **drawn, dtype=dtype)
+        return function(texture, coords, draw.sampler, **more, **drawn, dtype=dtype)
 
     wrt = [name for name in arrays if arrays[name].dtype.name in FLOATS] if real else []
     if real and draw.filter != "point":

@@ -139,3 +139,66 @@ def draw_sum(rng):
 
 
 LATER_DRAWS = [*[draw_sum] * 3, draw_limited, draw_drawn]
+
+
+def read_by(draw, function):
+    """A call of a function of the arguments of `sample`."""
+    case = read_call(draw, function=function)
+    if case.deterministic and "identical" in case.text:
+        raise Unsuitable  # as in `draw_splat`
+    return case
+
+
+def draw_derivatives(rng):
+    """`sample_with_derivatives`, all of its arrays one after the other."""
+    draw = Draw(rng)
+    if chance(rng, 0.5):
+        with_options(draw, **pick(rng, FILTERS))
+    if not (draw.dtype in FLOATS or draw.fraction):
+        raise Unsuitable
+    order = pick(rng, [1, 2])
+
+    def read(texture, coords, sampler, **more):
+        found = jt.sample_with_derivatives(texture, coords, sampler, order=order, **more)
+        return jnp.concatenate(jax.tree.leaves(found), -1)
+
+    case = read_by(draw, read)
+    return dataclasses.replace(case, text=f"derivatives to order {order}: {case.text}", exact=False)
+
+
+def draw_complex(rng):
+    """`sample` of complex texels, whose imaginary parts are the channels in another order."""
+    draw = Draw(rng)
+    if chance(rng, 0.5):
+        with_options(draw, **pick(rng, FILTERS))
+    if draw.dtype != "float32" or draw.sampler.arithmetic == "hardware":
+        raise Unsuitable
+    flipped = lambda a: jnp.broadcast_to(a, (draw.channels,))[::-1] if jnp.ndim(a) < 2 else jnp.flip(a, -1)
+
+    def parts(texture):
+        color = texture.border_color
+        return dataclasses.replace(
+            texture, texels=flipped(texture.texels), border_color=None if color is None else flipped(color)
+        )
+
+    def read(texture, coords, sampler, dtype=None, **more):
+        other = parts(texture)
+        color = texture.border_color
+        color = (
+            None if color is None else jax.lax.complex(jnp.broadcast_to(color, (draw.channels,)), other.border_color)
+        )
+        whole = dataclasses.replace(texture, texels=jax.lax.complex(texture.texels, other.texels), border_color=color)
+        out = jt.sample(whole, coords, sampler, **more)
+        return jnp.concatenate([out.real, out.imag], -1)
+
+    def meaning(**given):
+        texture = jt.Texture(given["texels"], given.get("color"), draw.kind, draw.levels)
+        coords, more = draw.arguments(given)
+        reads = [jt.sample(t, coords, draw.sampler, **more) for t in (texture, parts(texture))]
+        return jnp.concatenate(reads, -1)
+
+    case = read_by(draw, read)
+    return dataclasses.replace(case, text=f"complex {case.text}", meaning=None if draw.batch else meaning)
+
+
+LATEST_DRAWS = [draw_derivatives, draw_complex]

@@ -23,15 +23,17 @@ def default_promotion():
 SEEDS = (28, 33, 35, 37, 51, 56, 59)
 LATER_SEEDS = (3, 8, 16, 27)
 RAY_SEEDS = (0, 1, 2)
+LATEST_SEEDS = (8, 9, 12)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("calls", "seed"),
     [
-        (calls, seed)
-        for calls, seeds in (("first", SEEDS), ("later", LATER_SEEDS), ("rays", RAY_SEEDS))
-        for seed in seeds
+        *(("first", seed) for seed in SEEDS),
+        *(("later", seed) for seed in LATER_SEEDS),
+        *(("latest", seed) for seed in LATEST_SEEDS),
+        *(("rays", seed) for seed in RAY_SEEDS),
     ],
 )
 def test_calls_agree(calls, seed):

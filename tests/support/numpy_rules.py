@@ -52,7 +52,8 @@ def elementwise(function):
     return lambda operands, _: np.asarray(function(*operands)).astype(operands[0].dtype, copy=False)
 
 
-def predicate(function):
+def in_own_dtype(function):
+    """The rule of a function whose result has the dtype that NumPy gives it."""
     return lambda operands, _: function(*operands)
 
 
@@ -66,17 +67,17 @@ RULES |= {
         *((name, name) for name in ("floor", "ceil", "sqrt", "exp", "exp2", "log", "log2", "log1p", "expm1", "square")),
         *((name, name) for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "cbrt", "nextafter")),
         *(("add", "add"), ("add_any", "add"), ("sub", "subtract"), ("mul", "multiply"), ("neg", "negative")),
-        *(("max", "maximum"), ("min", "minimum"), ("abs", "abs"), ("pow", "power"), ("atan2", "arctan2")),
-        *(("asin", "arcsin"), ("acos", "arccos"), ("atan", "arctan"), ("real", "real"), ("imag", "imag")),
+        *(("max", "maximum"), ("min", "minimum"), ("pow", "power"), ("atan2", "arctan2")),
+        *(("asin", "arcsin"), ("acos", "arccos"), ("atan", "arctan"), ("conj", "conj")),
         *(("and", "bitwise_and"), ("or", "bitwise_or"), ("xor", "bitwise_xor"), ("not", "invert")),
         *(("population_count", "bitwise_count"),),
     )
 }
 RULES |= {
-    name: predicate(getattr(np, function))
+    name: in_own_dtype(getattr(np, function))
     for name, function in (
         *(("eq", "equal"), ("ne", "not_equal"), ("lt", "less"), ("le", "less_equal"), ("gt", "greater")),
-        *(("ge", "greater_equal"), ("is_finite", "isfinite")),
+        *(("ge", "greater_equal"), ("is_finite", "isfinite"), ("abs", "abs"), ("real", "real"), ("imag", "imag")),
     )
 }
 RULES |= {
@@ -85,6 +86,11 @@ RULES |= {
     "rsqrt": elementwise(lambda x: 1 / np.sqrt(x)),
     "logistic": elementwise(lambda x: 1 / (1 + np.exp(-x))),
 }
+
+
+@rule("complex")
+def complex_of_parts(operands, _):
+    return np.stack(np.broadcast_arrays(*operands), -1).view(np.result_type(operands[0], np.complex64))[..., 0]
 
 
 @rule("div")

@@ -33,9 +33,16 @@ COLOR = np.float32([1.5, -0.5, 0.25])
 def texels_of(shape, dtype):
     rng = np.random.default_rng(sum(shape))
     if storage_format(dtype).floating:
-        return rng.normal(size=shape).astype(dtype)
+        turn = 1j * rng.normal(size=shape) if dtype.kind == "c" else 0
+        return (rng.normal(size=shape) + turn).astype(dtype)
     codes = rng.integers(0, 256, (*shape, dtype.itemsize)).astype(np.uint8)
     return codes[..., 0] > 99 if dtype.kind == "b" else np.squeeze(codes.view(dtype), -1)
+
+
+def in_parts(array):
+    """An array of NumPy, of the parts of complex numbers."""
+    array = np.asarray(array)
+    return array.view(array.real.dtype) if array.dtype.kind == "c" else array
 
 
 def coords_of(sizes, normalized, dtype=np.float32, count=12):
@@ -62,7 +69,7 @@ def read_by_reference(sampler, layer, texels, color, *coords):
         normalized = [False, *normalized]
     row, sums = storage_format(texels.dtype), sum_dtype(texels.dtype, coords[-1].dtype)
     is_stored = sampler.read_mode == "element" and not row.floating and not (row.blends and sampler.kernel.blends)
-    dtype = texels.dtype if is_stored else sums
+    dtype = texels.dtype if is_stored or row.parts else sums
     out = reference.read(texels, coords, kernels, rules, normalized, color, sampler.decoding, dtype)
     return out.astype(texels.dtype) if row.floating else out
 
@@ -75,7 +82,7 @@ def assert_equal_reads(sizes, dtype=np.float32, *, layers=0, color=COLOR, wrt=No
     """
     sampler, rng, dtype = jt.Sampler(**options), np.random.default_rng(0), jnp.dtype(dtype)
     texels = texels_of((*[layers] * (layers > 0), *sizes, 3), dtype)
-    coords = coords_of(sizes, sampler.normalized_coords, np.float64 if dtype == np.float64 else np.float32)
+    coords = coords_of(sizes, sampler.normalized_coords, sum_dtype(dtype))
     layer = rng.integers(-2, layers + 2, coords[0].shape).astype(np.int32) if layers else None
     args = texels, color, *coords
     wrt = range(len(args)) if wrt is None else wrt
@@ -90,10 +97,10 @@ def assert_equal_reads(sizes, dtype=np.float32, *, layers=0, color=COLOR, wrt=No
 
     both = lambda *args: [with_gradients(read, args) for read in (public_read, read_by_reference)]
     found, expected = jax.jit(both)(*args)
-    (value, slopes), (wanted, wanted_slopes) = jax.tree.map(np.asarray, (found, expected))
+    (value, slopes), (wanted, wanted_slopes) = jax.tree.map(in_parts, (found, expected))
     assert value.dtype == wanted.dtype
     if sampler.kernel.blends or sampler.srgb:
-        largest = 1 if sampler.read_mode == "normalized_float" else np.abs(texels.astype(np.float64)).max()
+        largest = 1 if sampler.read_mode == "normalized_float" else np.abs(in_parts(texels).astype(np.float64)).max()
         assert_close(value.dtype.name, value, wanted, max(largest, np.abs(COLOR).max()))
     else:
         assert_exact(value, wanted)
@@ -136,7 +143,7 @@ def test_a_layer_is_one_more_axis(dimension):
 @pytest.mark.parametrize("dtype", [row.name for row in STORAGE_FORMATS.values() if row.floating])
 @pytest.mark.parametrize("filter_mode", ["point", "cubic"])
 def test_texels_of_each_floating_dtype(dtype, filter_mode):
-    with jax.enable_x64(dtype == "float64"):
+    with jax.enable_x64(dtype in ("float64", "complex128")):
         assert_equal_reads(SIZES[2], dtype, address_mode=("wrap", "border"), filter_mode=filter_mode)
 
 

@@ -283,3 +283,11 @@ def test_wrong_arguments(name, change, sentence):
     arguments |= {"level": 0.0} if name == "first_crossing" else {}
     with pytest.raises(ValueError, match=sentence):
         getattr(jt.rays, name)(**arguments | change)
+
+
+@pytest.mark.parametrize("name", ["maximum_intensity", "first_crossing", "composite"])
+def test_complex_volumes_are_refused(name):
+    start, end = ends(4)
+    level = {"level": 0.0} if name == "first_crossing" else {}
+    with pytest.raises(TypeError, match=f"{name}: volume is complex64"):
+        getattr(jt.rays, name)(normal(*VOLUME, 2) + 1j, start, end, num_samples=6, **level)

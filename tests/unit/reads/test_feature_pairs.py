@@ -50,6 +50,7 @@ FEATURES = {
     "key": Feature("one drawn tap: `sample(key=...)`", "key", {"filter_mode": "cubic"}),
     "weights": Feature("times weights: `nn.sample_weighted(axis=())`", "weights"),
     "sum": Feature("a sum of reads: `nn.sample_weighted(axis=-1)`", "axis"),
+    "derivatives": Feature("with its slopes: `sample_with_derivatives`", "order"),
     "border": Feature("a border color: `texture2d(border_color=...)`", "border_color", {"address_mode": "border"}),
     "sizes": Feature("sizes are operands: warps of images of many sizes", "sizes"),
     "window": Feature("a window of the texels is stored: `warp.resample_tiles`", "window"),
@@ -62,6 +63,7 @@ FEATURES = {
         'fixed point: `Sampler(arithmetic="hardware")`', "sampler", {"arithmetic": "hardware", "filter_mode": "linear"}
     ),
     "half": Feature("rounded to 16 bits: texels of float16"),
+    "complex": Feature("of real and imaginary parts: texels of complex64"),
     "batch": Feature("a batch: `jax.vmap`"),
     "sharding": Feature("samples are sharded over devices"),
 }
@@ -73,6 +75,11 @@ REFUSED = {
     ("key", "hardware"): r"sample: key is given with arithmetic='hardware'",
     ("key", "weights"): r"sample_weighted: there is no argument 'key'",
     ("key", "sum"): r"sample_weighted: there is no argument 'key'",
+    ("key", "derivatives"): r"sample_with_derivatives: there is no argument 'key'",
+    ("weights", "derivatives"): r"sample_weighted: there is no argument 'order'",
+    ("sum", "derivatives"): r"sample_weighted: there is no argument 'order'",
+    ("derivatives", "sizes"): r"sample_with_derivatives: texture is a SizedTexture",
+    ("derivatives", "window"): r"sample_with_derivatives: texture is a SizedTexture",
     ("weights", "footprint"): r"sample_weighted: there is no argument 'ddx'",
     ("sum", "footprint"): r"sample_weighted: there is no argument 'ddx'",
     ("key", "sizes"): r"taps are not drawn from texels whose sizes are operands",
@@ -81,6 +88,12 @@ REFUSED = {
     ("weights", "window"): r"texels whose sizes are operands have no weights",
     ("sum", "sizes"): r"texels whose sizes are operands have no weights",
     ("sum", "window"): r"texels whose sizes are operands have no weights",
+    ("limit", "complex"): r"sample: limit='taps' is given for complex64 texels, and complex numbers have no order",
+    ("sizes", "complex"): r"SizedResize: image is .*, expected an array \(H, W, C\) of",
+    ("window", "complex"): r"resample_tiles: image has dtype complex64, expected floating numbers",
+    ("hashed", "complex"): r"multiresolution_grid: tables has dtype complex64, expected floating numbers",
+    ("hardware", "complex"): r"sample: arithmetic='hardware' is given for complex64 texels",
+    ("half", "complex"): r"sample: dtype is float16, which does not hold the complex64 values",
     ("window", "levels"): r"a window holds texels of one level",
 }
 ALL_PAIRS = [*itertools.combinations(FEATURES, 2)]
@@ -101,6 +114,8 @@ SAMPLES, DRAWS, CAPACITY, REACH = 16, 400, 304, 6
 # A window of so many texels of 24, which goes on with the first ones.
 START, COUNT = 15, 16
 KEY = jax.random.key(3)
+# Of a central difference, in the unit of coordinates.
+STEP = 1e-5
 # So many standard deviations of a mean lie between it and its expectation in one of 10^8 cases.
 SIGMAS = 6
 MAKE = {1: jt.texture1d, 2: jt.texture2d}
@@ -175,10 +190,19 @@ def composed(on, texels, color, coords, weights, lod, side):
     if "batch" in on:
         rest = tuple(name for name in on if name != "batch")
         return np.stack([composed(rest, *args) for args in zip(texels, color, coords, weights, lod, side)])
+    if "complex" in on:
+        rest = tuple(name for name in on if name != "complex")
+        return np.concatenate([composed(rest, t, c, coords, weights, lod, side) for t, c in parts(texels, color)], -1)
     if "hashed" in on:
         return np.concatenate([*features_of_levels(texels, coords)], -1)
+    if "derivatives" in on:
+        plain = tuple(name for name in on if name != "derivatives")
+        smooth = tuple(name for name in plain if name != "hardware")
+        near = lambda step: composed(smooth, texels, color, [coords[0] + step, *coords[1:]], weights, lod, side)
+        value = composed(plain, texels, color, coords, weights, lod, side)
+        return np.concatenate([value, (near(STEP) - near(-STEP)) / (2 * STEP)], -1)
     size = texels.shape[-2]
-    coords, side = (coords / size, side / size) if in_texels(on) else (coords, side)
+    coords, side = (np.asarray(coords) / size, side / size) if in_texels(on) else (coords, side)
     levels = oracle.mipmaps(texels, texels.ndim - 1) if "levels" in on else [texels]
     options = {"filter_mode": str(sampler_of(on).filter), "address_mode": "border" if "border" in on else "wrap"}
 
@@ -202,6 +226,11 @@ def composed(on, texels, color, coords, weights, lod, side):
     out = sum(of_levels([coords[0] + step, *coords[1:]], lod) for step in steps) / len(steps)
     out = out * weights[..., None] if "weights" in on else out
     return np.sum(out, -2) if "sum" in on else out
+
+
+def parts(*arrays):
+    """Arrays as real parts, and with their channels reversed as imaginary parts."""
+    return arrays, [a[..., ::-1] for a in arrays]
 
 
 def features_of_levels(table, points):
@@ -242,7 +271,10 @@ def read(on, texels, color, coords, weights, lod, side):
         return jax.vmap(functools.partial(read, rest), out_axes=int("key" in on))(
             texels, color, coords, weights, lod, side
         )
-    texels, coords, options = texels.astype(np.float16) if "half" in on else texels, tuple(coords), {}
+    if "complex" in on:
+        texels, color = (jax.lax.complex(*both) for both in zip(*parts(texels, color)))
+    half = "half" in on and "complex" not in on  # there are no complex numbers of 16 bits
+    texels, coords, options = texels.astype(np.float16) if half else texels, tuple(coords), {}
     if "footprint" in on:
         options |= {"ddx": (side,), "ddy": (side / 3,)}
     elif "levels" in on:
@@ -254,16 +286,24 @@ def read(on, texels, color, coords, weights, lod, side):
         out = jt.nn.multiresolution_grid(texels, jnp.stack(coords, -1), GRID, **unknown)
     else:
         texture, sampler = texture_of(on, texels, color), sampler_of(on)
-        if isinstance(texture, SizedTexture):
+        options |= {"order": 1} if "derivatives" in on else {}
+        if "derivatives" in on and not SUMS & {*on}:
+            found = jt.sample_with_derivatives(texture, coords, sampler, **options)
+            out = jnp.concatenate([found.value, found.gradient[0]], -1)
+        elif isinstance(texture, SizedTexture) and "complex" in on:
+            image = np.asarray(texels)[None]
+            out = jt.warp.SizedResize()(image, (4, 4)) if "sizes" in on else jt.warp.resample_tiles(image, as_they_are)
+        elif isinstance(texture, SizedTexture):
             out = read_sized(on, texture, coords, weights, sampler, **options)
         elif SUMS & {*on}:
             weights = weights if "weights" in on else jnp.ones_like(weights)
             axis = -1 if "sum" in on else ()
             out = jt.nn.sample_weighted(texture, coords, weights, sampler, axis=axis, **options)
         else:
-            out = jt.sample(texture, coords, sampler, **options)
-    assert out.dtype == (np.float16 if "half" in on else np.float32)
-    return out.astype(np.float32)
+            dtype = {"dtype": np.float16} if {"half", "complex"} <= {*on} else {}
+            out = jt.sample(texture, coords, sampler, **options, **dtype)
+    assert out.dtype == (np.float16 if "half" in on else np.complex64 if "complex" in on else np.float32)
+    return jnp.concatenate([out.real, out.imag], -1) if "complex" in on else out.astype(np.float32)
 
 
 def as_they_are(*coords):

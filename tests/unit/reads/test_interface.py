@@ -46,13 +46,15 @@ def own_dtype(row, options, filter_mode):
 
 def holds(result, own):
     """Whether a result of a dtype keeps the values of a read: floats in floats, integers in those at least as wide."""
+    if own.kind == "c" or result.kind == "c":
+        return own.kind == result.kind
     if jnp.issubdtype(result, jnp.floating):
         return True
-    return not jnp.issubdtype(own, jnp.floating) and np.can_cast(own, result) and result.kind != "c"
+    return not jnp.issubdtype(own, jnp.floating) and np.can_cast(own, result)
 
 
 @pytest.mark.parametrize("filter_mode", ["point", "linear"])
-@pytest.mark.parametrize("name", [name for name in STORAGE_FORMATS if name != "float64"])
+@pytest.mark.parametrize("name", [name for name in STORAGE_FORMATS if name not in ("float64", "complex128")])
 def test_dtypes_of_texels_reads_and_results(name, filter_mode):
     """Every combination of stored dtype, read mode, sRGB and result is traced, or refused before it runs."""
     row, texture = STORAGE_FORMATS[name], jt.texture1d(texels_of(name))

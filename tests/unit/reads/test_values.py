@@ -605,7 +605,7 @@ ERRORS = {
         "read_mode",
         lambda: jt.sample(image(np.int32), (HALF, HALF), jt.Sampler(read_mode="normalized_float")),
     ),
-    "complex texels": ("texels", lambda: jt.texture2d(np.zeros((2, 2, 1), np.complex64))),
+    "a complex color of real texels": ("border_color", lambda: jt.texture2d(np.zeros((2, 2, 1)), border_color=1j)),
     # Shapes.
     "texels without a channel axis": ("texels", lambda: jt.texture2d(np.zeros((2, 2)))),
     "an empty texture": ("texels", lambda: jt.texture1d(np.zeros((0, 1)))),

@@ -332,7 +332,7 @@ def test_points_of_parameters_are_not_kept():
     [
         (lambda: warp.rotate(np.ones((4, 4)), 1.0), "image[..., None]"),
         (lambda: warp.rotate(np.ones((4, 4, 1)), 1.0, (4, 4, 4)), "output_shape is (4, 4, 4), expected (H, W)"),
-        (lambda: warp.rotate(np.ones((4, 4, 1), np.complex64), 1.0), "image has dtype complex64"),
+        (lambda: warp.forward_warp(np.ones((4, 4, 1), np.complex64), np.ones((4, 4, 2))), "image has dtype complex64"),
         (lambda: warp.rotate(np.ones((4, 4, 1)), 1.0, (0, 4)), "sizes of at least 1"),
         (lambda: warp.warp_affine(np.ones((4, 4, 1)), np.eye(3)), "matrix has shape (3, 3), expected (..., 2, 3)"),
         (lambda: warp.warp_perspective(np.ones((4, 4, 1)), np.eye(2, 3)), "matrix has shape (2, 3)"),
