@@ -254,6 +254,19 @@ POINT = FilterKernel(0.0, 0, Polynomials(((1.0,),)), **_UNSIGNED)
 LINEAR = FilterKernel(0.5, 0, Polynomials(((1.0, -1.0), (0.0, 1.0))), **_UNSIGNED)
 # The linear filter of the fraction t as 3 t^2 - 2 t^3, whose slope is zero at texels. No sampler has it.
 SMOOTHSTEP = FilterKernel(0.5, 0, Polynomials(((1.0, 0.0, -3.0, 2.0), (0.0, 0.0, 3.0, -2.0))), signed=False)
+# The polynomial of degree 3 through the four taps.
+LAGRANGE = FilterKernel(
+    0.5,
+    -1,
+    Polynomials(
+        (
+            (0.0, -1 / 3, 1 / 2, -1 / 6),
+            (1.0, -1 / 2, -1.0, 1 / 2),
+            (0.0, 1.0, 1 / 2, -1 / 2),
+            (0.0, -1 / 6, 0.0, 1 / 6),
+        )
+    ),
+)
 # Source: D. Mitchell and A. Netravali, "Reconstruction Filters in Computer Graphics", 1988, with B = C = 1/3.
 MITCHELL = FilterKernel(
     0.5,
@@ -292,6 +305,7 @@ FILTER_KERNELS: dict[FilterMode, Callable[[FilterOptions], FilterKernel]] = {
     FilterMode.LINEAR: lambda _: LINEAR,
     FilterMode.CUBIC: lambda options: keys_cubic(options.cubic_coefficient),
     FilterMode.BSPLINE: lambda options: b_spline(options.spline_order),
+    FilterMode.LAGRANGE: lambda _: LAGRANGE,
     FilterMode.MITCHELL: lambda _: MITCHELL,
     FilterMode.LANCZOS2: lambda _: LANCZOS2,
     FilterMode.LANCZOS3: lambda _: LANCZOS3,
