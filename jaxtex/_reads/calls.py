@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._checks.arguments import ReadArguments
+from .._checks.arguments import ReadArguments, as_float
 from .._engine.arithmetic import FLOAT, READ, ReadArithmetic, read_where_placed, splat_where_placed
 from .._engine.compute.texel_value import read_dtype
 from .._engine.describe.axis import Axis
@@ -23,6 +23,7 @@ from .._engine.describe.plan import (
     plan_of_level,
     plan_of_texels,
     sizes_of,
+    space_axes,
 )
 from .._engine.describe.spec import Combination, Read
 from .._engine.walk.drawn_taps import DrawnTaps
@@ -92,7 +93,8 @@ def sample(
     dtype: np.dtype,
 ) -> jax.Array:
     """The read that `sampler` asks for, S + (C,) of `dtype`; with a key, of one tap that is drawn by its weight."""
-    arguments = arguments.as_operands()
+    knots = texture.knots and jax.tree.leaves(texture.knots)
+    arguments = arguments.as_operands(beside=[as_float(a).dtype for a in knots or ()])
     sums, differentiable = numbers_of(
         texture, sampler.decoding, arguments.coords, blends=is_blended(texture.dtype) and blends(texture, sampler)
     )
@@ -107,9 +109,13 @@ def sample(
         how = functools.partial(one_read, arithmetic)
         if number is not None:
             how = functools.partial(drawn_read, number=number, sums=sums)
+        if knots:
+            from .knots import read_on_knots  # loaded only for textures with knots
+
+            how = functools.partial(read_on_knots, how)
         read = functools.partial(how, sampler=sampler, dtype=rounded_dtype(dtype, sums))
-        # Reverse mode computes the footprint again, and keeps its sides alone.
-        rematerialize = arguments.ddx is not None and arithmetic is FLOAT
+        # Reverse mode computes the footprint again, and keeps its sides alone. So it does with positions among knots.
+        rematerialize = bool(knots) or (arguments.ddx is not None and arithmetic is FLOAT)
         return (jax.checkpoint(read) if rematerialize else read)(texture, arguments)
 
     out = in_arithmetic(sampler, run)(texture, arguments)
@@ -260,6 +266,18 @@ def sample_labels(
     return read_where_placed(READ, labels, outside, read)
 
 
+@typed_jit("sampler")
+def positions(texture: Texture, arguments: ReadArguments, *, sampler: Sampler) -> tuple[jax.Array, ...]:
+    """The coordinates of a read in texels, x first."""
+    arguments = arguments.as_operands(beside=[as_float(a).dtype for a in jax.tree.leaves(texture.knots)])
+    if texture.knots is not None:
+        from .knots import at_positions
+
+        arguments = at_positions(texture, arguments, sampler)
+    scaled = zip(arguments.coords, space_axes(layout_of(texture), sampler)[::-1])
+    return tuple(x * axis.known_size if axis.normalized else x for x, axis in scaled)
+
+
 # Single texels
 
 
@@ -278,6 +296,10 @@ def gather(
 ) -> jax.Array:
     """Four reads of one tap each, of one channel."""
     arguments, texture = jax.lax.stop_gradient(arguments.as_operands()), one_channel(texture, component)
+    if texture.knots is not None:
+        from .knots import at_positions
+
+        arguments = at_positions(texture, arguments, sampler)
     layout, (low, high) = layout_of(texture), LINEAR_TAPS
     sums, _ = numbers_of(texture, sampler.decoding, arguments.coords, blends=False)
 

@@ -147,7 +147,8 @@ READS = {
     "--filter": choice(
         FILTERS,
         "how pixels are blended: not at all (point, the nearest pixel), linearly (linear), by a Catmull-Rom cubic "
-        "(cubic) or the cubic through four pixels (lagrange), by sharper filters (lanczos2, lanczos3) or by smoothing filters (bspline, gaussian, mitchell) "
+        "(cubic) or the cubic through four pixels (lagrange), by sharper filters (lanczos2, lanczos3) or by smoothing "
+        "filters (bspline, gaussian, mitchell) "
         "(default: %(default)s)",
         dest="filter_mode",
         default="cubic",

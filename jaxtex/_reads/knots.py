@@ -1,0 +1,201 @@
+"""Axes with knots, on which texels are not evenly spaced: from coordinates to positions, or to taps with weights.
+
+A point or linear read needs a position alone: between two knots it is linear in the coordinate, so that the weights of
+the linear filter are those of the uneven axis. The weights of the polynomial through four knots differ from cell to
+cell. They multiply reads of single texels, which the engine adds up.
+"""
+
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._checks.arguments import ReadArguments, as_float
+from .._engine.arithmetic import FLOAT, READ, read_where_placed
+from .._engine.describe.axis import WEIGHT
+from .._engine.describe.plan import ResolvedLevel, combination, layout_of, plan_of_level, plan_of_texels
+from .._engine.describe.spec import Combination, Read
+from .._engine.walk.combinations import clipped, highest, lowest, nearest_taps
+from .._jax.indexing import entry
+from .._tables.address_rules import CLAMP, AddressRule, Continuation
+from ..modes import TextureKind
+from ..sampler import Sampler
+from ..texture import Texture
+
+# The taps of the polynomial of degree 3.
+CUBIC_TAPS = 4
+
+
+class Cells(NamedTuple):
+    """The cells of an axis between adjacent knots, as far as coordinates can lie.
+
+    Attributes:
+        knots: the coordinates of the taps from `first` - 1 on: those of both ends of each cell, and one more tap on
+            each side.
+        first: the first tap of the first cell.
+        size: the number of texels of the axis.
+        start: the coordinate of the edge before the first texel, where NaN counts as lying.
+        period: the length after which the axis repeats; `None` if it does not.
+        ends: whether the axis ends at its first and its last knot, with no taps beyond.
+    """
+
+    knots: jax.Array
+    first: int
+    size: int
+    start: jax.Array
+    period: jax.Array | None
+    ends: bool
+
+    @property
+    def count(self) -> int:
+        """The number of cells."""
+        return self.knots.size - 3
+
+    def place(self, coord: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """The coordinate, within the cells, and the number of its cell, int32."""
+        if self.period is None:
+            coord = jnp.where(coord == coord, coord, self.start)
+        else:
+            coord = jnp.where(jnp.abs(coord) < jnp.inf, coord, self.start)
+            coord = coord - self.period * jnp.floor((coord - self.knots[1]) / self.period)
+        low, high = self.knots[1], self.knots[-2]
+        sign = jnp.where(high < low, -1, 1).astype(coord.dtype)
+        coord = jnp.where(sign * coord < sign * low, low, jnp.where(sign * coord >= sign * high, high, coord))
+        return coord, last_below(jax.lax.stop_gradient(sign * self.knots[1:-2]), jax.lax.stop_gradient(sign * coord))
+
+    def rows(self, cell: jax.Array, stencil: np.ndarray) -> list[jax.Array]:
+        """Knots of each sample: those that `stencil`, (cells, n), counts from `first` - 1 on."""
+        table = Texture(self.knots[stencil], None, TextureKind.TEXTURE1D)
+        read = plan_of_texels(layout_of(table), ReadArguments((cell,)), 0, CLAMP, CLAMP, self.knots.dtype)
+        return list(jnp.unstack(read_where_placed(READ, table.texels, None, read), axis=-1))
+
+    def position(self, coord: jax.Array) -> jax.Array:
+        """The position of a coordinate, in texels."""
+        coord, cell = self.place(coord)
+        low, high = self.rows(cell, np.arange(self.count)[:, None] + (1, 2))
+        return (cell + self.first).astype(coord.dtype) + (0.5 + (coord - low) / (high - low))
+
+    def taps(self, coord: jax.Array) -> "Taps":
+        """The taps of the polynomial through the knots around a coordinate; at an end of the axis, the nearest ones."""
+        coord, cell = self.place(coord)
+        count = min(CUBIC_TAPS, self.size) if self.ends else CUBIC_TAPS
+        before = np.arange(self.count) - 1
+        least, most = (0, self.size - count) if self.ends else (-1, self.count)
+        knots = self.rows(cell, (before.clip(least, most) + 1)[:, None] + np.arange(count))
+        others = ([m for j, m in enumerate(knots) if j != k] for k in range(count))
+        weights = [
+            functools.reduce(jnp.multiply, ((coord - m) / (own - m) for m in rest), jnp.ones_like(coord))
+            for own, rest in zip(knots, others)
+        ]
+        return Taps(cell + self.first, jnp.clip(cell - 1, least, most) + self.first, weights)
+
+
+class Taps(NamedTuple):
+    """The taps of one axis: the number of the one before the coordinate, that of the first, and the weight of each."""
+
+    nearest: jax.Array
+    first: jax.Array
+    weights: list[jax.Array]
+
+
+def last_below(knots: jax.Array, coord: jax.Array) -> jax.Array:
+    """The number of the last of increasing knots that is at most a coordinate, or 0, by bisection."""
+    cell = jnp.zeros(coord.shape, jnp.int32)
+    for k in reversed(range((knots.size - 1).bit_length())):
+        beyond = cell + (1 << k)
+        within = jnp.minimum(beyond, knots.size - 1)
+        cell = jnp.where((beyond == within) & (entry(knots, within) <= coord), beyond, cell)
+    return cell
+
+
+def cells_of(knots: jax.Array, size: int, rule: AddressRule, continuation: Continuation) -> Cells:
+    """The cells of an axis of `size` texels. Beyond an edge, knots continue as texels do."""
+    if knots.size == size:  # an edge lies half a cell beyond the last knot
+        edges = 1.5 * knots[:1] - 0.5 * knots[1:2], 1.5 * knots[-1:] - 0.5 * knots[-2:-1]
+    else:
+        edges, knots = (knots[:1], knots[-1:]), knots[1:-1]
+    start, stop = edges
+    if continuation is Continuation.CYCLIC:
+        period, length = knots, stop - start
+    elif continuation is Continuation.REFLECTED and size > 1:
+        period, length = jnp.concatenate([knots, 2 * knots[-1:] - knots[-2:0:-1]]), 2 * (knots[-1:] - knots[:1])
+    else:
+        period, length = jnp.concatenate([knots, 2 * stop - knots[::-1]]), 2 * (stop - start)
+    first, last = 0, period.size
+    if rule.saturates:
+        first, last = (-2, size + 1) if rule.has_outside else (0, max(size - 1, 1))
+    turns, among = np.divmod(np.arange(first - 1, last + 2), period.size)
+    ends = rule.saturates and not rule.has_outside
+    continued = period[among] + turns.astype(knots.dtype) * length
+    return Cells(continued, first, size, start[0], None if rule.saturates else length[0], ends)
+
+
+def cells_of_axes(texture: Texture, sampler: Sampler, dtype: np.dtype) -> list[Cells | None]:
+    """The cells of each axis, x first; `None` for an axis without knots."""
+    layout = layout_of(texture)
+    rules = sampler.address_rules(texture.kind.texel_ndim)
+    found: list[Cells | None] = []
+    for k, (knots, size, rule) in enumerate(zip(texture.knots or (), layout.sizes[::-1], rules)):
+        how = rule.continuations[::-1][min(k, rule.num_axes - 1)]
+        found.append(None if knots is None else cells_of(as_float(knots).astype(dtype), size, rule, how))
+    return found
+
+
+def at_positions(texture: Texture, arguments: ReadArguments, sampler: Sampler) -> ReadArguments:
+    """The arguments of a read, with positions in place of the coordinates of axes with knots."""
+    cells = cells_of_axes(texture, sampler, arguments.coords[0].dtype)
+    coords = tuple(x if axis is None else axis.position(x) for x, axis in zip(arguments.coords, cells))
+    return arguments._replace(coords=coords)
+
+
+def read_on_knots(
+    how: Callable[..., jax.Array], texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype
+) -> jax.Array:
+    """The read of a texture with knots, which `how` reads at positions."""
+    if sampler.kernel.num_taps > 2:
+        return cubic_read(texture, arguments, sampler=sampler, dtype=dtype)
+    return how(texture, at_positions(texture, arguments, sampler), sampler=sampler, dtype=dtype)
+
+
+def cubic_read(texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype) -> jax.Array:
+    """The read by the polynomials of degree 3 through the knots.
+
+    An axis with knots is read at single texels, whose weights the engine multiplies and adds; it filters the others.
+    """
+    cells = cells_of_axes(texture, sampler, arguments.coords[0].dtype)
+    of_axes = [None if axis is None else axis.taps(x) for x, axis in zip(arguments.coords, cells)]
+    uneven = [taps for taps in of_axes if taps is not None]
+    limits = combination(sampler) is Combination.LIMITED
+    layout, place = layout_of(texture), functools.partial(along, ndim=len(uneven))
+
+    def plan(firsts: Sequence[jax.Array]) -> Read:
+        rest = iter(firsts)
+        coords = tuple(place(x) if taps is None else next(rest) for x, taps in zip(arguments.coords, of_axes))
+        layer = None if arguments.layer is None else place(arguments.layer)
+        read = plan_of_level(layout, ResolvedLevel(coords, layer, None), sampler, dtype)
+        return read.replace(combination=Combination.BLEND).replace(dtype=read.spec.sums if limits else read.spec.dtype)
+
+    numbers = [jnp.stack([taps.first + k for k in range(len(taps.weights))], -1) for taps in uneven]
+    read = plan([place(some, axis=k) for k, some in enumerate(numbers)])
+    for k, taps in enumerate(uneven):
+        read = read.with_axis(WEIGHT, place(jnp.stack(taps.weights, -1).astype(read.spec.sums), axis=k), 0)
+    value = FLOAT.read(texture, read.replace(summed_axes=tuple(range(-len(uneven), 0))))
+    if limits:
+        corners = itertools.product((0, 1), repeat=len(uneven))
+        near = [plan([place(taps.nearest + k) for taps, k in zip(uneven, corner)]) for corner in corners]
+        texels = [FLOAT.read(texture, r.replace(axes=axes)) for r in near for axes in nearest_taps(r.spec.axes)]
+        value = clipped(value, lowest(texels), highest(texels)).astype(dtype)
+    return jnp.squeeze(value, tuple(range(-1 - len(uneven), -1)))
+
+
+def along(a: jax.Array, ndim: int, axis: int | None = None) -> jax.Array:
+    """An array with `ndim` more axes at its end, of length 1; its own last axis becomes the one numbered `axis`."""
+    lengths = [1] * ndim
+    if axis is None:
+        return a.reshape(*a.shape, *lengths)
+    lengths[axis] = a.shape[-1]
+    return a.reshape(*a.shape[:-1], *lengths)
