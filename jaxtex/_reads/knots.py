@@ -2,12 +2,12 @@
 
 A point or linear read needs a position alone: between two knots it is linear in the coordinate, so that the weights of
 the linear filter are those of the uneven axis. The weights of the polynomial through four knots differ from cell to
-cell. They multiply reads of single texels, which the engine adds up.
+cell. They multiply reads of one tap each.
 """
 
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import jax
@@ -16,7 +16,6 @@ import numpy as np
 
 from .._checks.arguments import ReadArguments, as_float
 from .._engine.arithmetic import FLOAT, READ, read_where_placed
-from .._engine.describe.axis import WEIGHT
 from .._engine.describe.plan import ResolvedLevel, combination, layout_of, plan_of_level, plan_of_texels
 from .._engine.describe.spec import Combination, Read
 from .._engine.walk.combinations import clipped, highest, lowest, nearest_taps
@@ -164,38 +163,34 @@ def read_on_knots(
 def cubic_read(texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype) -> jax.Array:
     """The read by the polynomials of degree 3 through the knots.
 
-    An axis with knots is read at single texels, whose weights the engine multiplies and adds; it filters the others.
+    It is a weighted sum of reads, each of which takes one tap on every axis with knots, and filters the others.
     """
     cells = cells_of_axes(texture, sampler, arguments.coords[0].dtype)
     of_axes = [None if axis is None else axis.taps(x) for x, axis in zip(arguments.coords, cells)]
     uneven = [taps for taps in of_axes if taps is not None]
-    limits = combination(sampler) is Combination.LIMITED
-    layout, place = layout_of(texture), functools.partial(along, ndim=len(uneven))
+    layout, limits = layout_of(texture), combination(sampler) is Combination.LIMITED
 
-    def plan(firsts: Sequence[jax.Array]) -> Read:
-        rest = iter(firsts)
-        coords = tuple(place(x) if taps is None else next(rest) for x, taps in zip(arguments.coords, of_axes))
-        layer = None if arguments.layer is None else place(arguments.layer)
-        read = plan_of_level(layout, ResolvedLevel(coords, layer, None), sampler, dtype)
-        return read.replace(combination=Combination.BLEND).replace(dtype=read.spec.sums if limits else read.spec.dtype)
+    def plan(taps: Sequence[jax.Array]) -> Read:
+        rest = iter(taps)
+        coords = tuple(x if of_axis is None else next(rest) for x, of_axis in zip(arguments.coords, of_axes))
+        read = plan_of_level(layout, ResolvedLevel(coords, arguments.layer, None), sampler, dtype)
+        return read.replace(dtype=read.spec.sums, combination=Combination.BLEND)
 
-    numbers = [jnp.stack([taps.first + k for k in range(len(taps.weights))], -1) for taps in uneven]
-    read = plan([place(some, axis=k) for k, some in enumerate(numbers)])
-    for k, taps in enumerate(uneven):
-        read = read.with_axis(WEIGHT, place(jnp.stack(taps.weights, -1).astype(read.spec.sums), axis=k), 0)
-    value = FLOAT.read(texture, read.replace(summed_axes=tuple(range(-len(uneven), 0))))
+    terms: list[jax.Array] = []
+    for chosen in itertools.product(*(enumerate(taps.weights) for taps in uneven)):
+        weight = functools.reduce(jnp.multiply, (weight for _, weight in chosen))
+        read = plan([taps.first + k for taps, (k, _) in zip(uneven, chosen)])
+        terms.append(FLOAT.read(texture, read) * weight[..., None].astype(read.spec.dtype))
+    value = functools.reduce(jnp.add, terms)
     if limits:
-        corners = itertools.product((0, 1), repeat=len(uneven))
-        near = [plan([place(taps.nearest + k) for taps, k in zip(uneven, corner)]) for corner in corners]
-        texels = [FLOAT.read(texture, r.replace(axes=axes)) for r in near for axes in nearest_taps(r.spec.axes)]
-        value = clipped(value, lowest(texels), highest(texels)).astype(dtype)
-    return jnp.squeeze(value, tuple(range(-1 - len(uneven), -1)))
+        near = [plan([taps.nearest + k for taps, k in zip(uneven, corner)]) for corner in corners(len(uneven))]
+        texels = [
+            FLOAT.read(texture, read.replace(axes=axes)) for read in near for axes in nearest_taps(read.spec.axes)
+        ]
+        value = clipped(value, lowest(texels), highest(texels))
+    return value.astype(dtype)
 
 
-def along(a: jax.Array, ndim: int, axis: int | None = None) -> jax.Array:
-    """An array with `ndim` more axes at its end, of length 1; its own last axis becomes the one numbered `axis`."""
-    lengths = [1] * ndim
-    if axis is None:
-        return a.reshape(*a.shape, *lengths)
-    lengths[axis] = a.shape[-1]
-    return a.reshape(*a.shape[:-1], *lengths)
+def corners(ndim: int) -> Iterator[tuple[int, ...]]:
+    """The numbers, 0 or 1 on each axis, of the nearest taps."""
+    return itertools.product((0, 1), repeat=ndim)

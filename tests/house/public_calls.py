@@ -96,6 +96,7 @@ CALLS = {
     "sample_with_derivatives": {"texture": TEXTURE, "coords": (U, V)},
     "fetch": {"texture": TEXTURE, "indices": (INDEX, INDEX)},
     "gather": {"texture": TEXTURE, "coords": (U, V)},
+    "positions": {"texture": TEXTURE, "coords": (U, V)},
     "splat": {"values": normal(3, C), "coords": (U, V), "shape": (H, W, C)},
     "footprint": {"f": moved, "coords": (U, V)},
     "build_mipmaps": {"texture": TEXTURE},
