@@ -114,8 +114,8 @@ def sample(
 
             how = functools.partial(read_on_knots, how)
         read = functools.partial(how, sampler=sampler, dtype=rounded_dtype(dtype, sums))
-        # Reverse mode computes the footprint again, and keeps its sides alone. So it does with positions among knots.
-        rematerialize = bool(knots) or (arguments.ddx is not None and arithmetic is FLOAT)
+        # Reverse mode computes the footprint again, and keeps its sides alone.
+        rematerialize = arguments.ddx is not None and arithmetic is FLOAT
         return (jax.checkpoint(read) if rematerialize else read)(texture, arguments)
 
     out = in_arithmetic(sampler, run)(texture, arguments)

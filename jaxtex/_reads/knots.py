@@ -19,7 +19,9 @@ from .._engine.arithmetic import FLOAT, READ, read_where_placed
 from .._engine.describe.plan import ResolvedLevel, combination, layout_of, plan_of_level, plan_of_texels
 from .._engine.describe.spec import Combination, Read
 from .._engine.walk.combinations import clipped, highest, lowest, nearest_taps
+from .._jax.barriers import materialized
 from .._jax.indexing import entry
+from .._jax.straight_through import straight_through
 from .._tables.address_rules import CLAMP, AddressRule, Continuation
 from ..modes import TextureKind
 from ..sampler import Sampler
@@ -66,31 +68,24 @@ class Cells(NamedTuple):
         coord = jnp.where(sign * coord < sign * low, low, jnp.where(sign * coord >= sign * high, high, coord))
         return coord, last_below(jax.lax.stop_gradient(sign * self.knots[1:-2]), jax.lax.stop_gradient(sign * coord))
 
-    def rows(self, cell: jax.Array, stencil: np.ndarray) -> list[jax.Array]:
-        """Knots of each sample: those that `stencil`, (cells, n), counts from `first` - 1 on."""
-        table = Texture(self.knots[stencil], None, TextureKind.TEXTURE1D)
-        read = plan_of_texels(layout_of(table), ReadArguments((cell,)), 0, CLAMP, CLAMP, self.knots.dtype)
-        return list(jnp.unstack(read_where_placed(READ, table.texels, None, read), axis=-1))
-
     def position(self, coord: jax.Array) -> jax.Array:
         """The position of a coordinate, in texels."""
         coord, cell = self.place(coord)
-        low, high = self.rows(cell, np.arange(self.count)[:, None] + (1, 2))
+        low, high = adjacent(self.knots, cell + 1, 2)
         return (cell + self.first).astype(coord.dtype) + (0.5 + (coord - low) / (high - low))
 
     def taps(self, coord: jax.Array) -> "Taps":
         """The taps of the polynomial through the knots around a coordinate; at an end of the axis, the nearest ones."""
         coord, cell = self.place(coord)
         count = min(CUBIC_TAPS, self.size) if self.ends else CUBIC_TAPS
-        before = np.arange(self.count) - 1
-        least, most = (0, self.size - count) if self.ends else (-1, self.count)
-        knots = self.rows(cell, (before.clip(least, most) + 1)[:, None] + np.arange(count))
+        first = jnp.clip(cell - 1, 0, self.size - count) if self.ends else cell - 1
+        knots = adjacent(self.knots, first + 1, count)
         others = ([m for j, m in enumerate(knots) if j != k] for k in range(count))
         weights = [
             functools.reduce(jnp.multiply, ((coord - m) / (own - m) for m in rest), jnp.ones_like(coord))
             for own, rest in zip(knots, others)
         ]
-        return Taps(cell + self.first, jnp.clip(cell - 1, least, most) + self.first, weights)
+        return Taps(cell + self.first, first + self.first, weights)
 
 
 class Taps(NamedTuple):
@@ -101,6 +96,24 @@ class Taps(NamedTuple):
     weights: list[jax.Array]
 
 
+def adjacent(knots: jax.Array, first: jax.Array, count: int) -> jax.Array:
+    """Adjacent knots of each sample, (count,) + S, from `first` on, int32.
+
+    Their gradient is that of a read, which adds up many samples of few knots well.
+    """
+
+    def looked_up(knots: jax.Array, first: jax.Array) -> jax.Array:
+        return jnp.stack([entry(knots, first + k) for k in range(count)])
+
+    def read(knots: jax.Array, first: jax.Array) -> jax.Array:
+        windows = np.arange(knots.size + 1 - count)[:, None] + np.arange(count)
+        table = Texture(knots[windows], None, TextureKind.TEXTURE1D)
+        plan = plan_of_texels(layout_of(table), ReadArguments((first,)), 0, CLAMP, CLAMP, knots.dtype)
+        return jnp.moveaxis(read_where_placed(READ, table.texels, None, plan), -1, 0)
+
+    return straight_through(looked_up, read, knots, first)
+
+
 def last_below(knots: jax.Array, coord: jax.Array) -> jax.Array:
     """The number of the last of increasing knots that is at most a coordinate, or 0, by bisection."""
     cell = jnp.zeros(coord.shape, jnp.int32)
@@ -108,7 +121,7 @@ def last_below(knots: jax.Array, coord: jax.Array) -> jax.Array:
         beyond = cell + (1 << k)
         within = jnp.minimum(beyond, knots.size - 1)
         cell = jnp.where((beyond == within) & (entry(knots, within) <= coord), beyond, cell)
-    return cell
+    return materialized(cell)
 
 
 def cells_of(knots: jax.Array, size: int, rule: AddressRule, continuation: Continuation) -> Cells:
@@ -156,7 +169,8 @@ def read_on_knots(
 ) -> jax.Array:
     """The read of a texture with knots, which `how` reads at positions."""
     if sampler.kernel.num_taps > 2:
-        return cubic_read(texture, arguments, sampler=sampler, dtype=dtype)
+        # Reverse mode computes weights and reads again, and keeps texels, knots and coordinates.
+        return jax.checkpoint(functools.partial(cubic_read, sampler=sampler, dtype=dtype))(texture, arguments)
     return how(texture, at_positions(texture, arguments, sampler), sampler=sampler, dtype=dtype)
 
 
