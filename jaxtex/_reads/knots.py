@@ -79,7 +79,7 @@ class Cells(NamedTuple):
         coord, cell = self.place(coord)
         count = min(CUBIC_TAPS, self.size) if self.ends else CUBIC_TAPS
         first = jnp.clip(cell - 1, 0, self.size - count) if self.ends else cell - 1
-        knots = adjacent(self.knots, first + 1, count)
+        knots = jnp.unstack(adjacent(self.knots, first + 1, count))
         others = ([m for j, m in enumerate(knots) if j != k] for k in range(count))
         weights = [
             functools.reduce(jnp.multiply, ((coord - m) / (own - m) for m in rest), jnp.ones_like(coord))
@@ -116,7 +116,7 @@ def adjacent(knots: jax.Array, first: jax.Array, count: int) -> jax.Array:
 
 def last_below(knots: jax.Array, coord: jax.Array) -> jax.Array:
     """The number of the last of increasing knots that is at most a coordinate, or 0, by bisection."""
-    cell = jnp.zeros(coord.shape, jnp.int32)
+    cell = jnp.full_like(coord, 0, jnp.int32)
     for k in reversed(range((knots.size - 1).bit_length())):
         beyond = cell + (1 << k)
         within = jnp.minimum(beyond, knots.size - 1)
