@@ -4,7 +4,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -110,7 +110,7 @@ def check_knots(name: str, knots: Any, sizes: Sequence[int]) -> tuple[jax.Array 
         expected = ", ".join("xyz"[: len(sizes)]) + ("," if len(sizes) == 1 else "")
         raise ValueError(f"{name}: knots is {described(knots)}, expected a tuple ({expected}) of arrays or None.")
     found: list[jax.Array | None] = []
-    for axis, size, given in zip("xyz", sizes, knots):
+    for axis, size, given in zip("xyz", sizes, cast(Sequence[Any], knots)):
         array = None if given is None else jnp.asarray(given)
         if array is not None:
             array = array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(jnp.float32)
