@@ -34,7 +34,7 @@ SAMPLERS = {
 
 
 def globe(height: int, samples: int) -> tuple[np.ndarray, ...]:
-    """Texels (H, 2 H, 4), knots with edges, and coordinates (samples, samples): the share of a turn, and the latitude."""
+    """Texels (H, 2 H, 4), knots with edges, coordinates (samples, samples): shares of a turn, and latitudes."""
     nodes, _ = np.polynomial.legendre.leggauss(height)
     knots = np.concatenate([[np.pi / 2], np.arcsin(nodes)[::-1], [-np.pi / 2]])
     texels = np.random.default_rng(0).normal(size=(height, 2 * height, 4))

@@ -22,11 +22,17 @@ def default_promotion():
 # and bool; with and without a border color, levels, layers, a batch of textures, of coordinates and of both.
 SEEDS = (28, 33, 35, 37, 51, 56, 59)
 LATER_SEEDS = (3, 8, 16, 27)
+KNOTS_SEEDS = (2, 5, 11)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("calls", "seed"), [*(("first", seed) for seed in SEEDS), *(("later", seed) for seed in LATER_SEEDS)]
+    ("calls", "seed"),
+    [
+        *(("first", seed) for seed in SEEDS),
+        *(("later", seed) for seed in LATER_SEEDS),
+        *(("knots", seed) for seed in KNOTS_SEEDS),
+    ],
 )
 def test_calls_agree(calls, seed):
     fuzz.check(seed, KERNELS, calls)
