@@ -8,6 +8,7 @@ takes with gradients in texels, knots and coordinates.
 import argparse
 import functools
 import importlib
+import re
 from typing import Any
 
 import jax
@@ -111,12 +112,15 @@ def main() -> int:
     parser.add_argument("--height", type=int, default=720, help="of the globe, the number of latitudes")
     parser.add_argument("--samples", type=int, help="along each axis (default 2048 on a GPU, else 512)")
     parser.add_argument("--seconds", type=float, default=3.0, help="time for each row")
+    parser.add_argument("--only", type=re.compile, help="a regular expression: rows whose name has it")
     options = parser.parse_args()
     print(", ".join(f"{key} {value}" for key, value in environment().items()))
     args = globe(options.height, options.samples or (2048 if on_gpu() else 512))
     columns = ("jaxtex", "cupy" if on_gpu() else "scipy", "jnp", "gradients")
     print(f"{'milliseconds':24s}" + "".join(f" {column:>10s}" for column in columns))
     for name in SAMPLERS:
+        if options.only and not options.only.search(name):
+            continue
         ms = side_by_side(runs_of(name, args), options.seconds, name)
         cells = "".join(f" {ms[column]:10.3f}" if column in ms else " " * 11 for column in columns)
         print(f"{name:24s}{cells}", flush=True)
