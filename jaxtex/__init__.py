@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .mipmaps import build_mipmaps, footprint
     from .modes import AddressMode, Arithmetic, BlockFormat, BoundaryMode, FilterMode, Limit, ReadMode, TextureKind
     from .sampler import Sampler, deterministic
-    from .sampling import fetch, gather, sample, splat
+    from .sampling import fetch, gather, positions, sample, splat
     from .splines import spline_filter
     from .surface import surface_add, surface_max, surface_min, surface_read, surface_write
     from .texture import (
@@ -61,6 +61,7 @@ __all__ = [
     "footprint",
     "gather",
     "kernels_in_exports",
+    "positions",
     "sample",
     "sample_with_derivatives",
     "splat",

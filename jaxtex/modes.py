@@ -108,7 +108,7 @@ class AddressMode(OptionEnum):
     Words of other libraries are aliases: ``"edge"``, ``"replicate"`` and ``"clamp_to_edge"`` for clamp; ``"zeros"``,
     ``"constant"`` and ``"clamp_to_border"`` for border; ``"repeat"`` for wrap; ``"symmetric"`` and
     ``"mirrored_repeat"`` for mirror. ``"reflect"`` is NumPy's: the edge texel appears once. ``"sphere"`` is
-    for longitude and latitude, x and y of a 2D texture.
+    for longitude and latitude, x and y of a 2D or 3D texture.
     """
 
     CLAMP = "clamp"
@@ -130,6 +130,7 @@ class FilterMode(OptionEnum):
     LINEAR = "linear"
     CUBIC = "cubic"
     BSPLINE = "bspline"
+    LAGRANGE = "lagrange"
     MITCHELL = "mitchell"
     LANCZOS2 = "lanczos2"
     LANCZOS3 = "lanczos3"

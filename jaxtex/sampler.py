@@ -50,7 +50,7 @@ AddressModeLike = (
 )
 FilterModeLike = (
     FilterMode
-    | Literal["point", "linear", "cubic", "bspline", "mitchell", "lanczos2", "lanczos3", "gaussian"]
+    | Literal["point", "linear", "cubic", "lagrange", "bspline", "mitchell", "lanczos2", "lanczos3", "gaussian"]
     | Literal["nearest", "bilinear", "trilinear", "bicubic", "lanczos", "triangle"]
 )
 ResizeFilterLike = FilterModeLike | Literal["area", "box"]
@@ -101,14 +101,17 @@ class Sampler:
             - ``"wrap"``: the texture repeats with period N.
             - ``"mirror"``: the texture repeats mirrored, the edge texel twice, with period 2 N (as in CUDA).
             - ``"reflect"``: the texture repeats mirrored, the edge texel once, with period 2 (N - 1).
-            - ``"sphere"``: x is a longitude, once around, and y a latitude, from pole to pole, of a 2D texture with an
-              even width. Beyond a pole the texture goes on half a turn away.
+            - ``"sphere"``: x is a longitude, once around, and y a latitude, from pole to pole, of a 2D or 3D texture
+              with an even width. Beyond a pole the texture goes on half a turn away. The third axis of a 3D texture is
+              a level, which clamps; ``("sphere", "sphere", mode)`` chooses another mode for it.
         filter_mode: a `FilterMode`. ``None`` is the default of the function that reads: ``"linear"``, and `filter` says
             so. These pass through the texels:
 
             - ``"point"``: the texel that holds the position.
             - ``"linear"``: 2 texels per axis.
             - ``"cubic"``: 4 texels per axis, Keys' kernel.
+            - ``"lagrange"``: 4 texels per axis, the polynomial of degree 3 through them. It is exact for such
+              polynomials, and its slope jumps at texels.
             - ``"lanczos2"``, ``"lanczos3"``: 4 and 6 texels per axis, a windowed sinc; the sharpest.
 
             These smooth the texels:
@@ -255,7 +258,9 @@ class Sampler:
         """
         modes = default if self.address_mode is None else self.address_mode
         if not isinstance(modes, tuple):
-            modes = (modes,) * ndim
+            joint = ADDRESS_RULES[AddressMode(modes)].num_axes
+            alone = max(ndim - joint, 0) if joint > 1 else 0
+            modes = (*(modes,) * (ndim - alone), *(AddressMode.CLAMP,) * alone)
         if len(modes) != ndim:
             raise ValueError(
                 f"{name}: there are {len(modes)} address modes for {ndim} filtered axes; pass one mode for all, or "
@@ -263,11 +268,11 @@ class Sampler:
             )
         rules = tuple(ADDRESS_RULES[AddressMode(mode)] for mode in modes)
         for rule in rules:
-            if rule.num_axes > 1 and rules != (rule,) * rule.num_axes:
+            if rule.num_axes > 1 and [k for k, each in enumerate(rules) if each is rule] != [*range(rule.num_axes)]:
                 raise ValueError(
                     f"{name}: the address modes are {tuple(rule.name for rule in rules)}, and {rule.name!r} addresses "
-                    f"{rule.num_axes} axes together; use it for all axes of a texture with {rule.num_axes} filtered "
-                    f"axes, or another mode."
+                    f"{rule.num_axes} axes together; use it for the first {rule.num_axes} axes, x first, and no other, "
+                    f"or another mode."
                 )
         return rules
 

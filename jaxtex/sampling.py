@@ -27,7 +27,7 @@ from ._checks.arguments import (
     converted,
 )
 from ._checks.calls import public
-from ._checks.samplers import check_adjoint, check_sampler
+from ._checks.samplers import check_adjoint, check_modes, check_on_knots, check_sampler
 from ._checks.texels import AXIS_NAMES, chain_shapes, check_faces
 from ._checks.words import listing
 from ._engine.compute.texel_value import read_dtype
@@ -38,7 +38,7 @@ from .modes import Arithmetic, TextureKind, choose
 from .sampler import Sampler
 from .texture import Texture
 
-__all__ = ["fetch", "gather", "sample", "splat"]
+__all__ = ["fetch", "gather", "positions", "sample", "splat"]
 __dir__ = listing(__all__)
 
 # One array for each axis, x first; the last form is of tuples whose length is not known to type checkers.
@@ -75,7 +75,8 @@ def sample(
             NaN acts as 0. Infinite coordinates act as the far edge under clamp and border, and as 0 under the modes
             that repeat. So do normalized coordinates of 2^24 and more (wrap and mirror), and positions of 2^30 texels
             and more. Integer, weakly typed and 16-bit coordinates become float32. Pass x and y as separate arrays: two
-            arrays are read much faster than one interleaved array.
+            arrays are read much faster than one interleaved array. On an axis with knots a coordinate has their unit;
+            NaN, and under the modes that repeat an infinity, act as the edge before the first texel.
         sampler: how to read, a `Sampler`. If it sets no address mode, clamp is used.
         layer: integers that broadcast with S, the layer of a layered texture. A negative or too large layer reads the
             last one.
@@ -103,14 +104,14 @@ def sample(
         their real and imaginary parts.
 
     Gradients: of any order, in forward and reverse mode, with respect to floating or complex texels, the border color,
-        the coordinates, `lod`, `ddx`, `ddy` and `ddz`. At a kink (a texel's center under linear) the slope is that on
-        the right. It is zero for the point filter, for coordinates that act as 0 (NaN), and under clamp where all taps
-        read the same texel. Integer texels have no gradient; with ``normalized_float`` the coordinates still have one.
-        Reverse mode stores only texels and coordinates. Gradients of float16 and bfloat16 texels are summed in float32.
-        In hardware arithmetic the derivatives are those of the float read at the same position. With a key, the
-        gradients with respect to texels and border color go to the texels that were drawn; their expectation is the
-        gradient of the filtered read. All other gradients are exact: they are those of the filtered read, which is
-        computed for them.
+        the coordinates, the knots, `lod`, `ddx`, `ddy` and `ddz`. At a kink (a texel's center under linear) the slope
+        is that on the right, towards the next texel. It is zero for the point filter, for coordinates that act as 0
+        (NaN), and under clamp where all taps read the same texel. Integer texels have no gradient; with
+        ``normalized_float`` the coordinates still have one. Reverse mode stores only texels and coordinates. Gradients
+        of float16 and bfloat16 texels are summed in float32. In hardware arithmetic the derivatives are those of the
+        float read at the same position. With a key, the gradients with respect to texels and border color go to the
+        texels that were drawn; their expectation is the gradient of the filtered read. All other gradients are exact:
+        they are those of the filtered read, which is computed for them.
 
     Precision: fractions of a position are float32, not the 8 bits of a texture unit. A point read returns texels bit
         for bit. With ``arithmetic="hardware"`` a read returns the bits that an NVIDIA texture unit returns; see
@@ -133,8 +134,9 @@ def sample(
         >>> jax.grad(lambda x: jt.sample(ramp, (x,))[0])(0.4)
         Array(40., dtype=float32, weak_type=True)
     """
-    check_texture("sample", texture, coords)
+    check_texture("sample", texture, coords, takes_knots=True)
     check_sampler("sample", texture.kind, texture.dtype, texture.num_levels, texture.shape[-2], sampler)
+    check_on_knots("sample", texture, sampler, ddx, key)
     arguments = check_read_arguments("sample", texture.kind, coords, layer, lod, ddx, ddy, ddz)
     if ddz is not None and sampler.arithmetic is Arithmetic.HARDWARE:
         raise ValueError(
@@ -189,7 +191,7 @@ def fetch(texture: Texture, indices: Coords, *, layer: ArrayLike | None = None, 
         >>> jt.fetch(jt.texture1d(jnp.array([[7], [8], [9]])), (jnp.array([-1, 0, 2, 3]),))[:, 0]
         Array([0, 7, 9, 0], dtype=int32)
     """
-    check_texture("fetch", texture, indices)
+    check_texture("fetch", texture, indices, takes_knots=True)
     if texture.kind.is_cube:
         raise ValueError("fetch: texture is a cubemap, which has no integer coordinates; read it with sample.")
     level = check_level("fetch", texture, level)
@@ -232,15 +234,55 @@ def gather(
         >>> jt.gather(texture, (1.0, 1.0), jt.Sampler(normalized_coords=False))
         Array([10, 11,  1,  0], dtype=int32)
     """
-    check_texture("gather", texture, coords)
+    check_texture("gather", texture, coords, takes_knots=True)
     if texture.kind is not TextureKind.TEXTURE2D:
         raise ValueError(f"gather: texture is of kind {texture.kind.value!r}, expected a texture2d.")
     component = as_integer("gather", "component", component, 0, texture.num_channels - 1)
     unfiltered = dataclasses.replace(sampler, filter_mode="point")
     check_sampler("gather", texture.kind, texture.dtype, 1, texture.shape[-2], unfiltered)
+    check_on_knots("gather", texture, unfiltered)
     arguments = check_read_arguments("gather", texture.kind, coords, None)
     result = read_dtype(texture.dtype, sampler.decoding, blends=False)
     return calls.gather(texture, arguments, sampler=sampler, component=component, dtype=result)
+
+
+@public
+def positions(texture: Texture, coords: Coords, sampler: Sampler = DEFAULT_SAMPLER) -> tuple[jax.Array, ...]:
+    """Returns the coordinates of a read in texels, also where knots say where texels lie.
+
+    Functions that take no texture with knots read with these and ``Sampler(normalized_coords=False)``: reads with
+    derivatives, weighted sums, `splat`, and mip chains.
+
+    Args:
+        texture: a `Texture`, not a cubemap; only its sizes and its knots are used.
+        coords: a tuple of arrays, as in `sample`.
+        sampler: address modes and coordinate units are used. On an axis with knots a mode that repeats brings the
+            coordinate into one period, clamp brings it between the first and the last knot, and border near them.
+
+    Returns:
+        A tuple of arrays, x first, each of the shape of its coordinate: positions in texels; the center of texel i is
+        at i + 0.5. Between two knots a position is linear in the coordinate.
+
+    Gradients: of any order, in forward and reverse mode, with respect to the coordinates and the knots. At a knot the
+        slope is that towards the next texel.
+
+    Raises:
+        ValueError: if coordinates or sampler do not fit the texture.
+        TypeError: if an argument has the wrong type.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> levels = jt.texture1d(jnp.zeros((4, 1)), knots=(jnp.array([1000.0, 850.0, 500.0, 200.0]),))
+        >>> jt.positions(levels, (jnp.array([925.0, 500.0, 100.0]),))
+        (Array([1. , 2.5, 3.5], dtype=float32),)
+    """
+    check_texture("positions", texture, coords, takes_knots=True)
+    if texture.kind.is_cube:
+        raise ValueError("positions: texture is a cubemap, which is read by directions; read it with sample.")
+    check_modes("positions", sampler, texture.kind.texel_ndim, texture.shape[-2])
+    check_on_knots("positions", texture, dataclasses.replace(sampler, filter_mode="linear"))
+    arguments = check_read_arguments("positions", texture.kind, coords, 0 if texture.kind.layered else None)
+    return calls.positions(texture, arguments, sampler=sampler)
 
 
 @public

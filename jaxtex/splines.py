@@ -97,10 +97,11 @@ def _filtered(texture: Texture, *, sampler: Sampler) -> Texture:
         color = jnp.zeros((), dtype)
     color = jnp.broadcast_to(color.astype(dtype), (texture.num_channels,)).reshape(*[1] * (texels.ndim - 1), -1)
     texels = texels - color
-    if axes[0].address is SPHERE:
+    on_sphere = axes[-1].address is SPHERE
+    if on_sphere:
         texels = filtered_on_sphere(texels, sampler.kernel)
-    else:
-        for k, axis in enumerate(reversed(axes)):
+    for k, axis in enumerate(reversed(axes)):
+        if not on_sphere or k >= SPHERE.num_axes:
             texels = filtered_along(texels, texels.ndim - 2 - k, axis.kernel, axis.address)
     return Texture(texels + color, texture.border_color, texture.kind)
 

@@ -14,7 +14,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from jax.typing import ArrayLike
 
 from ._checks.calls import check_is_no_nest, public
-from ._checks.texels import check_chain, check_color, check_level, stacked_axes
+from ._checks.texels import check_chain, check_color, check_knots, check_level, stacked_axes
 from ._checks.words import listing
 from ._engine.describe.levels import Cut, divided_levels, joined_levels
 from ._jax.indexing import is_sharded
@@ -33,6 +33,7 @@ __all__ = [
 __dir__ = listing(__all__)
 
 Texels = ArrayLike | Sequence[ArrayLike]  # texels, or a tuple of mip levels
+Knots = Sequence[ArrayLike | None]  # of each axis, x first
 
 
 @jax.tree_util.register_dataclass
@@ -56,6 +57,8 @@ class Texture:
             ``(C,)``, in units of the returned value; ``None`` is zero.
         kind: the `TextureKind`, or its name, such as ``"3d"``.
         level_shapes: the shape of each level of a mip chain, channels included; ``None`` without a chain.
+        knots: where texels lie on axes on which they are not evenly spaced: a tuple with an array or ``None`` for each
+            axis, x first; see `texture2d`. ``None`` if no axis has knots.
         cut: how `build_mipmaps` sharded the levels of a chain over devices; ``None`` if it did not. A sharded chain
             stores the texels of the first device, then those of the others, ``(parts * total, C)``.
 
@@ -71,6 +74,7 @@ class Texture:
     kind: TextureKind = dataclasses.field(default=TextureKind.TEXTURE2D, metadata={"static": True})
     level_shapes: tuple[tuple[int, ...], ...] | None = dataclasses.field(default=None, metadata={"static": True})
     cut: Cut | None = dataclasses.field(default=None, metadata={"static": True})
+    knots: tuple[jax.Array | None, ...] | None = None
 
     def __post_init__(self):  # of a static field alone: jax.tree.map makes leaves of any kind
         object.__setattr__(self, "kind", choose("Texture", "kind", self.kind, TextureKind))
@@ -126,8 +130,10 @@ class Texture:
         return (self.texels,) if self.border_color is None else (self.texels, self.border_color)
 
 
-def build(kind: TextureKind, texels: Texels, border_color: ArrayLike | None, name: str) -> Texture:
-    """Checks texels and border color against `kind`, and makes the texture."""
+def build(
+    kind: TextureKind, texels: Texels, border_color: ArrayLike | None, name: str, knots: Knots | None = None
+) -> Texture:
+    """Checks texels, border color and knots against `kind`, and makes the texture."""
     check_is_no_nest(name, "texels", texels)
     chain = isinstance(texels, tuple | list)
     named = {f"texels[{k}]": level for k, level in enumerate(texels)} if chain else {"texels": texels}
@@ -138,7 +144,15 @@ def build(kind: TextureKind, texels: Texels, border_color: ArrayLike | None, nam
     if border_color is not None:
         border_color = jnp.asarray(border_color)
         check_color(name, border_color, levels[0].shape[-1], stored=levels[0].dtype)
-    return packed(kind, levels, border_color)
+    texture = packed(kind, levels, border_color)
+    if knots is None:
+        return texture
+    if texture.level_shapes:
+        raise ValueError(
+            f"{name}: knots are given for a chain of {len(levels)} levels, which has none; leave them out."
+        )
+    checked = check_knots(name, knots, texture.shape[-1 - kind.texel_ndim : -1][::-1])
+    return dataclasses.replace(texture, knots=checked)
 
 
 def packed(kind: TextureKind, levels: Sequence[jax.Array], border_color: jax.Array | None) -> Texture:
@@ -171,18 +185,19 @@ def with_cut(texture: Texture, like: Texture) -> Texture:
 
 
 @public
-def texture1d(texels: Texels, *, border_color: ArrayLike | None = None) -> Texture:
+def texture1d(texels: Texels, *, border_color: ArrayLike | None = None, knots: Knots | None = None) -> Texture:
     """A 1D texture, read at ``(x,)``.
 
     Args:
         texels: ``(W, C)``, of one of the dtypes that `Texture` lists; or a tuple of mip levels, finest first,
             of sizes ``max(1, n >> level)``.
         border_color: scalar or ``(C,)``, what ``address_mode="border"`` reads outside; ``None`` is zero.
+        knots: where texels lie along x, as in `texture2d`; ``None`` if they are evenly spaced.
 
     Returns:
         A `Texture` that holds `texels` as they are. Nothing is converted, and only a mip chain is copied.
 
-    Gradients: a read is differentiable with respect to floating `texels` and to `border_color`.
+    Gradients: a read is differentiable with respect to floating `texels`, to `border_color`, and to `knots`.
 
     Raises:
         ValueError: if a shape or dtype is not one of those above.
@@ -192,22 +207,28 @@ def texture1d(texels: Texels, *, border_color: ArrayLike | None = None) -> Textu
         >>> jt.sample(jt.texture1d(jnp.array([[10.0], [20.0]])), (0.5,))
         Array([15.], dtype=float32)
     """
-    return build(TextureKind.TEXTURE1D, texels, border_color, "texture1d")
+    return build(TextureKind.TEXTURE1D, texels, border_color, "texture1d", knots)
 
 
 @public
-def texture2d(texels: Texels, *, border_color: ArrayLike | None = None) -> Texture:
+def texture2d(texels: Texels, *, border_color: ArrayLike | None = None, knots: Knots | None = None) -> Texture:
     """A 2D texture, an image, read at ``(x, y)``: x along the width, y along the height.
 
     Args:
         texels: ``(H, W, C)``, of one of the dtypes that `Texture` lists; or a tuple of mip levels, finest first, of
             sizes ``max(1, n >> level)``.
         border_color: scalar or ``(C,)``, what ``address_mode="border"`` reads outside; ``None`` is zero.
+        knots: where texels lie, a tuple ``(x, y)`` with ``None`` or an array for each axis; ``None`` for axes on which
+            they are evenly spaced. A read takes coordinates in the unit of the knots there. An array is ``(N,)``, the
+            coordinates of the N texels of the axis, or ``(N + 2,)``, those and the coordinates of the two edges of the
+            axis around them. Knots increase strictly, or decrease strictly. Address modes that repeat the texture need
+            the edges: under wrap it repeats after the length from edge to edge, and under sphere the edges of y are the
+            poles. Without edges they lie half a cell beyond the first and the last knot.
 
     Returns:
         A `Texture` that holds `texels` as they are. Nothing is converted, and only a mip chain is copied.
 
-    Gradients: a read is differentiable with respect to floating `texels` and to `border_color`.
+    Gradients: a read is differentiable with respect to floating `texels`, to `border_color`, and to `knots`.
 
     Raises:
         ValueError: if a shape or dtype is not one of those above.
@@ -218,22 +239,23 @@ def texture2d(texels: Texels, *, border_color: ArrayLike | None = None) -> Textu
         >>> jt.sample(jt.texture2d(image), (0.5, 0.25))
         Array([0.5], dtype=float32)
     """
-    return build(TextureKind.TEXTURE2D, texels, border_color, "texture2d")
+    return build(TextureKind.TEXTURE2D, texels, border_color, "texture2d", knots)
 
 
 @public
-def texture3d(texels: Texels, *, border_color: ArrayLike | None = None) -> Texture:
+def texture3d(texels: Texels, *, border_color: ArrayLike | None = None, knots: Knots | None = None) -> Texture:
     """A 3D texture, a volume, read at ``(x, y, z)``.
 
     Args:
         texels: ``(D, H, W, C)``, of one of the dtypes that `Texture` lists; or a tuple of mip levels, finest first, of
             sizes ``max(1, n >> level)``.
         border_color: scalar or ``(C,)``, what ``address_mode="border"`` reads outside; ``None`` is zero.
+        knots: where texels lie along x, y, z, as in `texture2d`; ``None`` if they are evenly spaced.
 
     Returns:
         A `Texture` that holds `texels` as they are. Nothing is converted, and only a mip chain is copied.
 
-    Gradients: a read is differentiable with respect to floating `texels` and to `border_color`.
+    Gradients: a read is differentiable with respect to floating `texels`, to `border_color`, and to `knots`.
 
     Raises:
         ValueError: if a shape or dtype is not one of those above.
@@ -244,22 +266,23 @@ def texture3d(texels: Texels, *, border_color: ArrayLike | None = None) -> Textu
         >>> jt.sample(jt.texture3d(volume), (0.5, 0.5, 0.5))
         Array([3.5], dtype=float32)
     """
-    return build(TextureKind.TEXTURE3D, texels, border_color, "texture3d")
+    return build(TextureKind.TEXTURE3D, texels, border_color, "texture3d", knots)
 
 
 @public
-def texture1d_layered(texels: Texels, *, border_color: ArrayLike | None = None) -> Texture:
+def texture1d_layered(texels: Texels, *, border_color: ArrayLike | None = None, knots: Knots | None = None) -> Texture:
     """A stack of 1D textures of one size, read at ``(x,)`` and an integer ``layer``; layers never mix.
 
     Args:
         texels: ``(L, W, C)``, of one of the dtypes that `Texture` lists; or a tuple of mip levels, finest first, of
             sizes ``max(1, n >> level)``; layers keep their number.
         border_color: scalar or ``(C,)``, what ``address_mode="border"`` reads outside; ``None`` is zero.
+        knots: where texels lie along x, as in `texture2d`; ``None`` if they are evenly spaced.
 
     Returns:
         A `Texture` that holds `texels` as they are. Nothing is converted, and only a mip chain is copied.
 
-    Gradients: a read is differentiable with respect to floating `texels` and to `border_color`.
+    Gradients: a read is differentiable with respect to floating `texels`, to `border_color`, and to `knots`.
 
     Raises:
         ValueError: if a shape or dtype is not one of those above.
@@ -270,22 +293,23 @@ def texture1d_layered(texels: Texels, *, border_color: ArrayLike | None = None) 
         >>> jt.sample(stack, (0.5,), layer=1)
         Array([3.5], dtype=float32)
     """
-    return build(TextureKind.TEXTURE1D_LAYERED, texels, border_color, "texture1d_layered")
+    return build(TextureKind.TEXTURE1D_LAYERED, texels, border_color, "texture1d_layered", knots)
 
 
 @public
-def texture2d_layered(texels: Texels, *, border_color: ArrayLike | None = None) -> Texture:
+def texture2d_layered(texels: Texels, *, border_color: ArrayLike | None = None, knots: Knots | None = None) -> Texture:
     """A stack of 2D textures of one size, read at ``(x, y)`` and an integer ``layer``; layers never mix.
 
     Args:
         texels: ``(L, H, W, C)``, of one of the dtypes that `Texture` lists; or a tuple of mip levels, finest first, of
             sizes ``max(1, n >> level)``; layers keep their number.
         border_color: scalar or ``(C,)``, what ``address_mode="border"`` reads outside; ``None`` is zero.
+        knots: where texels lie along x, y, as in `texture2d`; ``None`` if they are evenly spaced.
 
     Returns:
         A `Texture` that holds `texels` as they are. Nothing is converted, and only a mip chain is copied.
 
-    Gradients: a read is differentiable with respect to floating `texels` and to `border_color`.
+    Gradients: a read is differentiable with respect to floating `texels`, to `border_color`, and to `knots`.
 
     Raises:
         ValueError: if a shape or dtype is not one of those above.
@@ -297,7 +321,7 @@ def texture2d_layered(texels: Texels, *, border_color: ArrayLike | None = None) 
         Array([[1.5],
                [5.5]], dtype=float32)
     """
-    return build(TextureKind.TEXTURE2D_LAYERED, texels, border_color, "texture2d_layered")
+    return build(TextureKind.TEXTURE2D_LAYERED, texels, border_color, "texture2d_layered", knots)
 
 
 @public

@@ -18,6 +18,7 @@ MENU = {
         "spatial-transformers",
         "reads-inside-models",
         "volumes",
+        "uneven-axes",
         "rays",
         "ndimage",
         "surfaces",

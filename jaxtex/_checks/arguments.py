@@ -25,11 +25,14 @@ TEXTURE_CALLS = {1: "texture1d", 2: "texture2d", 3: "texture3d"}
 # Textures
 
 
-def check_texture(name: str, texture: object, coords: object = None, argument: str = "texture") -> None:
+def check_texture(
+    name: str, texture: object, coords: object = None, argument: str = "texture", *, takes_knots: bool = False
+) -> None:
     """A `Texture` that is not stacked.
 
     Args:
         coords: the coordinates of the read, which tell what kind of texture an array should have been.
+        takes_knots: whether the function takes a texture whose axes have knots.
     """
     if not isinstance(texture, Texture):
         raise TypeError(
@@ -42,6 +45,11 @@ def check_texture(name: str, texture: object, coords: object = None, argument: s
         )
     if known_format(texture.dtype) is None:
         check_stored(f"{name}: {argument}.texels", texture.dtype)
+    if texture.knots is not None and not takes_knots:
+        raise ValueError(
+            f"{name}: {argument} has knots, which {name} does not use; pass dataclasses.replace({argument}, "
+            f"knots=None), and coordinates in texels from jaxtex.positions."
+        )
 
 
 def texture_call(value: object, coords: object) -> str:
@@ -161,18 +169,21 @@ class ReadArguments(NamedTuple):
         """The shape S that everything broadcasts to."""
         return np.broadcast_shapes(*(a.shape for a in jax.tree.leaves(self)))
 
-    def as_operands(self, *, integer: bool = False) -> "ReadArguments":
+    def as_operands(self, *, integer: bool = False, beside: Sequence[np.dtype] = ()) -> "ReadArguments":
         """Checked arrays as the engine takes them: layers and `integer` coordinates int32, all else of one floating
         dtype; of one rank.
 
         Integers, weak types and 16-bit floats become float32, a strong float64 stays. Called under `jax.jit`.
+
+        Args:
+            beside: the dtypes of other floating numbers that the read computes with.
         """
         layer, rest = self.layer, self._replace(layer=None)
         if integer:
             rest = jax.tree.map(as_index, rest)
         else:
             rest = jax.tree.map(as_float, rest)
-            widest = sum_dtype(*(a.dtype for a in jax.tree.leaves(rest)))
+            widest = sum_dtype(*(a.dtype for a in jax.tree.leaves(rest)), *beside)
 
             def widened(a: jax.Array) -> jax.Array:
                 return a.astype(widest)

@@ -49,6 +49,8 @@ STATIC_TYPES = (bool, int, float, str, NoneType, np.generic, np.ndarray)
 SINGLE = ("image", "faces", "labels", "border_label")
 # Arguments whose integers are texels or indices, and not coordinates or parameters.
 IMAGES = (*SINGLE, "features", "value", "x", "pyramid", "planes", "batch_indices")
+# Arguments that hold one array for each axis, and `None` for an axis that has none.
+OF_AXES = ("knots",)
 PLAIN = (bool, int, float, complex)
 # An object with the first attribute becomes an array of JAX, one with another attribute an array of NumPy.
 OF_JAX, OF_NUMPY = "__jax_array__", ("__array__", "__array_interface__")
@@ -232,7 +234,7 @@ def check_operand(name: str, argument: str, value: object) -> None:
     if argument in IMAGES:
         check_is_no_nest(name, argument, value)
     for leaf in leaves_of(value):
-        if not (isinstance(leaf, jax.Array) or type(leaf) in PLAIN):
+        if not (isinstance(leaf, jax.Array) or type(leaf) in PLAIN or (leaf is None and argument in OF_AXES)):
             check_leaf(name, f"{argument} {'is' if leaf is value else 'holds'}", argument, leaf)
     if argument in SINGLE:
         check_is_one_array(name, argument, value)

@@ -9,6 +9,7 @@ from .._tables.address_rules import AddressRule
 from .._tables.storage_formats import Decoding, StorageFormat, known_format
 from ..modes import Arithmetic, FilterMode, ReadMode, TextureKind
 from ..sampler import Sampler
+from ..texture import Texture
 
 
 def check_sampler(
@@ -86,6 +87,31 @@ def check_modes(name: str, sampler: Sampler, ndim: int, width: int) -> tuple[Add
             f"texture is {width} texels wide; resize it to an even width, or use another mode."
         )
     return rules
+
+
+def check_on_knots(name: str, texture: Texture, sampler: Sampler, ddx: object = None, key: object = None) -> None:
+    """A read of a texture with knots: by a filter for uneven axes, and with edges where an address mode needs them."""
+    if texture.knots is None:
+        return
+    if not sampler.kernel.on_knots:
+        raise ValueError(
+            f"{name}: filter_mode={str(sampler.filter)!r} is given for a texture with knots, whose texels are not "
+            f"evenly spaced; use 'point', 'linear' or 'lagrange'."
+        )
+    for refused, argument, reason in (
+        (sampler.arithmetic is Arithmetic.HARDWARE, "arithmetic='hardware'", "no texture unit has knots"),
+        (ddx is not None, "ddx", "a footprint is in texels"),
+        (key is not None and sampler.kernel.num_taps > 2, "key", "only the point and the linear filter draw there"),
+    ):
+        if refused:
+            raise ValueError(f"{name}: {argument} is given for a texture with knots, and {reason}; leave it out.")
+    sizes, rules = texture.shape[-1 - texture.kind.texel_ndim : -1][::-1], sampler.address_rules(len(texture.knots))
+    for axis, knots, size, rule in zip("xyz", texture.knots, sizes, rules):
+        if knots is not None and knots.shape[-1] == size and not rule.saturates:
+            raise ValueError(
+                f"{name}: the address mode of {axis} is {rule.name!r}, which continues the axis at its edges, and the "
+                f"{size} knots of {axis} have none; pass {size + 2} knots, the first and the last of which are edges."
+            )
 
 
 def check_adjoint(name: str, sampler: Sampler) -> None:

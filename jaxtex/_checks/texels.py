@@ -4,7 +4,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -102,6 +102,27 @@ def chain_shapes(
             f"{name}: {argument} asks for {num_levels} levels, expected 1 to {most} for texels of shape {shape}."
         )
     return [(*front, *(max(n >> level, 1) for n in sizes), shape[-1]) for level in range(num_levels or most)]
+
+
+def check_knots(name: str, knots: Any, sizes: Sequence[int]) -> tuple[jax.Array | None, ...] | None:
+    """The knots of each axis, x first, floating; `None` if no axis has any. `sizes` are those of the axes, x first."""
+    if not isinstance(knots, tuple | list) or len(knots) != len(sizes):  # pyright: ignore[reportUnknownArgumentType]
+        expected = ", ".join("xyz"[: len(sizes)]) + ("," if len(sizes) == 1 else "")
+        raise ValueError(f"{name}: knots is {described(knots)}, expected a tuple ({expected}) of arrays or None.")
+    found: list[jax.Array | None] = []
+    for axis, size, given in zip("xyz", sizes, cast(Sequence[Any], knots)):
+        array = None if given is None else jnp.asarray(given)
+        if array is not None:
+            array = array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(jnp.float32)
+            lengths = (size, size + 2) if size > 1 else (size + 2,)
+            if array.ndim != 1 or len(array) not in lengths:
+                raise ValueError(
+                    f"{name}: knots of {axis} have shape {array.shape}, expected "
+                    f"{' or '.join(f'({n},)' for n in lengths)}: the coordinates of the {size} texels along {axis}, "
+                    f"{'or these ' if size > 1 else ''}and those of both edges."
+                )
+        found.append(array)
+    return None if all(a is None for a in found) else tuple(found)
 
 
 def check_color(

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._checks.arguments import ReadArguments
+from .._checks.arguments import ReadArguments, as_float
 from .._engine.arithmetic import FLOAT, READ, ReadArithmetic, read_where_placed, splat_where_placed
 from .._engine.compute.texel_value import read_dtype
 from .._engine.describe.axis import Axis
@@ -23,6 +23,7 @@ from .._engine.describe.plan import (
     plan_of_level,
     plan_of_texels,
     sizes_of,
+    space_axes,
 )
 from .._engine.describe.spec import Combination, Read
 from .._engine.walk.drawn_taps import DrawnTaps
@@ -103,7 +104,8 @@ def sample(
     """The read that `sampler` asks for, S + (C,) of `dtype`; with a key, of one tap that is drawn by its weight."""
     if is_complex(texture.dtype):
         return by_parts(sample, texture, arguments, key, sampler=sampler, dtype=dtype)
-    arguments = arguments.as_operands()
+    knots = texture.knots and jax.tree.leaves(texture.knots)
+    arguments = arguments.as_operands(beside=[as_float(a).dtype for a in knots or ()])
     sums, differentiable = numbers_of(
         texture, sampler.decoding, arguments.coords, blends=is_blended(texture.dtype) and blends(texture, sampler)
     )
@@ -118,6 +120,10 @@ def sample(
         how = functools.partial(one_read, arithmetic)
         if number is not None:
             how = functools.partial(drawn_read, number=number, sums=sums)
+        if knots:
+            from .knots import read_on_knots  # loaded only for textures with knots
+
+            how = functools.partial(read_on_knots, how)
         read = functools.partial(how, sampler=sampler, dtype=rounded_dtype(dtype, sums))
         # Reverse mode computes the footprint again, and keeps its sides alone.
         rematerialize = arguments.ddx is not None and arithmetic is FLOAT
@@ -271,6 +277,18 @@ def sample_labels(
     return read_where_placed(READ, labels, outside, read)
 
 
+@typed_jit("sampler")
+def positions(texture: Texture, arguments: ReadArguments, *, sampler: Sampler) -> tuple[jax.Array, ...]:
+    """The coordinates of a read in texels, x first."""
+    arguments = arguments.as_operands(beside=[as_float(a).dtype for a in jax.tree.leaves(texture.knots)])
+    if texture.knots is not None:
+        from .knots import at_positions
+
+        arguments = at_positions(texture, arguments, sampler)
+    scaled = zip(arguments.coords, space_axes(layout_of(texture), sampler)[::-1])
+    return tuple(x * axis.known_size if axis.normalized else x for x, axis in scaled)
+
+
 # Single texels
 
 
@@ -294,6 +312,10 @@ def gather(
         each = functools.partial(gather, in_parts(texture), arguments, sampler=sampler, dtype=real_dtype(dtype))
         return jax.lax.complex(each(component=2 * component), each(component=2 * component + 1))
     arguments, texture = jax.lax.stop_gradient(arguments.as_operands()), one_channel(texture, component)
+    if texture.knots is not None:
+        from .knots import at_positions
+
+        arguments = at_positions(texture, arguments, sampler)
     layout, (low, high) = layout_of(texture), LINEAR_TAPS
     sums, _ = numbers_of(texture, sampler.decoding, arguments.coords, blends=False)
 

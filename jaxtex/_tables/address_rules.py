@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
 import jax
@@ -71,6 +72,14 @@ class SameInEveryLevel:
         return self
 
 
+class Continuation(StrEnum):
+    """How the knots of an axis continue beyond an edge: as they begin, or mirrored about the edge or the last knot."""
+
+    CYCLIC = "cyclic"
+    MIRRORED = "mirrored"
+    REFLECTED = "reflected"
+
+
 class AddressRule(NamedTuple):
     """One address mode.
 
@@ -93,6 +102,7 @@ class AddressRule(NamedTuple):
         even_width: whether the size of the last axis must be even.
         within: whether coordinates are known to be finite and within the axis.
         on_hardware: whether texture units have the mode.
+        continuations: how knots continue on each axis of the rule, in stored order.
     """
 
     name: str
@@ -110,6 +120,7 @@ class AddressRule(NamedTuple):
     even_width: bool = False
     within: bool = False
     on_hardware: bool = False
+    continuations: tuple[Continuation, ...] = (Continuation.MIRRORED,)
 
     def in_level(self, level: jax.Array) -> "AddressRule":
         """The rule for the mip levels that samples choose, int32, one for each sample."""
@@ -187,13 +198,29 @@ def sphere(taps: TapsOfAxes, sizes: Sequence[Size]) -> list[StoredTap]:
 _PLAIN = AddressRule("", None, False, multiplicity=1, neighbors_stay_adjacent=True, on_hardware=True)
 CLAMP = _PLAIN._replace(name="clamp", apply=clamp, saturates=True)
 BORDER = _PLAIN._replace(name="border", apply=border, has_outside=True, saturates=True, drops_outside=True)
-WRAP = _PLAIN._replace(name="wrap", apply=wrap, repeats=True, cyclic=True, folds=True)
+WRAP = _PLAIN._replace(
+    name="wrap", apply=wrap, repeats=True, cyclic=True, folds=True, continuations=(Continuation.CYCLIC,)
+)
 MIRROR = _PLAIN._replace(name="mirror", apply=mirror, repeats=True, multiplicity=2, folds=True)
-REFLECT = _PLAIN._replace(name="reflect", apply=reflect, multiplicity=2, folds=True, on_hardware=False)
+REFLECT = _PLAIN._replace(
+    name="reflect",
+    apply=reflect,
+    multiplicity=2,
+    folds=True,
+    on_hardware=False,
+    continuations=(Continuation.REFLECTED,),
+)
 # The rule of layers: an index out of range, negative or not, reads the last layer.
 LAST = _PLAIN._replace(name="last", apply=last)
 SPHERE = AddressRule(
-    "sphere", None, False, apply_together=SameInEveryLevel(sphere), num_axes=2, repeats=True, even_width=True
+    "sphere",
+    None,
+    False,
+    apply_together=SameInEveryLevel(sphere),
+    num_axes=2,
+    repeats=True,
+    even_width=True,
+    continuations=(Continuation.MIRRORED, Continuation.CYCLIC),
 )
 
 ADDRESS_RULES = {

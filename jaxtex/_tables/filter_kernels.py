@@ -92,6 +92,7 @@ class FilterKernel(NamedTuple):
     Attributes:
         signed: whether a weight can be negative.
         on_hardware: whether texture units have it.
+        on_knots: whether it reads axes with knots.
     """
 
     origin: float
@@ -99,6 +100,7 @@ class FilterKernel(NamedTuple):
     weights: Polynomials | WeightFunction
     signed: bool = True
     on_hardware: bool = False
+    on_knots: bool = False
 
     @property
     def num_taps(self) -> int:
@@ -249,11 +251,25 @@ def sinc(x: jax.Array) -> jax.Array:
 # For |x| < 1 / 4 the last term is below 2^-50 of the first, and its third derivative is below 2^-30.
 SINC_TERMS = 8
 MAX_SPLINE_ORDER = 5
-_UNSIGNED = {"signed": False, "on_hardware": True}
+_UNSIGNED = {"signed": False, "on_hardware": True, "on_knots": True}
 POINT = FilterKernel(0.0, 0, Polynomials(((1.0,),)), **_UNSIGNED)
 LINEAR = FilterKernel(0.5, 0, Polynomials(((1.0, -1.0), (0.0, 1.0))), **_UNSIGNED)
 # The linear filter of the fraction t as 3 t^2 - 2 t^3, whose slope is zero at texels. No sampler has it.
 SMOOTHSTEP = FilterKernel(0.5, 0, Polynomials(((1.0, 0.0, -3.0, 2.0), (0.0, 0.0, 3.0, -2.0))), signed=False)
+# The polynomial of degree 3 through the four taps.
+LAGRANGE = FilterKernel(
+    0.5,
+    -1,
+    Polynomials(
+        (
+            (0.0, -1 / 3, 1 / 2, -1 / 6),
+            (1.0, -1 / 2, -1.0, 1 / 2),
+            (0.0, 1.0, 1 / 2, -1 / 2),
+            (0.0, -1 / 6, 0.0, 1 / 6),
+        )
+    ),
+    on_knots=True,
+)
 # Source: D. Mitchell and A. Netravali, "Reconstruction Filters in Computer Graphics", 1988, with B = C = 1/3.
 MITCHELL = FilterKernel(
     0.5,
@@ -292,6 +308,7 @@ FILTER_KERNELS: dict[FilterMode, Callable[[FilterOptions], FilterKernel]] = {
     FilterMode.LINEAR: lambda _: LINEAR,
     FilterMode.CUBIC: lambda options: keys_cubic(options.cubic_coefficient),
     FilterMode.BSPLINE: lambda options: b_spline(options.spline_order),
+    FilterMode.LAGRANGE: lambda _: LAGRANGE,
     FilterMode.MITCHELL: lambda _: MITCHELL,
     FilterMode.LANCZOS2: lambda _: LANCZOS2,
     FilterMode.LANCZOS3: lambda _: LANCZOS3,

@@ -9,7 +9,7 @@ from . import values
 from .values import Point
 
 # Written out, since arguments are parsed before JAX is imported; a test compares them with the enumerations.
-FilterName = Literal["point", "linear", "cubic", "bspline", "mitchell", "lanczos2", "lanczos3", "gaussian"]
+FilterName = Literal["point", "linear", "cubic", "lagrange", "bspline", "mitchell", "lanczos2", "lanczos3", "gaussian"]
 AddressName = Literal["frame", "clamp", "border", "wrap", "mirror", "reflect", "sphere"]
 ModelName = Literal["brown_conrady", "fisheye"]
 FormatName = Literal["png", "jpg", "jpeg", "tif", "tiff", "webp"]
@@ -147,7 +147,8 @@ READS = {
     "--filter": choice(
         FILTERS,
         "how pixels are blended: not at all (point, the nearest pixel), linearly (linear), by a Catmull-Rom cubic "
-        "(cubic), by sharper filters (lanczos2, lanczos3) or by smoothing filters (bspline, gaussian, mitchell) "
+        "(cubic) or the cubic through four pixels (lagrange), by sharper filters (lanczos2, lanczos3) or by smoothing "
+        "filters (bspline, gaussian, mitchell) "
         "(default: %(default)s)",
         dest="filter_mode",
         default="cubic",

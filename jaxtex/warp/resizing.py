@@ -219,8 +219,8 @@ def filtered(
         color = as_float(options.border_color).astype(sums)
         color = color.reshape(*[1] * (values.ndim - 1), -1) if color.ndim else color
         values = values.astype(sums) - color
-    if rules[0] is SPHERE:
-        values, rules = circles_of_sphere(values), (WRAP, WRAP)
+    if rules[-1] is SPHERE:
+        values, rules = circles_of_sphere(values), (*rules[:-2], WRAP, WRAP)
     how = {"widened": options.antialias, "renormalized": edges == "renormalize"}
     first = values.ndim - 1 - ndim
     filters = filters_of_axes(values.shape[first:-1], shape, steps, kernel, rules, **how)

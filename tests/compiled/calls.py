@@ -165,6 +165,7 @@ FILTERS = {
         **IN_TEXELS,
     ),
     "a sphere": filtered("cubic", 6, 8, address_mode="sphere", deterministic=True),
+    "a sphere of levels": filtered("lagrange", 3, 6, 8, address_mode="sphere"),
 }
 
 # What texels are

@@ -323,7 +323,7 @@ def kinds():
     """Reads of other kinds, by name: texels, how they are cut and in how many parts, and coordinates."""
     x, y, z = drawn(1, 3, 18, 4, low=-1.0)
     sphere = jt.Sampler(address_mode="sphere")
-    layer = np.arange(18, dtype=np.int32)[:, None] // 3
+    layer, latitudes = np.arange(18, dtype=np.int32)[:, None] // 3, np.linspace(-0.9, 1.9, 14, dtype=np.float32) ** 3
     return {
         "sums": (
             lambda t, *c: jt.nn.sample_weighted(jt.texture2d(t), c[:2], c[2]), (64, 8, 1), P("rows"), 8, (x, y, z),
@@ -331,6 +331,13 @@ def kinds():
         "faces": (lambda t, *c: jt.sample(jt.cubemap(t), c), (6, 4, 4, 1), P("rows"), 3, (x, y, z)),
         "rows of faces": (lambda t, *c: jt.sample(jt.cubemap(t), c), (6, 8, 8, 1), P(None, "rows"), 2, (x, y, z)),
         "longitudes": (lambda t, *c: jt.sample(jt.texture2d(t), c, sphere), (8, 12, 1), P(None, "rows"), 3, (x, y)),
+        "levels of a sphere": (
+            lambda t, *c: jt.sample(jt.texture3d(t), c, sphere), (6, 8, 4, 1), P("rows"), 3, (x, y, z),
+        ),
+        "latitudes with knots": (
+            lambda t, *c: jt.sample(jt.texture2d(t, knots=(None, latitudes)), c, jt.Sampler(filter_mode="lagrange")),
+            (12, 8, 1), P("rows"), 3, (x, y),
+        ),
         "layers": (
             lambda t, *c: jt.sample(jt.cubemap_layered(t), c, layer=layer), (6, 6, 4, 4, 1), P("rows"), 3, (x, y, z),
         ),

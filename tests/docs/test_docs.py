@@ -43,6 +43,7 @@ GUIDES = (
     "reads-inside-models",
     "scaling",
     "surfaces",
+    "uneven-axes",
     "volumes",
 )
 MARK = r"<!-- not run: (?P<reason>.*?) -->\n+"

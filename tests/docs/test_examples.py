@@ -733,3 +733,21 @@ def test_chessboard_measures_straightness():
     assert_close("float64", example.off_line(line), np.zeros(4), 1)
     zigzag = np.array([(0, 1.0), (1, -1), (2, -1), (3, 1)])
     np.testing.assert_allclose(example.off_line(zigzag), 1)
+
+
+def test_deformational_flow(printed, tmp_path):
+    args = "--height", 32, "--steps", 32, "--panel", 48, "--out", tmp_path / "out.png"
+    _, *lines, _ = printed("deformational_flow", *args)
+    error, mass, low, high = np.array([numbers(line)[-4:] for line in lines]).reshape(3, 4, 4).transpose(2, 0, 1)
+    assert (error[:, 1:] < 0.75 * error[:, :1]).all()
+    assert_close("rounded to a millionth", mass[:, 3], np.ones(3), 2)
+    assert (low[:, 2] >= 0).all()
+    assert low[1, 1] < 0.1 <= low[1, 2]
+    assert (high <= 1.02).all()
+
+
+def test_regrid(printed):
+    _, *lines = printed("regrid", "--gaussian", 24, "--regular", 36)
+    linear, lagrange = np.array([numbers(line)[-4:] for line in lines])
+    assert (lagrange[:2] < 0.1 * linear[:2]).all()
+    assert (np.abs([linear[2], lagrange[2]]) < 1.01).all()

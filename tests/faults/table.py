@@ -406,6 +406,20 @@ FAULTS = {
     "beyond a pole the meridian stays": Fault(
         TABLES + "address_rules.py", "jnp.where(beyond, *x)", "x[1]", "test_sphere.py", "unfolded"
     ),
+    "knots beyond a pole begin again": Fault(
+        "jaxtex/_reads/knots.py",
+        "jnp.concatenate([knots, 2 * stop - knots[::-1]])",
+        "jnp.concatenate([knots, knots + stop - start])",
+        "test_knots.py",
+        "values_on_a_sphere",
+    ),
+    "four knots at an end lie on one side": Fault(
+        "jaxtex/_reads/knots.py",
+        "jnp.clip(cell - 1, 0, self.size - count) if self.ends",
+        "jnp.clip(cell, 0, self.size - count) if self.ends",
+        "test_knots.py",
+        "values_in_each_mode",
+    ),
     "a rule claims to saturate": Fault(
         TABLES + "address_rules.py",
         'name="wrap", apply=wrap, repeats=True',

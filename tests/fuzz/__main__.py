@@ -2,7 +2,7 @@
 
 On a GPU (`--kernels gpu`) a call runs there and on the CPU; without one (`--kernels host`), the sources of the kernels
 are compiled as C++. Each call is compared in its value and its gradients or its tangent. A seed is a call of each of
-four lists of kinds: `--calls first`, `later`, `latest` or `rays` takes one of them.
+five lists of kinds: `--calls first`, `later`, `latest`, `rays` or `knots` takes one of them.
 
 `--what cli` draws command lines (`fuzz_cli`), and `--what descriptors` those of CUDA (`fuzz_descriptors`).
 """
@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tests.fuzz.cases import DRAWS, SUMS, case_of, seeds_for
+from tests.fuzz.knots_cases import KNOTS_DRAWS
 from tests.fuzz.later_cases import LATER_DRAWS, LATEST_DRAWS
 from tests.fuzz.rays import RAY_DRAWS
 from tests.support import compiling
@@ -29,7 +30,7 @@ from tests.support.tolerances import TOLERANCES
 CHILD = "JAXTEX_FUZZ"
 PROGRESS = 25
 # Kinds of calls. A list that grew would give other calls to its seeds.
-CALLS = {"first": DRAWS, "later": LATER_DRAWS, "latest": LATEST_DRAWS, "rays": RAY_DRAWS}
+CALLS = {"first": DRAWS, "later": LATER_DRAWS, "latest": LATEST_DRAWS, "rays": RAY_DRAWS, "knots": KNOTS_DRAWS}
 
 
 def program(case):

@@ -24,6 +24,7 @@ SEEDS = (28, 33, 35, 37, 51, 56, 59)
 LATER_SEEDS = (3, 8, 16, 27)
 RAY_SEEDS = (0, 1, 2)
 LATEST_SEEDS = (8, 9, 12)
+KNOTS_SEEDS = (2, 5, 11)
 
 
 @pytest.mark.slow
@@ -34,6 +35,7 @@ LATEST_SEEDS = (8, 9, 12)
         *(("later", seed) for seed in LATER_SEEDS),
         *(("latest", seed) for seed in LATEST_SEEDS),
         *(("rays", seed) for seed in RAY_SEEDS),
+        *(("knots", seed) for seed in KNOTS_SEEDS),
     ],
 )
 def test_calls_agree(calls, seed):

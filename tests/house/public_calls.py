@@ -91,11 +91,18 @@ POINTS_OF_LENSES = {"coords": (U, V), "camera_matrix": CAMERA, "distortion": LEN
 WRITES = {"texture": TEXTURE, "values": normal(3, C), "coords": (INDEX, INDEX)}
 LAYER = {"localization": features, "num_features": C, "output_shape": (3, 3)}
 
+
+def knots_of(size):
+    """Coordinates of texels that are not evenly spaced."""
+    return np.arange(size, dtype=np.float32) ** 2
+
+
 CALLS = {
     "sample": {"texture": TEXTURE, "coords": (U, V)},
     "sample_with_derivatives": {"texture": TEXTURE, "coords": (U, V)},
     "fetch": {"texture": TEXTURE, "indices": (INDEX, INDEX)},
     "gather": {"texture": TEXTURE, "coords": (U, V)},
+    "positions": {"texture": TEXTURE, "coords": (U, V)},
     "splat": {"values": normal(3, C), "coords": (U, V), "shape": (H, W, C)},
     "footprint": {"f": moved, "coords": (U, V)},
     "build_mipmaps": {"texture": TEXTURE},
@@ -316,6 +323,17 @@ OTHERS = {
     "offset": [((0.5, -0.25), {})],
     "component": [(1, {})],
     "gather.sampler": [(jt.Sampler(address_mode="wrap"), {})],
+    "positions.sampler": [(jt.Sampler(normalized_coords=False), {})],
+    **{
+        f"texture{kind}.knots": [((knots_of(texels.shape[-2]), *[None] * (int(kind[0]) - 1)), {})]
+        for kind, texels in {
+            "1d": ROWS,
+            "2d": IMAGE,
+            "3d": VOLUME,
+            "1d_layered": IMAGE,
+            "2d_layered": BATCH,
+        }.items()
+    },
     "num_levels": [(2, {})],
     "grid_sample.mode": [("nearest", {}), ("nearest", {"sampler": jt.Sampler(filter_mode="cubic")})],
     "grid_sample.padding_mode": [("reflection", {}), ("border", {"sampler": jt.Sampler(address_mode="wrap")})],
@@ -474,4 +492,5 @@ TESTED_ELSEWHERE = {
     "deterministic.enabled": "compiled/test_adjoint.py",
     "sharded.Routing.slack": "devices/test_cut_reads.py",
     "Texture.cut": "devices/test_cut_chains.py",
+    "Texture.knots": "unit/reads/test_knots.py",
 }

@@ -199,6 +199,7 @@ SIGNATURES = {
     "ddy=None, ddz=None, dtype=None)",
     "fetch": "(texture, indices, *, layer=None, level=0)",
     "gather": "(texture, coords, sampler=Sampler(), *, component=0)",
+    "positions": "(texture, coords, sampler=Sampler())",
     "splat": "(values, coords, shape, sampler=Sampler(), *, kind=None, layer=None, lod=None, ddx=None, "
     "ddy=None, ddz=None, dtype=None, out_sharding=None)",
     "surface_read": "(texture, coords, *, layer=None, face=None, level=0, boundary_mode='trap')",
@@ -207,11 +208,11 @@ SIGNATURES = {
     "surface_add": SURFACE_REDUCTION,
     "surface_min": SURFACE_REDUCTION,
     "surface_max": SURFACE_REDUCTION,
-    "texture1d": "(texels, *, border_color=None)",
-    "texture2d": "(texels, *, border_color=None)",
-    "texture3d": "(texels, *, border_color=None)",
-    "texture1d_layered": "(texels, *, border_color=None)",
-    "texture2d_layered": "(texels, *, border_color=None)",
+    "texture1d": "(texels, *, border_color=None, knots=None)",
+    "texture2d": "(texels, *, border_color=None, knots=None)",
+    "texture3d": "(texels, *, border_color=None, knots=None)",
+    "texture1d_layered": "(texels, *, border_color=None, knots=None)",
+    "texture2d_layered": "(texels, *, border_color=None, knots=None)",
     "cubemap": "(texels, *, border_color=None)",
     "cubemap_layered": "(texels, *, border_color=None)",
     "build_mipmaps": "(texture, num_levels=None)",
@@ -224,7 +225,7 @@ SIGNATURES = {
     **{f"nn.{name}": signature for name, signature in READS_INSIDE_MODELS.items()},
     **{f"rays.{name}": signature for name, signature in RAYS.items()},
     **{f"ndimage.{name}": signature for name, signature in NDIMAGE.items()},
-    "Texture": "(texels, border_color=None, kind='2d', level_shapes=None, cut=None)",
+    "Texture": "(texels, border_color=None, kind='2d', level_shapes=None, cut=None, knots=None)",
     "Sampler": "(*, address_mode=None, filter_mode=None, cubic_coefficient=-0.5, spline_order=3, "
     "read_mode='element', normalized_coords=True, srgb=False, mipmap_filter_mode='point', mipmap_level_bias=0.0, "
     "min_mipmap_level_clamp=0.0, max_mipmap_level_clamp=inf, max_anisotropy=1, seamless_cubemap=True, "

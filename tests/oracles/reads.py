@@ -113,6 +113,9 @@ def decode(texels, read_mode="element", srgb=False):
 
 
 def per_axis(mode, n):
+    """The mode of each axis; a sphere has two, and the third one of a volume clamps."""
+    if mode == "sphere":
+        return ("sphere", "sphere", "clamp")[:n]
     return (mode,) * n if isinstance(mode, str) else tuple(mode)
 
 
@@ -127,11 +130,13 @@ def footprint(coords, shape, layer=None, *, address_mode, filter_mode, normalize
     axes = []
     for x, size, mode in zip(coords, sizes, per_axis(address_mode, len(coords)), strict=True):
         p = position(x, size, mode, normalized, dtype)
-        addressed = (lambda tap, *_: (tap, True)) if mode == "sphere" else address
+        addressed = (lambda tap, *_: (tap, np.ones(tap.shape, bool))) if mode == "sphere" else address
         axes.append([(*addressed(tap, size, mode), weight) for tap, weight in taps(p, filter_mode, a)])
     for corner in product(*axes):
         index, inside, weight = zip(*corner, strict=True)
-        index = on_sphere(*index, *sizes) if "sphere" in per_axis(address_mode, len(coords)) else index[::-1]
+        if "sphere" in per_axis(address_mode, len(coords)):
+            index = (*on_sphere(*index[:2], *sizes[:2])[::-1], *index[2:])
+        index = index[::-1]
         yield np.prod(weight, axis=0), front + index, np.all(inside, axis=0)
 
 

@@ -298,8 +298,9 @@ def beyond(coords: Coords, axes: tuple[Axis, ...]) -> tuple[jax.Array, jax.Array
     """For each read, the weight of its taps outside the texture, and whether all of its taps are inside; shape S."""
     whole, total, all_inside = [], [], None
     differentiated = any(axis.order for axis in axes)  # the derivatives of all weights sum to zero
+    dtype = next((c.dtype for c in reversed(coords) if jnp.issubdtype(c.dtype, jnp.floating)), jnp.float32)
     for weight, _, steps in walks(coords, axes):
-        share = jnp.asarray(weight, coords[-1].dtype)
+        share = jnp.asarray(weight, dtype)
         whole.append(jnp.zeros_like(share) if differentiated else share)
         for step in steps:
             if step.taps[0].inside is None:

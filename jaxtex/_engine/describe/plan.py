@@ -31,6 +31,8 @@ class Layout(NamedTuple):
         num_levels: the number of levels, or the largest possible one if sizes are operands.
         capacity: the number of texels in the flat array, if sizes are operands; otherwise `None`.
         window: the number of stored texels along each axis, if only a part of the texture is stored.
+        uneven: whether each axis has knots, in stored order; empty if none has. Its coordinates come as positions, or
+            as single taps for a filter of more than two.
     """
 
     kind: TextureKind
@@ -38,6 +40,7 @@ class Layout(NamedTuple):
     num_levels: int = 1
     capacity: int | None = None
     window: tuple[int, ...] | None = None
+    uneven: tuple[bool, ...] = ()
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -94,7 +97,8 @@ def layout_of(texture: Texture | SizedTexture) -> Layout:
         # With `None` for a size, code that needs to know it fails.
         shape = cast(tuple[int, ...], (*[None] * len(texture.sizes), texture.num_channels))
         return Layout(texture.kind, shape, texture.num_levels, len(texture.texels), texture.window)
-    return Layout(texture.kind, texture.shape, texture.num_levels)
+    uneven = tuple(knots is not None for knots in reversed(texture.knots or ()))
+    return Layout(texture.kind, texture.shape, texture.num_levels, uneven=uneven)
 
 
 def sizes_of(texture: Texture | SizedTexture) -> tuple[jax.Array, ...]:
@@ -218,6 +222,10 @@ def space_axes(layout: Layout, sampler: Sampler) -> tuple[Axis, ...]:
         rules = sampler.address_rules(layout.kind.texel_ndim)[::-1]
     sizes = layout.sizes if layout.capacity is None else [Given(layout.capacity)] * layout.kind.texel_ndim
     axes = tuple(Axis(n, kernel, rule, normalized) for n, rule in zip(sizes, rules))
+    if layout.uneven:
+        taps = Axis(0, POINT, CLAMP, integer=True) if kernel.num_taps > 2 else Axis(0, kernel, CLAMP)
+        on_knots = (taps._replace(size=axis.size, address=axis.address) for axis in axes)
+        axes = tuple(b if uneven else a for a, b, uneven in zip(axes, on_knots, layout.uneven, strict=True))
     if layout.window is None:
         return axes
     return tuple(

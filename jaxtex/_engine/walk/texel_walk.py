@@ -354,7 +354,7 @@ def joint_step(coords: Coords, group: tuple[Axis, ...], axis_taps: AxisTaps) -> 
     taps: list[Tap] = []
     for place, chosen in zip(stored, itertools.product(*map(enumerate, of_axes)), strict=True):
         offset, pairs = zip(*chosen)
-        factors = tuple(weight for (_, weight), axis in zip(pairs, group) if not axis.integer)
+        factors = tuple(weight for (_, weight), axis in zip(pairs, group) if not axis.integer) or (1.0,)
         unbounded = tuple(tap for tap, _ in pairs)
         tap = Tap(place.texel, place.inside, factors, unbounded, offset, place.missing)
         taps.append(in_store(tap, group))

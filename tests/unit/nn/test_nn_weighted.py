@@ -242,6 +242,19 @@ def test_term_by_term():
     assert_close("texture unit axis", found, expected, 2 * contrast)
 
 
+def test_the_gradient_of_a_border_color_of_heads():
+    """The color has the weight of the taps outside, a fraction."""
+    at, head = (np.float32([-0.3]), np.float32([2.0])), np.array([0])
+    sampler = jt.Sampler(address_mode="border", normalized_coords=False)
+
+    def value(color):
+        texture = jt.texture2d(array(4, 4, 2), border_color=color)
+        found = jt.nn.sample_weighted(texture, at, np.ones(1, np.float32), sampler, axis=(), head=head, num_heads=2)
+        return found[0, 0]
+
+    assert_close("float32", jax.grad(value)(np.float32(5.0)), np.float32(0.8), 1)
+
+
 def test_errors_of_heads():
     texture, at = jt.texture2d(array(3, 4, 6)), (0.5, places(3))
     with pytest.raises(ValueError, match="num_heads is 4, but textures have 6 channels; expected a divisor"):

@@ -28,6 +28,12 @@ def mitchell(t):
     return np.where(t < 1, near, np.where(t < 2, far, 0)) / 6
 
 
+def lagrange(t):
+    t = np.abs(t)
+    near, far = (1 - t**2) * (2 - t) / 2, (1 - t) * (2 - t) * (3 - t) / 6
+    return np.where(t < 1, near, np.where(t < 2, far, 0))
+
+
 def lanczos(lobes):
     return lambda t: np.sinc(t) * np.sinc(t / lobes)
 
@@ -39,6 +45,7 @@ def gaussian(t):
 # Each filter: options of a sampler, its kernel, how many texels it takes, and whether weights are divided by their sum.
 FILTERS = {f"bspline {n}": ({"filter_mode": "bspline", "spline_order": n}, b_spline(n), n + 1, False) for n in range(6)}
 FILTERS |= {
+    "lagrange": ({"filter_mode": "lagrange"}, lagrange, 4, False),
     "mitchell": ({"filter_mode": "mitchell"}, mitchell, 4, False),
     "lanczos2": ({"filter_mode": "lanczos2"}, lanczos(2), 4, True),
     "lanczos3": ({"filter_mode": "lanczos"}, lanczos(3), 6, True),
@@ -98,7 +105,7 @@ def test_values(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["bspline 2", "bspline 5", "mitchell", "lanczos3", "gaussian"])
+@pytest.mark.parametrize("name", ["bspline 2", "bspline 5", "lagrange", "mitchell", "lanczos3", "gaussian"])
 def test_derivatives(name, x64):
     texels, coords = drawn(2 if name == "bspline 2" else 1, 12, np.float64)
     assert_derivatives(lambda t, *at: read(t, *at, mode="wrap", **FILTERS[name][0]), texels, *coords)
@@ -112,6 +119,13 @@ def test_splines_of_order_0_and_1_are_the_point_and_the_linear_filter(order, pla
         for how in ({"filter_mode": "bspline", "spline_order": order}, {"filter_mode": plain})
     ]
     jax.tree.map(assert_exact, *both)
+
+
+def test_lagrange_is_exact_for_polynomials_of_degree_3():
+    curve = lambda x: (0.03 * x - 0.2) * x * x + x
+    at = np.linspace(2, 7, 41, dtype=np.float32)
+    found = read(curve(np.arange(10, dtype=np.float32) + 0.5)[:, None], at, filter_mode="lagrange")
+    assert_close("float32", found[:, 0], curve(np.float64(at)), 16)
 
 
 @pytest.mark.parametrize("lobes", [2, 3])

@@ -79,6 +79,33 @@ def test_values_are_those_of_an_unfolded_texture(name):
     assert_close("float32", found, expected, 16)
 
 
+@pytest.mark.parametrize("levels", ["clamp", "border", "reflect"])
+def test_values_of_volumes(levels):
+    """Longitude, latitude and level: two axes around the sphere, and one of its own."""
+    volume, (x, y) = normal(4, HEIGHT, WIDTH, 2), coordinates()
+    z = np.random.default_rng(0).uniform(-3, 7, len(x)).astype(np.float32)
+    mode = "sphere" if levels == "clamp" else ("sphere", "sphere", levels)
+    options = {"address_mode": mode, "filter_mode": "cubic", "normalized_coords": False}
+    found = jt.sample(jt.texture3d(volume), (x, y, z), jt.Sampler(**options))
+    assert_close("float32", found, oracle.sample(volume, (x, y, z), **options), 32)
+
+
+def test_the_gradients_of_a_volume(x64):
+    volume, (x, y) = normal(3, HEIGHT, WIDTH, 1).astype(np.float64), coordinates(n=8, dtype=np.float64)
+    z, sampler = np.linspace(0.2, 2.8, 8), sphere(normalized_coords=False)
+    assert_derivatives(lambda v, *c: jt.sample(jt.texture3d(v), c, sampler) ** 2, volume, x, y, z)
+
+
+def test_a_volume_is_a_stack_of_spheres_to_a_spline_filter_and_a_resize():
+    """Where every level is the same, so is every level of what comes out; and it is that of one sphere."""
+    texels, sampler = normal(HEIGHT, WIDTH, 1), sphere(filter_mode="bspline")
+    stack = np.stack([texels] * 4)
+    of_one, of_all = (jt.spline_filter(t, sampler).texels for t in (jt.texture2d(texels), jt.texture3d(stack)))
+    assert_close("float32", of_all, np.stack([of_one] * 4), 16)
+    of_one, of_all = (jt.warp.resize(a, s, address="sphere") for a, s in ((texels, (7, 4)), (stack, (3, 7, 4))))
+    assert_close("float32", of_all, np.stack([of_one] * 3), 16)
+
+
 def test_a_texture_of_one_row():
     texels, (x, y) = normal(1, 6, 1), coordinates(6, 1)
     found = jt.sample(jt.texture2d(texels), (x, y), sphere(normalized_coords=False, filter_mode="cubic"))
@@ -246,7 +273,16 @@ def test_an_antialiased_warp_takes_coarser_levels_of_an_odd_width():
             lambda s: jt.sample(jt.texture1d(normal(4, 1)), (0.5,), s),
             r"\('sphere',\), and 'sphere' addresses 2 axes together",
         ),
-        (lambda s: jt.sample(jt.texture3d(normal(4, 4, 4, 1)), (0.5,) * 3, s), "'sphere' addresses 2 axes together"),
+        (
+            lambda _: jt.sample(
+                jt.texture3d(normal(4, 4, 4, 1)), (0.5,) * 3, jt.Sampler(address_mode=("clamp", "sphere", "sphere"))
+            ),
+            "use it for the first 2 axes, x first, and no other",
+        ),
+        (
+            lambda _: jt.sample(jt.texture3d(normal(4, 4, 4, 1)), (0.5,) * 3, jt.Sampler(address_mode=("sphere",) * 3)),
+            "'sphere' addresses 2 axes together",
+        ),
         (lambda s: jt.sample(jt.texture2d(normal(4, 7, 1)), (0.5, 0.5), s), "the texture is 7 texels wide; resize it"),
         (lambda s: jt.splat(normal(1), (0.5, 0.5), (4, 7, 1), s), "the texture is 7 texels wide"),
         (lambda s: jt.warp.resample(normal(4, 7, 1), lambda x, y: (x, y), sampler=s), "the texture is 7 texels wide"),

@@ -1,0 +1,210 @@
+"""Axes with knots, on which texels are not evenly spaced: from coordinates to positions, or to taps with weights.
+
+A point or linear read needs a position alone: between two knots it is linear in the coordinate, so that the weights of
+the linear filter are those of the uneven axis. The weights of the polynomial through four knots differ from cell to
+cell. They multiply reads of one tap each.
+"""
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._checks.arguments import ReadArguments, as_float
+from .._engine.arithmetic import FLOAT, READ, read_where_placed
+from .._engine.describe.plan import ResolvedLevel, combination, layout_of, plan_of_level, plan_of_texels
+from .._engine.describe.spec import Combination, Read
+from .._engine.walk.combinations import clipped, highest, lowest, nearest_taps
+from .._jax.barriers import materialized
+from .._jax.indexing import entry
+from .._jax.straight_through import straight_through
+from .._tables.address_rules import CLAMP, AddressRule, Continuation
+from ..modes import TextureKind
+from ..sampler import Sampler
+from ..texture import Texture
+
+# The taps of the polynomial of degree 3.
+CUBIC_TAPS = 4
+
+
+class Cells(NamedTuple):
+    """The cells of an axis between adjacent knots, as far as coordinates can lie.
+
+    Attributes:
+        knots: the coordinates of the taps from `first` - 1 on: those of both ends of each cell, and one more tap on
+            each side.
+        first: the first tap of the first cell.
+        size: the number of texels of the axis.
+        start: the coordinate of the edge before the first texel, where NaN counts as lying.
+        period: the length after which the axis repeats; `None` if it does not.
+        ends: whether the axis ends at its first and its last knot, with no taps beyond.
+    """
+
+    knots: jax.Array
+    first: int
+    size: int
+    start: jax.Array
+    period: jax.Array | None
+    ends: bool
+
+    @property
+    def count(self) -> int:
+        """The number of cells."""
+        return self.knots.size - 3
+
+    def place(self, coord: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """The coordinate, within the cells, and the number of its cell, int32."""
+        if self.period is None:
+            coord = jnp.where(coord == coord, coord, self.start)
+        else:
+            coord = jnp.where(jnp.abs(coord) < jnp.inf, coord, self.start)
+            coord = coord - self.period * jnp.floor((coord - self.knots[1]) / self.period)
+        low, high = self.knots[1], self.knots[-2]
+        sign = jnp.where(high < low, -1, 1).astype(coord.dtype)
+        coord = jnp.where(sign * coord < sign * low, low, jnp.where(sign * coord >= sign * high, high, coord))
+        return coord, last_below(jax.lax.stop_gradient(sign * self.knots[1:-2]), jax.lax.stop_gradient(sign * coord))
+
+    def position(self, coord: jax.Array) -> jax.Array:
+        """The position of a coordinate, in texels."""
+        coord, cell = self.place(coord)
+        low, high = adjacent(self.knots, cell + 1, 2)
+        return (cell + self.first).astype(coord.dtype) + (0.5 + (coord - low) / (high - low))
+
+    def taps(self, coord: jax.Array) -> "Taps":
+        """The taps of the polynomial through the knots around a coordinate; at an end of the axis, the nearest ones."""
+        coord, cell = self.place(coord)
+        count = min(CUBIC_TAPS, self.size) if self.ends else CUBIC_TAPS
+        first = jnp.clip(cell - 1, 0, self.size - count) if self.ends else cell - 1
+        knots = jnp.unstack(adjacent(self.knots, first + 1, count))
+        others = ([m for j, m in enumerate(knots) if j != k] for k in range(count))
+        weights = [
+            functools.reduce(jnp.multiply, ((coord - m) / (own - m) for m in rest), jnp.ones_like(coord))
+            for own, rest in zip(knots, others)
+        ]
+        return Taps(cell + self.first, first + self.first, weights)
+
+
+class Taps(NamedTuple):
+    """The taps of one axis: the number of the one before the coordinate, that of the first, and the weight of each."""
+
+    nearest: jax.Array
+    first: jax.Array
+    weights: list[jax.Array]
+
+
+def adjacent(knots: jax.Array, first: jax.Array, count: int) -> jax.Array:
+    """Adjacent knots of each sample, (count,) + S, from `first` on, int32.
+
+    Their gradient is that of a read, which adds up many samples of few knots well.
+    """
+
+    def looked_up(knots: jax.Array, first: jax.Array) -> jax.Array:
+        return jnp.stack([entry(knots, first + k) for k in range(count)])
+
+    def read(knots: jax.Array, first: jax.Array) -> jax.Array:
+        windows = np.arange(knots.size + 1 - count)[:, None] + np.arange(count)
+        table = Texture(knots[windows], None, TextureKind.TEXTURE1D)
+        plan = plan_of_texels(layout_of(table), ReadArguments((first,)), 0, CLAMP, CLAMP, knots.dtype)
+        return jnp.moveaxis(read_where_placed(READ, table.texels, None, plan), -1, 0)
+
+    return straight_through(looked_up, read, knots, first)
+
+
+def last_below(knots: jax.Array, coord: jax.Array) -> jax.Array:
+    """The number of the last of increasing knots that is at most a coordinate, or 0, by bisection."""
+    cell = jnp.full_like(coord, 0, jnp.int32)
+    for k in reversed(range((knots.size - 1).bit_length())):
+        beyond = cell + (1 << k)
+        within = jnp.minimum(beyond, knots.size - 1)
+        cell = jnp.where((beyond == within) & (entry(knots, within) <= coord), beyond, cell)
+    return materialized(cell)
+
+
+def cells_of(knots: jax.Array, size: int, rule: AddressRule, continuation: Continuation) -> Cells:
+    """The cells of an axis of `size` texels. Beyond an edge, knots continue as texels do."""
+    if knots.size == size:  # an edge lies half a cell beyond the last knot
+        edges = 1.5 * knots[:1] - 0.5 * knots[1:2], 1.5 * knots[-1:] - 0.5 * knots[-2:-1]
+    else:
+        edges, knots = (knots[:1], knots[-1:]), knots[1:-1]
+    start, stop = edges
+    if continuation is Continuation.CYCLIC:
+        period, length = knots, stop - start
+    elif continuation is Continuation.REFLECTED and size > 1:
+        period, length = jnp.concatenate([knots, 2 * knots[-1:] - knots[-2:0:-1]]), 2 * (knots[-1:] - knots[:1])
+    else:
+        period, length = jnp.concatenate([knots, 2 * stop - knots[::-1]]), 2 * (stop - start)
+    first, last = 0, period.size
+    if rule.saturates:
+        first, last = (-2, size + 1) if rule.has_outside else (0, max(size - 1, 1))
+    turns, among = np.divmod(np.arange(first - 1, last + 2), period.size)
+    ends = rule.saturates and not rule.has_outside
+    continued = period[among] + turns.astype(knots.dtype) * length
+    return Cells(continued, first, size, start[0], None if rule.saturates else length[0], ends)
+
+
+def cells_of_axes(texture: Texture, sampler: Sampler, dtype: np.dtype) -> list[Cells | None]:
+    """The cells of each axis, x first; `None` for an axis without knots."""
+    layout = layout_of(texture)
+    rules = sampler.address_rules(texture.kind.texel_ndim)
+    found: list[Cells | None] = []
+    for k, (knots, size, rule) in enumerate(zip(texture.knots or (), layout.sizes[::-1], rules)):
+        how = rule.continuations[::-1][min(k, rule.num_axes - 1)]
+        found.append(None if knots is None else cells_of(as_float(knots).astype(dtype), size, rule, how))
+    return found
+
+
+def at_positions(texture: Texture, arguments: ReadArguments, sampler: Sampler) -> ReadArguments:
+    """The arguments of a read, with positions in place of the coordinates of axes with knots."""
+    cells = cells_of_axes(texture, sampler, arguments.coords[0].dtype)
+    coords = tuple(x if axis is None else axis.position(x) for x, axis in zip(arguments.coords, cells))
+    return arguments._replace(coords=coords)
+
+
+def read_on_knots(
+    how: Callable[..., jax.Array], texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype
+) -> jax.Array:
+    """The read of a texture with knots, which `how` reads at positions."""
+    if sampler.kernel.num_taps > 2:
+        # Reverse mode computes weights and reads again, and keeps texels, knots and coordinates.
+        return jax.checkpoint(functools.partial(cubic_read, sampler=sampler, dtype=dtype))(texture, arguments)
+    return how(texture, at_positions(texture, arguments, sampler), sampler=sampler, dtype=dtype)
+
+
+def cubic_read(texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype) -> jax.Array:
+    """The read by the polynomials of degree 3 through the knots.
+
+    It is a weighted sum of reads, each of which takes one tap on every axis with knots, and filters the others.
+    """
+    cells = cells_of_axes(texture, sampler, arguments.coords[0].dtype)
+    of_axes = [None if axis is None else axis.taps(x) for x, axis in zip(arguments.coords, cells)]
+    uneven = [taps for taps in of_axes if taps is not None]
+    layout, limits = layout_of(texture), combination(sampler) is Combination.LIMITED
+
+    def plan(taps: Sequence[jax.Array]) -> Read:
+        rest = iter(taps)
+        coords = tuple(x if of_axis is None else next(rest) for x, of_axis in zip(arguments.coords, of_axes))
+        read = plan_of_level(layout, ResolvedLevel(coords, arguments.layer, None), sampler, dtype)
+        return read.replace(dtype=read.spec.sums, combination=Combination.BLEND)
+
+    terms: list[jax.Array] = []
+    for chosen in itertools.product(*(enumerate(taps.weights) for taps in uneven)):
+        weight = functools.reduce(jnp.multiply, (weight for _, weight in chosen))
+        read = plan([taps.first + k for taps, (k, _) in zip(uneven, chosen)])
+        terms.append(FLOAT.read(texture, read) * weight[..., None].astype(read.spec.dtype))
+    value = functools.reduce(jnp.add, terms)
+    if limits:
+        near = [plan([taps.nearest + k for taps, k in zip(uneven, corner)]) for corner in corners(len(uneven))]
+        texels = [
+            FLOAT.read(texture, read.replace(axes=axes)) for read in near for axes in nearest_taps(read.spec.axes)
+        ]
+        value = clipped(value, lowest(texels), highest(texels))
+    return value.astype(dtype)
+
+
+def corners(ndim: int) -> Iterator[tuple[int, ...]]:
+    """The numbers, 0 or 1 on each axis, of the nearest taps."""
+    return itertools.product((0, 1), repeat=ndim)
