@@ -15,6 +15,7 @@ from .._engine.arithmetic import FLOAT
 from .._reads.complex_parts import by_parts
 from .._tables.storage_formats import is_complex
 from ..sampler import Sampler
+from ..texture import Texture
 from .segments import DEFAULT_SAMPLER, Segments, of_rank
 
 NAME = "line_integral"
@@ -89,7 +90,10 @@ def line_integral(
 def sum_along(segments: Segments, weights: jax.Array | None) -> jax.Array:
     """The sum of the samples of each segment, S + (C,)."""
     if is_complex(segments.texture.dtype):
-        of_parts = lambda texture, weights: sum_along(dataclasses.replace(segments, texture=texture), weights)
+
+        def of_parts(texture: Texture, weights: jax.Array | None) -> jax.Array:
+            return sum_along(dataclasses.replace(segments, texture=texture), weights)
+
         return by_parts(of_parts, segments.texture, weights)
     read = segments.along()
     if weights is None:
