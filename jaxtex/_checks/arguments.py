@@ -341,6 +341,12 @@ def as_array(value: Any) -> Any:
     return value if is_array(value) else jnp.asarray(value)
 
 
+def as_floating(numbers: Any) -> jax.Array:
+    """`as_float`, but floats of 16 bits stay."""
+    array = jnp.asarray(numbers)
+    return array if jnp.issubdtype(array.dtype, jnp.floating) and array.dtype.itemsize == 2 else as_float(array)
+
+
 def as_float(coord: Any) -> jax.Array:
     array = jnp.asarray(coord)
     return array if array.dtype == jnp.float64 and not jax.typeof(array).weak_type else array.astype(jnp.float32)

@@ -269,8 +269,8 @@ def in_one_pass(
     read = calls.plan_of_call(FLOAT, layout, arguments, sampler, rounded_dtype(dtype, sums))
     if points is not None:
         stack = Stack(-1, tuple(reversed(range(points.shape[-1]))))
-        read = read.replace(stacks=(stack,))._replace(operands=(points.astype(arguments.coords[0].dtype),))
-    read = read.weighted_sum(weights.astype(sums), summed_axes)
+        read = read.replace(stacks=(stack,))._replace(operands=(as_operand(points, arguments.coords[0].dtype),))
+    read = read.weighted_sum(as_operand(weights, sums), summed_axes)
     if head is not None:
         read, texture = read.in_head(head, num_heads), in_heads(texture, num_heads)
     if level is not None:
@@ -278,6 +278,12 @@ def in_one_pass(
         read = read.in_pyramid(level, texture.level_shapes)
     out = FLOAT.read(texture, read)
     return jnp.squeeze(out, tuple(axis - 1 for axis in summed_axes)).astype(dtype)
+
+
+def as_operand(numbers: jax.Array, dtype: np.dtype) -> jax.Array:
+    """Numbers of `dtype`, or floats of 16 bits, which a read takes as float32, so that no program converts them."""
+    is_narrow = jnp.issubdtype(numbers.dtype, jnp.floating) and numbers.dtype.itemsize == 2
+    return numbers if is_narrow and dtype == jnp.float32 else numbers.astype(dtype)
 
 
 def in_heads(texture: Texture, num_heads: int) -> Texture:

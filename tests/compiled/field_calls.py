@@ -175,7 +175,8 @@ def sized(address_mode, window=None):
 
 def read_hashed(table, *coords):
     """One hashed level of a pyramid."""
-    return plan_pyramid(table, coords, (1.0,), (6,), table.shape[:1], (True,)).values()[..., 0, :]
+    points = jnp.stack(jnp.broadcast_arrays(*coords), -1)
+    return plan_pyramid(table, points, (1.0,), (6,), table.shape[:1], (True,)).values()[..., 0, :]
 
 
 def multiresolution(**sizes):

@@ -101,7 +101,13 @@ def num_numbers(operands: Sequence[Operand]) -> int:
 def numbers(arrays: Sequence[jax.Array], stacks: Stacks) -> list[jax.Array]:
     """The arguments of a grid, which broadcast to the samples: the numbers that operands hold."""
     by_operand = ([a] if s is None else s.numbers(a) for a, s in zip(arrays, stacks or [None] * len(arrays)))
-    return [number for of_one in by_operand for number in of_one]
+    return [widened(number) for of_one in by_operand for number in of_one]
+
+
+def widened(number: jax.Array) -> jax.Array:
+    """A number of an operand as grids take it: floats of 16 bits as float32."""
+    is_narrow = jnp.issubdtype(number.dtype, jnp.floating) and number.dtype.itemsize == 2
+    return number.astype(jnp.float32) if is_narrow else number
 
 
 # Grids: hashable functions from operands to coordinates, which reads call as part of their own computation

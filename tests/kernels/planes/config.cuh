@@ -29,6 +29,7 @@ struct Tiles {
   static constexpr int steps_down = 1;
   static constexpr int steps_across = 1;
   static constexpr bool spread = true;
+  static constexpr bool by_column = false;
 };
 
 // Where it lies in memory.

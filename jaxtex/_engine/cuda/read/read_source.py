@@ -26,6 +26,7 @@ from ..trace.emitter import DeviceFunctions, Scalar, names_of, scalar, struct_of
 from ..trace.indexing import load_row
 
 # A function ``value(load_texel, coords, border_color)``: the result of a read of one sample, (1, C), like the color.
+# `load_texel` returns zero for taps outside, and loads nothing.
 ReadValue = Callable[[LoadTexel, Coords, jax.Array | None], jax.Array]
 PART = ("part", np.dtype(np.int32))
 # The number of a read in a sum, by its group and its place there.
@@ -172,7 +173,7 @@ class ReadSource(KernelSource):
         def load_texel(address: TexelAddress) -> jax.Array:
             texture = offset(index, texels.shape[: self.batch])
             place = [*zip((texture, *address.flat_index), factors), (channel, 1)]
-            return load("arrays.texels", place, dtype=texels.dtype)
+            return load("arrays.texels", place, dtype=texels.dtype, inside=address.inside)
 
         border = None
         if ArrayRole.COLOR in self.arrays:
