@@ -270,8 +270,8 @@ def plan_pyramid(
 
     Args:
         table: ``(sum of rows, C)``, floating.
-        points: S + (ndim,), x first. In a level a point lies at its scale times the point, in vertices; the first vertex
-            is at 0.5.
+        points: S + (ndim,), x first. In a level a point lies at its scale times the point, in vertices; the first
+            vertex is at 0.5.
         sizes, rows, hashed, kernel: as in `hashing.pyramid_axes`.
     """
     ndim, front = points.shape[-1], [1] * (points.ndim - 1)

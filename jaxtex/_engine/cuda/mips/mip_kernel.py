@@ -17,8 +17,8 @@ from ..trace.elementwise import C_TYPES
 
 THREADS = 128
 NAME, MADE_BY = "texture_mip_levels", "mip_kernel.py"
-# A lane loads at most LARGE_ROWS texels, because many lanes load at the same time. In a level of up to SMALL_LEVEL texels
-# there are few lanes, and each loads at most SMALL_ROWS: a launch takes less time than the loads of one lane.
+# A lane loads at most LARGE_ROWS texels, because many lanes load at the same time. In a level of up to SMALL_LEVEL
+# texels there are few lanes, and each loads at most SMALL_ROWS: a launch takes less time than the loads of one lane.
 LARGE_ROWS, SMALL_ROWS, SMALL_LEVEL = 8, 4, 2**16
 
 

@@ -12,6 +12,7 @@
 DEVICE Sum sum_of_reads(const Arrays& arrays, Position at, int part) {
   Sum total = no_sum();
   for (int group = 0; group < num_reads / group_size; group++) {
+#pragma unroll reads_at_once
     for (int number = 0; number < group_size; number++) {
       const Coords coords = coords_of(arrays, at, group, number);
       Sum term = {};

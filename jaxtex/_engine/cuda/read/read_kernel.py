@@ -31,9 +31,9 @@ MOST_SAMPLES, MOST_TAPS, TAP_BYTES, LEAST_THREADS = 4, 64, 16, 2**19
 # memory. A thread takes WIDE channels of 16 bits, as many as one load has, so that fewer threads compute coordinates.
 WIDTHS = (4, 2, 1)
 WIDE = 8
-# Where the last axis chooses a head or a level, tiles read one after the other, so that a cache holds more of each. A
-# tile takes so many that their results fill a sector of memory, of so many bytes.
-MOST_COLUMNS, SECTOR = 4, 32
+# Where the last axis chooses a head or a level, tiles read some after the other, so that a cache holds more of each. A
+# tile takes as many as fill a line of a cache, of so many bytes, up to MOST_COLUMNS, which fill a sector of results.
+MOST_COLUMNS, LINE = 4, 128
 # The notes that a kernel loads at once; arrays of notes are padded to a multiple.
 NOTES_AT_ONCE = 4
 
@@ -148,7 +148,7 @@ def read_each_sample(
     volumes = sum(axis.role is Role.SPACE and not axis.integer for axis in spec.axes) >= 3
     columns = 0
     if chooses_by_last(spec, operands, along):
-        columns = max(1, min(MOST_COLUMNS, SECTOR // (channels * np.dtype(spec.dtype).itemsize)))
+        columns = max(1, min(MOST_COLUMNS, LINE // (channels * texels.dtype.itemsize)))
     tiles = tiles_of_block(kept, batch, volumes, parts, steps, columns)
     own = jax.ShapeDtypeStruct(result_shape(texels, operands, spec, batches), np.dtype(spec.dtype))
     result = KernelArray(ArrayRole.RESULT, own) if into is None else KernelArray(ArrayRole.RESULT, into.whole)

@@ -26,7 +26,7 @@ from ..trace.emitter import DeviceFunctions, Scalar, names_of, scalar, struct_of
 from ..trace.indexing import load_row
 
 # A function ``value(load_texel, coords, border_color)``: the result of a read of one sample, (1, C), like the color.
-# `load_texel` returns zero for taps outside, and loads nothing.
+# Without a border color, `load_texel` returns zero for taps outside, and loads nothing.
 ReadValue = Callable[[LoadTexel, Coords, jax.Array | None], jax.Array]
 PART = ("part", np.dtype(np.int32))
 # The number of a read in a sum, by its group and its place there.
@@ -36,6 +36,9 @@ NOTED_BLOCKS = 4224
 # For hardware arithmetic, by the number of filtered axes of space and the channels of a thread: how many blocks a
 # multiprocessor must have room for. Without this bound, the compiler gives threads too many registers, or too few.
 BLOCKS_OF_UNIT = {(2, 1): 9, (2, 4): 8, (3, 4): 6}
+# The largest number of reads of a sum that a thread computes at once, and how many blocks a multiprocessor must have room
+# for, so that threads have the registers.
+MOST_AT_ONCE, BLOCKS_OF_SUM = 4, 8
 # The result types of traced functions.
 RESULTS = """\
 // The value of a read, and whether its tile is noted for another kernel.
@@ -136,6 +139,11 @@ class ReadSource(KernelSource):
         """The number of reads of a group, which differ in the index on the last summed axis alone."""
         return self.threads.summed[-1] if self.threads.summed else max(self.num_reads, 1)
 
+    @property
+    def reads_at_once(self) -> int:
+        """The number of reads of a sum whose loads overlap: the largest of up to MOST_AT_ONCE that divides a group."""
+        return max(n for n in range(1, MOST_AT_ONCE + 1) if self.group % n == 0) if self.threads.summed else 1
+
     # Functions of a thread, which are traced
 
     def coords(self, *args: jax.Array) -> list[jax.Array]:
@@ -173,7 +181,8 @@ class ReadSource(KernelSource):
         def load_texel(address: TexelAddress) -> jax.Array:
             texture = offset(index, texels.shape[: self.batch])
             place = [*zip((texture, *address.flat_index), factors), (channel, 1)]
-            return load("arrays.texels", place, dtype=texels.dtype, inside=address.inside)
+            inside = None if ArrayRole.COLOR in self.arrays else address.inside
+            return load("arrays.texels", place, dtype=texels.dtype, inside=inside)
 
         border = None
         if ArrayRole.COLOR in self.arrays:
@@ -299,6 +308,7 @@ class ReadSource(KernelSource):
             Constant(
                 "group_size", self.group, "the reads of a group, which share indices on all summed axes but the last"
             ),
+            Constant("reads_at_once", self.reads_at_once, "the reads of a group whose loads overlap"),
             Constant("stores_aligned", threads.aligned and self.filled.keeps_aligned(threads.width)),
             Constant("num_noted", noted, "the tiles of which some are noted, to be read alone; 0 reads all"),
             Constant("num_blocks", self.num_blocks, "of the launch"),

@@ -283,9 +283,8 @@ template <class To, class From> DEVICE To converted(From a) { return Converted<T
 template <class T, int N> struct Row { T v[N]; };
 
 template <int N, class T> DEVICE Row<T, N> load_row(const T* first, bool inside = true) {
-  Row<T, N> row = {};
-  if (inside)
-    for (int k = 0; k < N; k++) row.v[k] = first[k];
+  Row<T, N> row;
+  for (int k = 0; k < N; k++) row.v[k] = inside ? first[k] : T{};
   return row;
 }
 #ifdef __CUDACC__
