@@ -11,7 +11,7 @@ import numpy as np
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from .._tables.storage_formats import known_format, sum_dtype
+from .._tables.storage_formats import is_narrow, known_format, sum_dtype
 from ..modes import TextureKind
 from ..texture import Texture
 from .calls import check_is_known, leaves_of
@@ -344,7 +344,7 @@ def as_array(value: Any) -> Any:
 def as_floating(numbers: Any) -> jax.Array:
     """`as_float`, but floats of 16 bits stay."""
     array = jnp.asarray(numbers)
-    return array if jnp.issubdtype(array.dtype, jnp.floating) and array.dtype.itemsize == 2 else as_float(array)
+    return array if is_narrow(array.dtype) else as_float(array)
 
 
 def as_float(coord: Any) -> jax.Array:

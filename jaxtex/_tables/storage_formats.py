@@ -100,6 +100,11 @@ def rounded_dtype(dtype: DTypeLike, sums: DTypeLike) -> np.dtype[Any]:
     return np.dtype(dtype if at_once else sums)
 
 
+def is_narrow(dtype: DTypeLike) -> bool:
+    """Whether numbers of a dtype are floats of 16 bits."""
+    return jnp.issubdtype(dtype, jnp.floating) and np.dtype(dtype).itemsize == 2
+
+
 def sum_dtype(*dtypes: DTypeLike) -> np.dtype[Any]:
     """The dtype in which numbers of these dtypes are summed: float64 if one of them is float64, else float32."""
     return np.dtype(jnp.float64 if np.dtype(jnp.float64) in [np.dtype(dtype) for dtype in dtypes] else jnp.float32)

@@ -31,7 +31,7 @@ from .._engine.describe.plan import layout_of
 from .._jax.calls import typed_jit
 from .._reads import calls
 from .._tables.address_rules import last
-from .._tables.storage_formats import rounded_dtype, sum_dtype
+from .._tables.storage_formats import is_narrow, rounded_dtype, sum_dtype
 from ..modes import Arithmetic
 from ..sampler import Sampler
 from ..sampling import DEFAULT_SAMPLER, Coords
@@ -282,8 +282,7 @@ def in_one_pass(
 
 def as_operand(numbers: jax.Array, dtype: np.dtype) -> jax.Array:
     """Numbers of `dtype`, or floats of 16 bits, which a read takes as float32, so that no program converts them."""
-    is_narrow = jnp.issubdtype(numbers.dtype, jnp.floating) and numbers.dtype.itemsize == 2
-    return numbers if is_narrow and dtype == jnp.float32 else numbers.astype(dtype)
+    return numbers if is_narrow(numbers.dtype) and dtype == jnp.float32 else numbers.astype(dtype)
 
 
 def in_heads(texture: Texture, num_heads: int) -> Texture:

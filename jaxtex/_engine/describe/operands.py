@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._tables.storage_formats import is_narrow
+
 # One coordinate for each axis, preceded by the sizes and starts of axes that are operands.
 Coords = Sequence[jax.Array]
 # Coordinates in the caller's order, x first.
@@ -106,8 +108,7 @@ def numbers(arrays: Sequence[jax.Array], stacks: Stacks) -> list[jax.Array]:
 
 def widened(number: jax.Array) -> jax.Array:
     """A number of an operand as grids take it: floats of 16 bits as float32."""
-    is_narrow = jnp.issubdtype(number.dtype, jnp.floating) and number.dtype.itemsize == 2
-    return number.astype(jnp.float32) if is_narrow else number
+    return number.astype(jnp.float32) if is_narrow(number.dtype) else number
 
 
 # Grids: hashable functions from operands to coordinates, which reads call as part of their own computation

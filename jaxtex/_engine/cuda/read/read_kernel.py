@@ -148,7 +148,7 @@ def read_each_sample(
     volumes = sum(axis.role is Role.SPACE and not axis.integer for axis in spec.axes) >= 3
     columns = 0
     if chooses_by_last(spec, operands, along):
-        columns = max(1, min(MOST_COLUMNS, LINE // (channels * texels.dtype.itemsize)))
+        columns = power_of_two_below(max(1, min(MOST_COLUMNS, LINE // (channels * texels.dtype.itemsize))))
     tiles = tiles_of_block(kept, batch, volumes, parts, steps, columns)
     own = jax.ShapeDtypeStruct(result_shape(texels, operands, spec, batches), np.dtype(spec.dtype))
     result = KernelArray(ArrayRole.RESULT, own) if into is None else KernelArray(ArrayRole.RESULT, into.whole)
@@ -214,7 +214,8 @@ def tiles_of_block(
             otherwise 0.
     """
     free = max(1, THREADS // parts)
-    if columns and len(shape) - batch >= 2 and shape[-2] * columns >= free * steps and shape[-1] % columns == 0:
+    columns = math.gcd(columns, shape[-1]) if columns else 0
+    if columns and len(shape) - batch >= 2 and shape[-2] * columns >= free * steps:
         return SampleTiles(shape, 2, (1, free // columns, columns), (1, steps, 1), spread=True, by_column=True)
     for rank, (deep, down, across) in BLOCKS.items():
         across = max(1, across // parts)

@@ -36,8 +36,8 @@ NOTED_BLOCKS = 4224
 # For hardware arithmetic, by the number of filtered axes of space and the channels of a thread: how many blocks a
 # multiprocessor must have room for. Without this bound, the compiler gives threads too many registers, or too few.
 BLOCKS_OF_UNIT = {(2, 1): 9, (2, 4): 8, (3, 4): 6}
-# The largest number of reads of a sum that a thread computes at once, and how many blocks a multiprocessor must have room
-# for, so that threads have the registers.
+# The largest number of reads of a sum that a thread computes at once, and for how many blocks of a sum a multiprocessor
+# must have room.
 MOST_AT_ONCE, BLOCKS_OF_SUM = 4, 8
 # The result types of traced functions.
 RESULTS = """\
@@ -207,6 +207,7 @@ class ReadSource(KernelSource):
     def bounds(self) -> str:
         axes = sum(axis.role is Role.SPACE and not axis.integer for axis in self.spec.axes)
         blocks = BLOCKS_OF_UNIT.get((axes, self.threads.width)) if self.exact and len(self.spec.axes) == axes else None
+        blocks = BLOCKS_OF_SUM if self.threads.summed else blocks
         return super().bounds if blocks is None else f"{super().bounds}, {blocks}"
 
     def includes(self) -> tuple[str, ...]:
