@@ -149,7 +149,10 @@ def read_each_sample(
     columns = 0
     if chooses_by_last(spec, operands, along):
         columns = power_of_two_below(max(1, min(MOST_COLUMNS, LINE // (channels * texels.dtype.itemsize))))
-    tiles = tiles_of_block(kept, batch, volumes, parts, steps, columns)
+    # Samples of a thread that lie below each other share rows of texels. Small texels of images gain more in a row.
+    below = volumes or (width >= 3 and texels.dtype.itemsize != 2)
+    each = (1, steps, 1) if below or columns else (1, 1, steps)
+    tiles = tiles_of_block(kept, batch, volumes, parts, each, columns)
     own = jax.ShapeDtypeStruct(result_shape(texels, operands, spec, batches), np.dtype(spec.dtype))
     result = KernelArray(ArrayRole.RESULT, own) if into is None else KernelArray(ArrayRole.RESULT, into.whole)
     if into is not None and isinstance(into.whole, jax.Array):
@@ -201,7 +204,7 @@ def chooses_by_last(spec: ReadSpec, operands: Sequence[Shaped], along: Sequence[
 
 
 def tiles_of_block(
-    shape: tuple[int, ...], batch: int, volumes: bool, parts: int, steps: int, columns: int
+    shape: tuple[int, ...], batch: int, volumes: bool, parts: int, steps: Extent, columns: int
 ) -> SampleTiles:
     """The tiles of samples for blocks: boxes, or rows if the samples are fewer than a box along an axis.
 
@@ -209,18 +212,19 @@ def tiles_of_block(
         shape: the shape of the samples, batch axes first.
         volumes: whether three axes are filtered, so that the samples of a box share texels in three dimensions.
         parts: the number of threads of a sample.
-        steps: the number of samples of a thread.
+        steps: the samples of a thread: below each other, or spread across.
         columns: the samples of a tile along the last axis, if tiles shall follow each other along the axis before it;
             otherwise 0.
     """
     free = max(1, THREADS // parts)
     columns = math.gcd(columns, shape[-1]) if columns else 0
-    if columns and len(shape) - batch >= 2 and shape[-2] * columns >= free * steps:
-        return SampleTiles(shape, 2, (1, free // columns, columns), (1, steps, 1), spread=True, by_column=True)
+    if columns and len(shape) - batch >= 2 and shape[-2] * columns >= free * steps[1]:
+        return SampleTiles(shape, 2, (1, free // columns, columns), steps, spread=True, by_column=True)
     for rank, (deep, down, across) in BLOCKS.items():
         across = max(1, across // parts)
         down = max(1, min(down, THREADS // (parts * deep * across)))
-        fits = all(n >= m for n, m in zip(shape[-rank:], (deep, down, across * steps)[3 - rank :]))
+        tiles = SampleTiles(shape, rank, (deep, down, across), steps, spread=steps[1] == 1)
+        fits = all(n >= m for n, m in zip(shape[-rank:], tiles.tile[3 - rank :]))
         if fits and len(shape) - batch >= rank and (rank < 3 or volumes):
-            return SampleTiles(shape, rank, (deep, down, across), (1, 1, steps), spread=True)
-    return SampleTiles(shape, 0, (1, 1, free), (1, 1, steps))
+            return tiles
+    return SampleTiles(shape, 0, (1, 1, free), (1, 1, math.prod(steps)))
