@@ -11,7 +11,7 @@ import numpy as np
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from .._tables.storage_formats import is_complex, known_format, sum_dtype
+from .._tables.storage_formats import is_complex, is_narrow, known_format, sum_dtype
 from ..modes import TextureKind
 from ..texture import Texture
 from .calls import check_is_known, leaves_of
@@ -351,6 +351,12 @@ def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
 def as_array(value: Any) -> Any:
     """`value` as it is if it is an array, else as one."""
     return value if is_array(value) else jnp.asarray(value)
+
+
+def as_floating(numbers: Any) -> jax.Array:
+    """`as_float`, but floats of 16 bits stay."""
+    array = jnp.asarray(numbers)
+    return array if is_narrow(array.dtype) else as_float(array)
 
 
 def as_float(coord: Any) -> jax.Array:

@@ -104,6 +104,11 @@ def rounded_dtype(dtype: DTypeLike, sums: DTypeLike) -> np.dtype[Any]:
     return np.dtype(dtype if at_once else sums)
 
 
+def is_narrow(dtype: DTypeLike) -> bool:
+    """Whether numbers of a dtype are floats of 16 bits."""
+    return jnp.issubdtype(dtype, jnp.floating) and np.dtype(dtype).itemsize == 2
+
+
 def sum_dtype(*dtypes: DTypeLike) -> np.dtype[Any]:
     """The dtype in which numbers of these dtypes, or their parts, are summed: float64 if one is that, else float32."""
     return np.dtype(jnp.float64 if np.dtype(jnp.float64) in [*map(real_dtype, dtypes)] else jnp.float32)

@@ -8,9 +8,10 @@ from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 
-from .._checks.arguments import ReadArguments, as_float
+from .._checks.arguments import ReadArguments, as_floating
 from .._checks.calls import public
 from .._checks.integers import is_integer
 from .._checks.words import shown
@@ -71,7 +72,7 @@ def deformable_attention(
     features = as_features(NAME, "value", value, "(B, S, heads, C)")
     shapes = check_levels(spatial_shapes, features.shape)
     batch, stored, heads, channels = features.shape
-    points, weights = as_float(sampling_locations), as_float(attention_weights)
+    points, weights = (as_floating(a) for a in (sampling_locations, attention_weights))
     if points.ndim != 6:
         raise ValueError(
             f"{NAME}: sampling_locations has shape {points.shape}, expected (B, Q, heads, L, P, 2), x first."
@@ -101,8 +102,9 @@ def attended(
         weights: (Q, heads, L, P).
     """
     heads, levels = weights.shape[1:3]
-    level = jnp.arange(levels, dtype=jnp.int32).reshape(1, 1, -1, 1)
-    head = jnp.arange(heads, dtype=jnp.int32).reshape(1, -1, 1, 1)
+    # Known numbers, which no program computes.
+    level = jnp.asarray(np.arange(levels, dtype=np.int32).reshape(1, 1, -1, 1))
+    head = jnp.asarray(np.arange(heads, dtype=np.int32).reshape(1, -1, 1, 1))
     return in_one_pass(
         *(
             Texture(texels, None, TextureKind.TEXTURE2D, shapes),

@@ -12,12 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._checks.arguments import ReadArguments, as_float, check_dtype, check_key, converted
+from .._checks.arguments import as_float, check_dtype, check_key, converted
 from .._checks.calls import public
 from .._checks.integers import is_integer
 from .._checks.words import check_word, shown
 from .._engine.describe.hashing import pyramid_axes
-from .._engine.describe.operands import Arrays
+from .._engine.describe.operands import Arrays, Stack
 from .._engine.describe.spec import ReadSpec
 from .._engine.rules.concatenated import BatchedRead, concatenated
 from .._jax.calls import typed_jit
@@ -238,14 +238,13 @@ def encoded(tables: Any, points: ArrayLike, *, grid: MultiresolutionGrid) -> jax
     """The features of points, as one compiled program."""
     place = as_float(points)
     check_shape(NAME, "points", place, (*place.shape[:-1], grid.ndim), f"(..., {grid.ndim}), x first")
-    places = tuple(place[..., k] for k in range(grid.ndim))
     kernel = INTERPOLATIONS[grid.interpolation]
     # One vertex more than the level has is reached.
     sizes = tuple(size + 1 for size in grid.resolutions)
     shape = *place.shape[:-1], grid.num_levels * grid.features_per_level
     if not isinstance(tables, tuple):
         table = check_table("tables", tables, sum(grid.table_sizes), grid)
-        read = plan_pyramid(table, places, grid.scales, sizes, grid.table_sizes, grid.hashed, kernel)
+        read = plan_pyramid(table, place, grid.scales, sizes, grid.table_sizes, grid.hashed, kernel)
         return read.values().reshape(shape).astype(table.dtype)
     given = cast(tuple[Any, ...], tables)
     if len(given) != grid.num_levels:
@@ -254,13 +253,13 @@ def encoded(tables: Any, points: ArrayLike, *, grid: MultiresolutionGrid) -> jax
     for k, rows in enumerate(grid.table_sizes):
         table = check_table(f"tables[{k}]", given[k], rows, grid)
         level = grid.scales[k : k + 1], sizes[k : k + 1], (rows,), grid.hashed[k : k + 1]
-        reads.append(plan_pyramid(table, places, *level, kernel))
+        reads.append(plan_pyramid(table, place, *level, kernel))
     return concatenated(reads, place.ndim - 1).reshape(shape).astype(given[0].dtype)
 
 
 def plan_pyramid(
     table: jax.Array,
-    points: Arrays,
+    points: jax.Array,
     scales: Sequence[float],
     sizes: Sequence[int],
     rows: Sequence[int],
@@ -271,19 +270,19 @@ def plan_pyramid(
 
     Args:
         table: ``(sum of rows, C)``, floating.
-        points: x first, of one shape S. In a level a point lies at its scale times the point, in vertices; the first
+        points: S + (ndim,), x first. In a level a point lies at its scale times the point, in vertices; the first
             vertex is at 0.5.
         sizes, rows, hashed, kernel: as in `hashing.pyramid_axes`.
     """
-    operands = [point[..., None] for point in ReadArguments(tuple(points)).as_operands().coords[::-1]]
-    front = [1] * (operands[0].ndim - 1)
-    level = jnp.arange(len(sizes), dtype=jnp.int32).reshape(*front, -1)
-    scale = jnp.asarray(scales, operands[0].dtype).reshape(*front, -1)
-    sums = sum_dtype(table.dtype, operands[0].dtype)
-    axes, dtype = pyramid_axes(sizes, rows, hashed, len(operands), kernel), rounded_dtype(table.dtype, sums)
-    spec = ReadSpec(axes, Decoding.ELEMENT, np.dtype(dtype), grid=scaled_points)
+    ndim, front = points.shape[-1], [1] * (points.ndim - 1)
+    level = jnp.asarray(np.arange(len(sizes), dtype=np.int32).reshape(*front, -1))
+    scale = jnp.asarray(scales, points.dtype).reshape(*front, -1)
+    sums = sum_dtype(table.dtype, points.dtype)
+    axes, dtype = pyramid_axes(sizes, rows, hashed, ndim, kernel), rounded_dtype(table.dtype, sums)
+    stacks = None, None, Stack(-1, tuple(reversed(range(ndim))))
+    spec = ReadSpec(axes, Decoding.ELEMENT, np.dtype(dtype), grid=scaled_points, stacks=stacks)
     # A point reads rows from anywhere in the table.
-    return BatchedRead(everywhere(table), (level, scale, *operands), spec)
+    return BatchedRead(everywhere(table), (level, scale, points[..., None, :]), spec)
 
 
 def scaled_points(level: jax.Array, scale: jax.Array, *points: jax.Array) -> Arrays:

@@ -32,7 +32,7 @@ from .._jax.calls import typed_jit
 from .._reads import calls
 from .._reads.complex_parts import by_parts
 from .._tables.address_rules import last
-from .._tables.storage_formats import is_complex, rounded_dtype, sum_dtype
+from .._tables.storage_formats import is_complex, is_narrow, rounded_dtype, sum_dtype
 from ..modes import Arithmetic
 from ..sampler import Sampler
 from ..sampling import DEFAULT_SAMPLER, Coords
@@ -283,8 +283,8 @@ def in_one_pass(
     read = calls.plan_of_call(FLOAT, layout, arguments, sampler, rounded_dtype(dtype, sums))
     if points is not None:
         stack = Stack(-1, tuple(reversed(range(points.shape[-1]))))
-        read = read.replace(stacks=(stack,))._replace(operands=(points.astype(arguments.coords[0].dtype),))
-    read = read.weighted_sum(weights.astype(sums), summed_axes)
+        read = read.replace(stacks=(stack,))._replace(operands=(as_operand(points, arguments.coords[0].dtype),))
+    read = read.weighted_sum(as_operand(weights, sums), summed_axes)
     if head is not None:
         read, texture = read.in_head(head, num_heads), in_heads(texture, num_heads)
     if level is not None:
@@ -292,6 +292,11 @@ def in_one_pass(
         read = read.in_pyramid(level, texture.level_shapes)
     out = FLOAT.read(texture, read)
     return jnp.squeeze(out, tuple(axis - 1 for axis in summed_axes)).astype(dtype)
+
+
+def as_operand(numbers: jax.Array, dtype: np.dtype) -> jax.Array:
+    """Numbers of `dtype`, or floats of 16 bits, which a read takes as float32, so that no program converts them."""
+    return numbers if is_narrow(numbers.dtype) and dtype == jnp.float32 else numbers.astype(dtype)
 
 
 def in_heads(texture: Texture, num_heads: int) -> Texture:

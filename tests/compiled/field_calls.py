@@ -175,13 +175,14 @@ def sized(address_mode, window=None):
 
 def read_hashed(table, *coords):
     """One hashed level of a pyramid."""
-    return plan_pyramid(table, coords, (1.0,), (6,), table.shape[:1], (True,)).values()[..., 0, :]
+    points = jnp.stack(jnp.broadcast_arrays(*coords), -1)
+    return plan_pyramid(table, points, (1.0,), (6,), table.shape[:1], (True,)).values()[..., 0, :]
 
 
 def multiresolution(**sizes):
     """A dense level, to its very corner, where rows are shared, and a hashed one."""
     grid = jt.nn.MultiresolutionGrid(num_levels=2, log2_hashmap_size=5, features_per_level=2, **sizes)
-    points = uniform(40, grid.ndim, low=0, high=1)
+    points = uniform(70, grid.ndim, low=0, high=1)
     points[0] = 1
     encode = lambda tables, points: jt.nn.multiresolution_grid(tables, points, grid)
     return Call(encode, ([normal(size, 2) for size in grid.table_sizes], points), (0, 1))
@@ -271,6 +272,14 @@ MODELS = {
     "levels of a grid": multiresolution(base_resolution=3),
     "a pyramid of heads": Call(
         of_pyramid, ([normal(5, 7, 8), normal(2, 3, 8), normal(1, 1, 8)], *OF_HEADS), (0, 1, 2, 3)
+    ),
+    "halves of attention": Call(
+        attended,
+        [
+            a.astype(np.float16)
+            for a in (normal(1, 41, 2, 8), uniform(1, 70, 2, 2, 3, 2, low=-0.2, high=1.2), normal(1, 70, 2, 2, 3))
+        ],
+        (0, 1, 2),
     ),
     "points of attention": Call(
         attended, (normal(1, 41, 2, 3), uniform(1, 6, 2, 2, 3, 2, low=-0.2, high=1.2), normal(1, 6, 2, 2, 3)), (0, 1, 2)

@@ -153,7 +153,7 @@ def value(
     color: jax.Array | None = None,
     *,
     codes: bool = False,
-    for_channels: ForChannels = alike,
+    for_channels: ForChannels | None = alike,
 ) -> jax.Array:
     """The value of a read at `coords`, S + (C,).
 
@@ -161,7 +161,7 @@ def value(
         load_texel: returns stored texels, S + (C,).
         color: the border color, which broadcasts to S + (C,); `None` for zero.
         codes: whether texels are finite, and there is no border color.
-        for_channels: makes masks of taps outside masks of channels.
+        for_channels: as in `value_of_texel`.
 
     Returns:
         S + (C,); of several derivatives, their channels one after the other.

@@ -208,15 +208,22 @@ def color_outside(
 
 
 def value_of_texel(
-    load_texel: LoadTexel, spec: ReadSpec, color: jax.Array | None, for_channels: ForChannels = alike
+    load_texel: LoadTexel, spec: ReadSpec, color: jax.Array | None, for_channels: ForChannels | None = alike
 ) -> TexelValue:
-    """A function of address and path to the decoded texel, S + (C,), or outside to `color`; `None` is zero."""
+    """A function of address and path to the decoded texel, S + (C,), or outside to `color`; `None` is zero.
+
+    Args:
+        for_channels: makes masks of taps outside masks of channels; `None` if `load_texel` returns zero outside.
+    """
     # Single texels keep all their bits, those of NaN included.
     single = color is None and spec.is_single
     dtype = spec.dtype if single else spec.sums
 
     def value(address: TexelAddress, path: Path) -> jax.Array:
         del path
-        return color_outside(address, decode(load_texel(address), spec.decoding, dtype), color, for_channels)
+        texel = decode(load_texel(address), spec.decoding, dtype)
+        if color is None and for_channels is None:
+            return texel  # every decoding maps zero to zero
+        return color_outside(address, texel, color, for_channels or alike)
 
     return value

@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._tables.storage_formats import is_narrow
+
 # One coordinate for each axis, preceded by the sizes and starts of axes that are operands.
 Coords = Sequence[jax.Array]
 # Coordinates in the caller's order, x first.
@@ -101,7 +103,12 @@ def num_numbers(operands: Sequence[Operand]) -> int:
 def numbers(arrays: Sequence[jax.Array], stacks: Stacks) -> list[jax.Array]:
     """The arguments of a grid, which broadcast to the samples: the numbers that operands hold."""
     by_operand = ([a] if s is None else s.numbers(a) for a, s in zip(arrays, stacks or [None] * len(arrays)))
-    return [number for of_one in by_operand for number in of_one]
+    return [widened(number) for of_one in by_operand for number in of_one]
+
+
+def widened(number: jax.Array) -> jax.Array:
+    """A number of an operand as grids take it: floats of 16 bits as float32."""
+    return number.astype(jnp.float32) if is_narrow(number.dtype) else number
 
 
 # Grids: hashable functions from operands to coordinates, which reads call as part of their own computation

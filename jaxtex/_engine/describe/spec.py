@@ -229,7 +229,8 @@ class ReadSpec:
 
     def coords(self, operands: Sequence[jax.Array]) -> Coords:
         """The sizes, the starts and the coordinates, from operands."""
-        return operands if self.takes_coords else self.coords_at(*self.numbers(operands))
+        numbers = self.numbers(operands)
+        return numbers if self.takes_coords else self.coords_at(*numbers)
 
     def coords_at(self, *numbers: jax.Array) -> Coords:
         """The sizes, the starts and the coordinates, from the numbers that operands hold."""

@@ -50,4 +50,5 @@ struct Tiles {
   static constexpr int steps_down = 2;
   static constexpr int steps_across = 2;
   static constexpr bool spread = false;
+  static constexpr bool by_column = false;
 };

@@ -13,7 +13,6 @@ constexpr int tiles_of_image = 2;
 constexpr int width = 1;  // the channels of a plane
 constexpr int num_results = 1;
 
-#define UNROLLED 
 typedef float Stored;
 typedef Row<float, 1> Sum;
 typedef Row<float, 1> Result;
@@ -31,6 +30,7 @@ struct Tiles {
   static constexpr int steps_down = 1;
   static constexpr int steps_across = 1;
   static constexpr bool spread = true;
+  static constexpr bool by_column = false;
 };
 
 // Where it lies in memory.

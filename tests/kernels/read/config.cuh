@@ -10,11 +10,11 @@ constexpr int result_width = 4;  // the channels of a result that a thread store
 constexpr int num_results = 1;  // of a read: more than one for several derivatives
 constexpr int num_reads = 0;  // of which the result is the sum; 0 for one read
 constexpr int group_size = 1;  // the reads of a group, which share indices on all summed axes but the last
+constexpr int reads_at_once = 1;  // the reads of a group whose loads overlap
 constexpr bool stores_aligned = true;
 constexpr int num_noted = 0;  // the tiles of which some are noted, to be read alone; 0 reads all
 constexpr int num_blocks = 384;  // of the launch
 
-#define UNROLLED 
 typedef float Stored;
 typedef Row<float, 4> Sum;
 typedef Row<float, 4> Result;
@@ -32,6 +32,7 @@ struct Tiles {
   static constexpr int steps_down = 1;
   static constexpr int steps_across = 1;
   static constexpr bool spread = true;
+  static constexpr bool by_column = false;
 };
 
 // Where it lies in memory.

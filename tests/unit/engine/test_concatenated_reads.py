@@ -153,7 +153,7 @@ def test_every_rule_is_that_of_the_reads():
 def one_level(table, points, *, grid, k):
     """The features of one level."""
     level = grid.scales[k : k + 1], [grid.resolutions[k] + 1], [len(table)], [grid.hashed[k]]
-    return plan_pyramid(table, (points[..., 0], points[..., 1]), *level).values()[..., 0, :]
+    return plan_pyramid(table, points[..., :2], *level).values()[..., 0, :]
 
 
 def test_without_jit():

@@ -27,7 +27,7 @@ def row(vertex, rows):
 
 def read_hashed(table, coords, sizes, interpolation="linear"):
     """The read of a pyramid of one hashed level, at places among its vertices, of which the first is at 0.5."""
-    points = tuple(c - 1 for c in coords)
+    points = jnp.stack(jnp.broadcast_arrays(*coords), -1) - 1
     level = (1.0,), sizes[:1], table.shape[:1], (True,)
     return plan_pyramid(table, points, *level, INTERPOLATIONS[interpolation]).values()[..., 0, :]
 

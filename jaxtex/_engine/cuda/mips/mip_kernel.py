@@ -17,9 +17,9 @@ from ..trace.elementwise import C_TYPES
 
 THREADS = 128
 NAME, MADE_BY = "texture_mip_levels", "mip_kernel.py"
-# A lane loads at most LARGE_ROWS texels, because many lanes load at the same time. A level of up to SMALL_LEVEL texels
-# takes less time than its launch; there, a lane loads up to SMALL_ROWS texels, so that fewer launches are needed.
-LARGE_ROWS, SMALL_ROWS, SMALL_LEVEL = 8, 16, 2**16
+# A lane loads at most LARGE_ROWS texels, because many lanes load at the same time. In a level of up to SMALL_LEVEL
+# texels there are few lanes, and each loads at most SMALL_ROWS: a launch takes less time than the loads of one lane.
+LARGE_ROWS, SMALL_ROWS, SMALL_LEVEL = 8, 4, 2**16
 
 
 class MipLevels(NamedTuple):

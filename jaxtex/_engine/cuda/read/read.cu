@@ -9,11 +9,11 @@
 #include "read/traced.cuh"
 
 // The sum of all reads of a sample, or another fold of them. Whether it is final is asked before every fourth read, so
-// that the loads of four reads overlap, as they do where `UNROLLED` says so.
+// that the loads of `reads_at_once` reads overlap.
 DEVICE State fold_of_reads(const Arrays& arrays, Position at, int part) {
   State state = no_reads();
   for (int group = 0; group < num_reads / group_size; group++) {
-    UNROLLED
+#pragma unroll reads_at_once
     for (int number = 0; number < group_size; number++) {
       if (number % 4 == 0 && is_final(state)) return state;
       const Coords coords = coords_of(arrays, at, group, number);

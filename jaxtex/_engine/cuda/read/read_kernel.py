@@ -32,6 +32,9 @@ MOST_SAMPLES, MOST_TAPS, TAP_BYTES, LEAST_THREADS = 4, 64, 16, 2**19
 # memory. A thread takes WIDE channels of 16 bits, as many as one load has, so that fewer threads compute coordinates.
 WIDTHS = (4, 2, 1)
 WIDE = 8
+# Where the last axis chooses a head or a level, tiles read some after the other, so that a cache holds more of each. A
+# tile takes as many as fill a line of a cache, of so many bytes, up to MOST_COLUMNS, which fill a sector of results.
+MOST_COLUMNS, LINE = 4, 128
 # The notes that a kernel loads at once; arrays of notes are padded to a multiple.
 NOTES_AT_ONCE = 4
 
@@ -73,7 +76,7 @@ def read_with_halo(
     axes, own, missing = spec.axes, texels.own, storage.missing(spec.dtype)
 
     def marked(load_texel: LoadTexel, coords: Coords, color: jax.Array | None) -> jax.Array:
-        values = value_at(load_texel, coords, spec, color)
+        values = value_at(load_texel, coords, spec, color, for_channels=None)
         return jnp.where(taps_are_available(coords, axes)[..., None], values, missing)
 
     # The first kernel needs no masks: it may read any texel for a sample that the second one reads again.
@@ -110,7 +113,7 @@ def result_shape(
 
 def value_of(spec: ReadSpec) -> ReadValue:
     """The `ReadValue` of float arithmetic."""
-    return lambda load_texel, coords, color: value_at(load_texel, coords, spec, color)
+    return lambda load_texel, coords, color: value_at(load_texel, coords, spec, color, for_channels=None)
 
 
 def read_each_sample(
@@ -152,7 +155,13 @@ def read_each_sample(
     kept, summed = (tuple(n for k, n in enumerate(shape) if (k in along) == sums) for sums in (False, True))
     steps = steps_of(spec, width, texels.dtype, math.prod(shape) * parts, exact)
     volumes = sum(axis.role is Role.SPACE and not axis.integer for axis in spec.axes) >= 3
-    tiles = tiles_of_block(kept, batch, volumes, parts, steps)
+    columns = 0
+    if chooses_by_last(spec, operands, along):
+        columns = power_of_two_below(max(1, min(MOST_COLUMNS, LINE // (channels * texels.dtype.itemsize))))
+    # Samples of a thread that lie below each other share rows of texels. Small texels of images gain more in a row.
+    below = volumes or (width >= 3 and texels.dtype.itemsize != 2)
+    each = (1, steps, 1) if below or columns else (1, 1, steps)
+    tiles = tiles_of_block(kept, batch, volumes, parts, each, columns)
     *found, last = result_shape(texels, operands, spec, batches)
     own = jax.ShapeDtypeStruct((*found, last if fold is None else fold.width(last)), np.dtype(spec.dtype))
     result = KernelArray(ArrayRole.RESULT, own) if into is None else KernelArray(ArrayRole.RESULT, into.whole)
@@ -195,19 +204,38 @@ def steps_of(spec: ReadSpec, width: int, dtype: np.dtype, threads: int, exact: b
     return power_of_two_below(min(most, max(least, -(-TAP_BYTES // (width * dtype.itemsize)))))
 
 
-def tiles_of_block(shape: tuple[int, ...], batch: int, volumes: bool, parts: int, steps: int) -> SampleTiles:
+def chooses_by_last(spec: ReadSpec, operands: Sequence[Shaped], along: Sequence[int]) -> bool:
+    """Whether an integer, such as the head of attention or the level of a grid, varies along the last axis alone."""
+    shapes = [
+        [n for k, n in enumerate(shape) if k not in along]
+        for shape, a in zip(spec.sample_shapes(operands), operands)
+        if jnp.issubdtype(a.dtype, jnp.integer)
+    ]
+    return any(shape[-1] > 1 and math.prod(shape[:-1]) == 1 for shape in shapes if shape)
+
+
+def tiles_of_block(
+    shape: tuple[int, ...], batch: int, volumes: bool, parts: int, steps: Extent, columns: int
+) -> SampleTiles:
     """The tiles of samples for blocks: boxes, or rows if the samples are fewer than a box along an axis.
 
     Args:
         shape: the shape of the samples, batch axes first.
         volumes: whether three axes are filtered, so that the samples of a box share texels in three dimensions.
         parts: the number of threads of a sample.
-        steps: the number of samples of a thread.
+        steps: the samples of a thread: below each other, or spread across.
+        columns: the samples of a tile along the last axis, if tiles shall follow each other along the axis before it;
+            otherwise 0.
     """
+    free = max(1, THREADS // parts)
+    columns = math.gcd(columns, shape[-1]) if columns else 0
+    if columns and len(shape) - batch >= 2 and shape[-2] * columns >= free * steps[1]:
+        return SampleTiles(shape, 2, (1, free // columns, columns), steps, spread=True, by_column=True)
     for rank, (deep, down, across) in BLOCKS.items():
         across = max(1, across // parts)
         down = max(1, min(down, THREADS // (parts * deep * across)))
-        fits = all(n >= m for n, m in zip(shape[-rank:], (deep, down, across * steps)[3 - rank :]))
+        tiles = SampleTiles(shape, rank, (deep, down, across), steps, spread=steps[1] == 1)
+        fits = all(n >= m for n, m in zip(shape[-rank:], tiles.tile[3 - rank :]))
         if fits and len(shape) - batch >= rank and (rank < 3 or volumes):
-            return SampleTiles(shape, rank, (deep, down, across), (1, 1, steps), spread=True)
-    return SampleTiles(shape, 0, (1, 1, max(1, THREADS // parts)), (1, 1, steps))
+            return tiles
+    return SampleTiles(shape, 0, (1, 1, free), (1, 1, math.prod(steps)))

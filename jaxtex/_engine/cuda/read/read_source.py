@@ -27,6 +27,7 @@ from ..trace.emitter import DeviceFunctions, Scalar, names_of, scalar, struct_of
 from ..trace.indexing import load_row
 
 # A function ``value(load_texel, coords, border_color)``: the result of a read of one sample, (1, C), like the color.
+# Without a border color, `load_texel` returns zero for taps outside, and loads nothing.
 ReadValue = Callable[[LoadTexel, Coords, jax.Array | None], jax.Array]
 PART = ("part", np.dtype(np.int32))
 # The number of a read in a sum, by its group and its place there.
@@ -36,6 +37,9 @@ NOTED_BLOCKS = 4224
 # For hardware arithmetic, by the number of filtered axes of space and the channels of a thread: how many blocks a
 # multiprocessor must have room for. Without this bound, the compiler gives threads too many registers, or too few.
 BLOCKS_OF_UNIT = {(2, 1): 9, (2, 4): 8, (3, 4): 6}
+# The largest number of reads of a sum that a thread computes at once, and for how many blocks of a sum a multiprocessor
+# must have room.
+MOST_AT_ONCE, BLOCKS_OF_SUM = 4, 8
 # The result types of traced functions.
 RESULTS = """\
 // The value of a read, and whether its tile is noted for another kernel.
@@ -43,8 +47,8 @@ struct Read { Sum value; bool noted; };
 // The number of a sample, and the first channel of a thread.
 struct Place { int sample, channel; };
 """
-# Sums of so many reads take four reads at once, which made those of 512 reads 5 to 8 % faster on an H100.
-LONG_SUM, PRAGMA = 128, '_Pragma("unroll 4")'
+# Sums of so many reads take several at once in any case, which made those of 512 reads 5 to 8 % faster on an H100.
+LONG_SUM = 128
 # The functions of a fold of reads; a sum is one, of terms.
 NO_READS, IS_FINAL = "State no_reads()", "bool is_final(const State& state)"
 COUNTS, TERM_OF = "bool counts(const Coords& coords)", "Sum term_of(const Coords& coords, const Sum& value)"
@@ -156,6 +160,13 @@ class ReadSource(KernelSource):
         """The number of reads of a group, which differ in the index on the last summed axis alone."""
         return self.threads.summed[-1] if self.threads.summed else max(self.num_reads, 1)
 
+    @property
+    def reads_at_once(self) -> int:
+        """The number of reads whose loads overlap: MOST_AT_ONCE, or of a short sum a number that divides a group."""
+        if not self.threads.summed or self.group >= LONG_SUM:
+            return MOST_AT_ONCE if self.threads.summed else 1
+        return max(n for n in range(1, MOST_AT_ONCE + 1) if self.group % n == 0)
+
     # Functions of a thread, which are traced
 
     def coords(self, *args: jax.Array) -> list[jax.Array]:
@@ -199,7 +210,8 @@ class ReadSource(KernelSource):
         def load_texel(address: TexelAddress) -> jax.Array:
             texture = offset(index, texels.shape[: self.batch])
             place = [*zip((texture, *address.flat_index), factors), (channel, 1)]
-            return load("arrays.texels", place, dtype=texels.dtype)
+            inside = None if ArrayRole.COLOR in self.arrays else address.inside
+            return load("arrays.texels", place, dtype=texels.dtype, inside=inside)
 
         border = None
         if ArrayRole.COLOR in self.arrays:
@@ -224,6 +236,7 @@ class ReadSource(KernelSource):
     def bounds(self) -> str:
         axes = sum(axis.role is Role.SPACE and not axis.integer for axis in self.spec.axes)
         blocks = BLOCKS_OF_UNIT.get((axes, self.threads.width)) if self.exact and len(self.spec.axes) == axes else None
+        blocks = BLOCKS_OF_SUM if self.threads.summed and self.group < LONG_SUM and self.fold is None else blocks
         return super().bounds if blocks is None else f"{super().bounds}, {blocks}"
 
     def includes(self) -> tuple[str, ...]:
@@ -366,6 +379,7 @@ class ReadSource(KernelSource):
             Constant(
                 "group_size", self.group, "the reads of a group, which share indices on all summed axes but the last"
             ),
+            Constant("reads_at_once", self.reads_at_once, "the reads of a group whose loads overlap"),
             Constant("stores_aligned", self.stores_aligned),
             Constant("num_noted", noted, "the tiles of which some are noted, to be read alone; 0 reads all"),
             Constant("num_blocks", self.num_blocks, "of the launch"),
@@ -375,8 +389,7 @@ class ReadSource(KernelSource):
         stored = self.arrays[ArrayRole.RESULT].dtype
         results = self.num_results * self.result_width
         rows = {"Sum": (self.dtype, self.num_sums), "Result": (stored, results), "State": (self.dtype, self.num_state)}
-        types = f"#define UNROLLED {PRAGMA if self.group >= LONG_SUM else ''}\n"
-        types += f"typedef {C_TYPES[np.dtype(stored).name]} Stored;\n"
+        types = f"typedef {C_TYPES[np.dtype(stored).name]} Stored;\n"
         types += "".join(
             f"typedef Row<{C_TYPES[np.dtype(d).name]}, {count}> {name};\n" for name, (d, count) in rows.items()
         )

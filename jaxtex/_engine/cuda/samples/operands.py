@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from ...compute.linearization import summed_to
-from ...describe.operands import Stack
+from ...describe.operands import Stack, widened
 from ...describe.spec import ReadSpec
 from ...describe.storage import Shaped
 from ..build.arrays import ArrayRole, Filled, KernelArray
@@ -29,7 +29,7 @@ def load_numbers(spec: ReadSpec, operands: Sequence[Shaped], index: list[jax.Arr
             numbers.append(load_row(name, offset(index, a.shape), 1, a.dtype)[:, 0])
         else:
             numbers.extend(load_stack(name, a, stack, index))
-    return numbers
+    return [widened(number) for number in numbers]
 
 
 def load_stack(name: str, a: Shaped, stack: Stack, index: list[jax.Array]) -> list[jax.Array]:

@@ -8,8 +8,8 @@ DEVICE constexpr int ceil_div(int n, int d) { return (n + d - 1) / d; }
 
 // Samples are divided into tiles, so that adjacent lanes read adjacent texels. Places outside the image are clamped.
 //
-// `Tiles` has the size of an image (deep, down, across), the lanes of a tile, the steps (samples) of a lane, and
-// whether these are spread: as far apart as there are lanes across, not adjacent.
+// `Tiles` has the size of an image (deep, down, across), the lanes of a tile, the steps (samples) of a lane, whether
+// these are spread, as far apart as there are lanes, or adjacent, and whether tiles follow each other down a column.
 template <class Tiles> DEVICE Position position_of(uint32 tile, uint32 lane, uint32 step) {
   constexpr int tile_deep = Tiles::lanes_deep * Tiles::steps_deep, tiles_deep = ceil_div(Tiles::deep, tile_deep);
   constexpr int tile_down = Tiles::lanes_down * Tiles::steps_down, tiles_down = ceil_div(Tiles::down, tile_down);
@@ -17,12 +17,16 @@ template <class Tiles> DEVICE Position position_of(uint32 tile, uint32 lane, uin
   constexpr int tiles_across = ceil_div(Tiles::across, tile_across);
   constexpr int lane_across = Tiles::spread ? 1 : Tiles::steps_across;
   constexpr int step_across = Tiles::spread ? Tiles::lanes_across : 1;
-  const uint32 column = tile % tiles_across, row = tile / tiles_across % tiles_down;
+  constexpr int lane_down = Tiles::spread ? 1 : Tiles::steps_down, step_down = Tiles::spread ? Tiles::lanes_down : 1;
+  constexpr int tiles_along = Tiles::by_column ? tiles_down : tiles_across;
+  constexpr int lines = Tiles::by_column ? tiles_across : tiles_down;
+  const uint32 along = tile % tiles_along, line = tile / tiles_along % lines;
+  const uint32 column = Tiles::by_column ? line : along, row = Tiles::by_column ? along : line;
   const uint32 slice = tile / (tiles_across * tiles_down) % tiles_deep;
   Position at;
   at.x = column * tile_across + lane % Tiles::lanes_across * lane_across + step % Tiles::steps_across * step_across;
-  at.y = row * tile_down + lane / Tiles::lanes_across % Tiles::lanes_down * Tiles::steps_down +
-         step / Tiles::steps_across % Tiles::steps_down;
+  at.y = row * tile_down + lane / Tiles::lanes_across % Tiles::lanes_down * lane_down +
+         step / Tiles::steps_across % Tiles::steps_down * step_down;
   at.z = slice * tile_deep + lane / (Tiles::lanes_across * Tiles::lanes_down) * Tiles::steps_deep +
          step / (Tiles::steps_across * Tiles::steps_down);
   at.outer = tile / (tiles_across * tiles_down * tiles_deep);

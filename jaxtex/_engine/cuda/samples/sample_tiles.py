@@ -48,7 +48,8 @@ class SampleTiles(NamedTuple):
         lanes: the lanes of a tile.
         steps: the samples of a lane. They are adjacent in an image or volume, and spread in a row.
         row_axes: the number of last axes of `shape` that form a row; 0 for all axes.
-        spread: whether the samples of a lane are spread in images too: as far apart as there are lanes across.
+        spread: whether the samples of a lane are spread in images too: as far apart as there are lanes.
+        by_column: whether a tile is followed by the one below it, not by the one beside it.
     """
 
     shape: tuple[int, ...]
@@ -57,6 +58,7 @@ class SampleTiles(NamedTuple):
     steps: Extent
     row_axes: int = 0
     spread: bool = False
+    by_column: bool = False
 
     @property
     def image_axes(self) -> int:
@@ -115,8 +117,8 @@ class SampleTiles(NamedTuple):
             for prefix, extent in (("", self.extent), ("lanes_", self.lanes), ("steps_", self.steps))
             for name, n in zip(("deep", "down", "across"), extent)
         }
-        spread = Constant("spread", self.spread or not self.rank)
-        return struct_of("Tiles", "How samples are divided.", [*starmap(Constant, numbers.items()), spread])
+        flags = Constant("spread", self.spread or not self.rank), Constant("by_column", self.by_column)
+        return struct_of("Tiles", "How samples are divided.", [*starmap(Constant, numbers.items()), *flags])
 
 
 def slice_struct(name: str, taken: Slice, channels: int) -> str:

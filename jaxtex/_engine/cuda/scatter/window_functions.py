@@ -13,6 +13,7 @@ import numpy as np
 from ...compute.linearization import operand_cotangents, slopes
 from ...compute.texel_value import decode, zero_outside
 from ...describe.axis import Role
+from ...describe.operands import widened
 from ...describe.storage import WithHalo
 from ...walk.texel_walk import Path as TapPath
 from ...walk.texel_walk import Step, TexelAddress, only_address, other_part, taps_are_available, walks
@@ -95,7 +96,8 @@ class WindowFunctions(SampleSource):
         dtypes = (a.dtype for k, a in enumerate(self.arrays.operands) for _ in self.spec.numbers_of(k))
         one = [jax.ShapeDtypeStruct((1,), dtype) for dtype in dtypes]
         texture = [INT] if self.several_textures else []
-        dtypes = (*texture, *(c.dtype for c in jax.eval_shape(lambda *args: tuple(self.spec.coords_at(*args)), *one)))
+        coords = jax.eval_shape(lambda *args: tuple(self.spec.coords_at(*map(widened, args))), *one)
+        dtypes = (*texture, *(c.dtype for c in coords))
         return [(f"c{k}", dtype) for k, dtype in enumerate(dtypes)]
 
     @property

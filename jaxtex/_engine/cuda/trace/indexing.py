@@ -209,15 +209,28 @@ Place = jax.Array | Sequence[tuple[jax.Array, int]]
 
 @load_row_p.def_abstract_eval
 def shape_of_row(
-    *first: ShapedArray, array: str, factors: tuple[int, ...], count: int, dtype: np.dtype, function: str
+    *first: ShapedArray,
+    array: str,
+    factors: tuple[int, ...],
+    count: int,
+    dtype: np.dtype,
+    function: str,
+    is_masked: bool,
 ) -> ShapedArray:
-    del array, factors, function
+    del array, factors, function, is_masked
     of_row = lambda *first: jnp.zeros((*jnp.broadcast_shapes(*(a.shape for a in first)), count), dtype)
     return jax.make_jaxpr(of_row)(*first).out_avals[0]
 
 
 def load_row(
-    array: str, first: Place, count: int, dtype: np.dtype, *, aligned: bool = False, by_pair: bool = False
+    array: str,
+    first: Place,
+    count: int,
+    dtype: np.dtype,
+    *,
+    aligned: bool = False,
+    by_pair: bool = False,
+    inside: jax.Array | None = None,
 ) -> jax.Array:
     """Loads adjacent elements of an array that the kernel does not write.
 
@@ -228,6 +241,7 @@ def load_row(
         count: the number of elements of a row.
         aligned: whether all offsets are multiples of `count`, so that a row is one load.
         by_pair: whether a row of three numbers of 32 bits is two loads instead of three, which take more registers.
+        inside: the mask of the rows to load, S; the others are zeros. `None` loads all.
 
     Returns:
         S + ``(count,)``.
@@ -236,7 +250,8 @@ def load_row(
     paired = by_pair and count == 3 and np.dtype(dtype).itemsize == 4
     function = "load_aligned_row" if aligned else "load_row_by_pair" if paired else "load_row"
     static = {"array": array, "factors": factors, "count": count, "dtype": np.dtype(dtype), "function": function}
-    return load_row_p.bind(*numbers, **static)
+    masks = () if inside is None else (inside,)
+    return load_row_p.bind(*numbers, *masks, **static, is_masked=bool(masks))
 
 
 def load_row_rule(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
@@ -247,7 +262,8 @@ def load_row_rule(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> N
     for index in np.ndindex(numbers[0].shape):
         terms = (f"(int64){number[index]} * {factor}ll" for number, factor in zip(numbers, factors))
         first = f"{numbers[0][index]}" if factors == (1,) else f"({' + '.join(terms)})"
-        row = statements.define_typed(f"Row<{c_type}, {count}>", f"{function}<{count}>({array} + {first})")
+        inside = f", {numbers[-1][index]}" if eqn.params["is_masked"] else ""
+        row = statements.define_typed(f"Row<{c_type}, {count}>", f"{function}<{count}>({array} + {first}{inside})")
         rows[index] = [f"{row}.v[{k}]" for k in range(count)]
     return rows
 

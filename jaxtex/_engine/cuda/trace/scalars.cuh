@@ -277,55 +277,65 @@ template <> struct Converted<float16, float> {
 
 template <class To, class From> DEVICE To converted(From a) { return Converted<To, From>::of(a); }
 
-// Adjacent elements of an array; `load_row` loads them from an array that the kernel does not write.
+// Adjacent elements of an array; `load_row` loads them from an array that the kernel does not write. A row that is not
+// `inside` is zeros, and nothing is loaded.
 
 template <class T, int N> struct Row { T v[N]; };
 
-template <int N, class T> DEVICE Row<T, N> load_row(const T* first) {
+template <int N, class T> DEVICE Row<T, N> load_row(const T* first, bool inside = true) {
   Row<T, N> row;
-  for (int k = 0; k < N; k++) row.v[k] = first[k];
+  for (int k = 0; k < N; k++) row.v[k] = inside ? first[k] : T{};
   return row;
 }
 #ifdef __CUDACC__
+template <class Word> DEVICE Word load_word(const void* from, bool inside) {
+  Word word = {};
+  if (inside) word = __ldg((const Word*)from);
+  return word;
+}
 // By as few instructions as possible: `first` is aligned to a row, or to 16 bytes if a row has more.
-template <int N, class T> DEVICE Row<T, N> load_aligned_row(const T* first) {
+template <int N, class T> DEVICE Row<T, N> load_aligned_row(const T* first, bool inside = true) {
   Row<T, N> row;
   constexpr int bytes = N * sizeof(T);
   if constexpr (bytes > 16 && bytes % 16 == 0) {
     constexpr int count = 16 / sizeof(T);
     for (int k = 0; k < N; k += count) {
-      const Row<T, count> some = load_aligned_row<count>(first + k);
+      const Row<T, count> some = load_aligned_row<count>(first + k, inside);
       for (int n = 0; n < count; n++) row.v[k + n] = some.v[n];
     }
   } else if constexpr (bytes == 16) {
-    row = bits_as<Row<T, N>>(__ldg((const int4*)first));
+    row = bits_as<Row<T, N>>(load_word<int4>(first, inside));
   } else if constexpr (bytes == 8) {
-    row = bits_as<Row<T, N>>(__ldg((const int2*)first));
+    row = bits_as<Row<T, N>>(load_word<int2>(first, inside));
   } else if constexpr (bytes == 4) {
-    row = bits_as<Row<T, N>>(__ldg((const int*)first));
+    row = bits_as<Row<T, N>>(load_word<int>(first, inside));
   } else if constexpr (bytes == 2) {
-    row = bits_as<Row<T, N>>(__ldg((const uint16*)first));
+    row = bits_as<Row<T, N>>(load_word<uint16>(first, inside));
   } else if constexpr (bytes == 1) {
-    row = bits_as<Row<T, N>>(__ldg((const uint8*)first));
+    row = bits_as<Row<T, N>>(load_word<uint8>(first, inside));
   } else {
-    row = load_row<N>(first);
+    row = load_row<N>(first, inside);
   }
   return row;
 }
 // Three numbers of 32 bits in two loads: one of the two pairs begins at a multiple of its length.
-template <int N, class T> DEVICE Row<T, N> load_row_by_pair(const T* first) {
+template <int N, class T> DEVICE Row<T, N> load_row_by_pair(const T* first, bool inside = true) {
   if constexpr (N == 3 && sizeof(T) == 4) {
     const bool odd = (uint64)first & 4;
-    const int2 pair = __ldg((const int2*)(first + odd));
-    const int other = __ldg((const int*)(first + (odd ? 0 : 2)));
+    const int2 pair = load_word<int2>(first + odd, inside);
+    const int other = load_word<int>(first + (odd ? 0 : 2), inside);
     return {{bits_as<T>(odd ? other : pair.x), bits_as<T>(odd ? pair.x : pair.y), bits_as<T>(odd ? pair.y : other)}};
   } else {
-    return load_row<N>(first);
+    return load_row<N>(first, inside);
   }
 }
 #else
-template <int N, class T> DEVICE Row<T, N> load_aligned_row(const T* first) { return load_row<N>(first); }
-template <int N, class T> DEVICE Row<T, N> load_row_by_pair(const T* first) { return load_row<N>(first); }
+template <int N, class T> DEVICE Row<T, N> load_aligned_row(const T* first, bool inside = true) {
+  return load_row<N>(first, inside);
+}
+template <int N, class T> DEVICE Row<T, N> load_row_by_pair(const T* first, bool inside = true) {
+  return load_row<N>(first, inside);
+}
 #endif
 
 // Elements in three arrays, one after the other. A row lies in one of the arrays.
