@@ -13,7 +13,7 @@ import numpy as np
 from ..._jax.contexts import is_deterministic
 from ..._tables.address_rules import CLAMP, LAST
 from ..._tables.filter_kernels import POINT, Weight
-from ..._tables.storage_formats import Decoding, sum_dtype
+from ..._tables.storage_formats import Decoding, is_narrow, sum_dtype
 from .axis import WEIGHT, Axis, Given, Orders, Role, differentiated, num_given, with_orders
 from .operands import (
     Besides,
@@ -229,6 +229,8 @@ class ReadSpec:
 
     def coords(self, operands: Sequence[jax.Array]) -> Coords:
         """The sizes, the starts and the coordinates, from operands."""
+        if self.takes_coords and not any(is_narrow(a.dtype) for a in operands):
+            return operands
         numbers = self.numbers(operands)
         return numbers if self.takes_coords else self.coords_at(*numbers)
 
