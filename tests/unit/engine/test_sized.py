@@ -121,7 +121,7 @@ def test_a_chain_is_made_and_read_by_one_program():
         weights = [sized_chain.chain_weights(n, levels) for n in size]
         weights = [np.pad(w, ((0, 0), (0, 100 - w.shape[1]))) for w in weights]
         chain, out = of_sizes(flat(texels), *map(jnp.int32, size), weights)
-        whole = with_levels(jt.texture2d(texels), levels)
+        whole = with_levels(jt.texture2d(texels), num_levels=levels)
         assert sized_chain.chain_length(size) == sum(level[..., 0].size for level in whole.levels)
         assert_exact(chain[: sized_chain.chain_length(size)], whole.texels.reshape(-1, 2))
         assert_close("sum", out, jt.sample(whole, tuple(coords), sampler, lod=jnp.clip(lod, 0, levels - 1)), 200)
