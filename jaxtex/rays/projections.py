@@ -172,7 +172,7 @@ def composite(
                [0.   , 0.   ]], dtype=float32)
     """
     name = "composite"
-    if not 0 <= min_transmittance <= 1:
+    if not isinstance(min_transmittance, int | float) or not 0 <= min_transmittance <= 1:
         raise ValueError(f"{name}: min_transmittance is {shown(min_transmittance)}, expected a number from 0 to 1.")
     segments = Segments.of(name, volume, start, end, spacing, num_samples, step, sampler)
     if 0 in segments.shape:

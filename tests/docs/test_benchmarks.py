@@ -112,7 +112,7 @@ def test_workloads_are_what_they_say(module, capsys, monkeypatch):
     """A lookup by RAFT and a dense grid against the texels themselves; then rows of both."""
     workloads = module("workloads")
     by_name = {work.name: work for work in workloads.WORKLOADS}
-    assert len(by_name) == 27
+    assert len(by_name) == 35
     raft = by_name["RAFT correlation lookup"]
     (*volumes, coords), _ = workloads.prepared(raft, raft.small)
     whole = (*volumes, np.broadcast_to(np.float32([5, 4]), coords.shape))
