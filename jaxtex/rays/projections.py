@@ -172,12 +172,10 @@ def composite(
                [0.   , 0.   ]], dtype=float32)
     """
     name = "composite"
-    if not isinstance(min_transmittance, int | float) or not 0 <= min_transmittance <= 1:
-        raise ValueError(f"{name}: min_transmittance is {shown(min_transmittance)}, expected a number from 0 to 1.")
     segments = Segments.of(name, volume, start, end, spacing, num_samples, step, sampler)
     if 0 in segments.shape:
         return segments.nothing
-    fold = Composited(float(min_transmittance))
+    fold = Composited(checked_share(name, min_transmittance))
     return segments.result(segments.folded(name, fold, segments.sample_length[..., 0]))
 
 
@@ -234,3 +232,10 @@ def divided(a: jax.Array, b: jax.Array) -> jax.Array:
     """A quotient; 0 where the divisor is 0."""
     nonzero = b != 0
     return jnp.where(nonzero, a / jnp.where(nonzero, b, 1), 0)
+
+
+def checked_share(name: str, least: Any) -> float:
+    """The transmittance at which a ray ends."""
+    if not isinstance(least, int | float) or not 0 <= least <= 1:
+        raise ValueError(f"{name}: min_transmittance is {shown(least)}, expected a number from 0 to 1.")
+    return float(least)
