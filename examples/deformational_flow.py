@@ -7,8 +7,7 @@ The first test is the cosine bell of D. L. Williamson et al., "A standard test s
 shallow water equations in spherical geometry", 1992, once around over both poles. The second is the nondivergent flow
 of P. H. Lauritzen et al., "A standard test case suite for two-dimensional linear transport on the sphere", 2012, with
 its cosine bells and its Gaussian hills. That flow draws tracers into thin bands and turns back, so that they should end
-where they began. The suite ranks schemes by the resolution at which the error of the cosine bells falls to 0.033;
-`--threshold` finds it.
+where they began. `--threshold` finds the resolution at which the error of the cosine bells falls to 0.033.
 
 The program prints the relative error in the mean square, the mass, and the range of values: for the linear filter, for
 cubics through four texels, for the same between their nearest texels, and with a fixer of mass. After each step the
@@ -204,7 +203,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--height", type=int, default=120, help="the number of latitudes; longitudes are twice as many")
     parser.add_argument("--steps", type=int, default=120, help="of one run, a multiple of four")
     parser.add_argument("--panel", type=int, default=300, help="the width of each panel of the picture")
-    parser.add_argument("--threshold", action="store_true", help="find the resolution that the suite asks for")
+    parser.add_argument(
+        "--threshold", action="store_true", help="find the resolution at which the bells' error is 0.033"
+    )
     parser.add_argument("--out", type=Path, default=Path("deformational_flow.png"))
     args = parser.parse_args(argv)
 
