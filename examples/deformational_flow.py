@@ -33,7 +33,7 @@ SCHEMES = {
     "limited": ("lagrange", "taps", False),
     "limited, fixed": ("lagrange", "taps", True),
 }
-# The error of the cosine bells that the suite asks for.
+# The error of the cosine bells at which `--threshold` stops.
 THRESHOLD = 0.033
 # From no tracer to the most of it.
 COLORS = ("#0b2545", "#134e6f", "#2a9d8f", "#e9c46a", "#f4a261", "#fff4e0")
@@ -175,7 +175,7 @@ def run(test: str, scheme: str, height: int, steps: int) -> tuple[float, float, 
 
 
 def threshold(scheme: str, height: int, steps: int) -> float:
-    """The spacing of longitudes, in degrees, at which the error of the cosine bells is what the suite asks for."""
+    """The spacing of longitudes, in degrees, at which the error of the cosine bells is `THRESHOLD`."""
     heights, name = (height, 2 * height), "cosine bells in the deformational flow"
     errors = [run(name, scheme, n, steps * n // height)[0] for n in heights]
     order = np.log2(errors[0] / errors[1])
