@@ -281,12 +281,18 @@ def sample_labels(
 def positions(texture: Texture, arguments: ReadArguments, *, sampler: Sampler) -> tuple[jax.Array, ...]:
     """The coordinates of a read in texels, x first."""
     arguments = arguments.as_operands(beside=[as_float(a).dtype for a in jax.tree.leaves(texture.knots)])
-    if texture.knots is not None:
-        from .knots import at_positions
-
-        arguments = at_positions(texture, arguments, sampler)
+    arguments = at_positions(texture, arguments, sampler)
     scaled = zip(arguments.coords, space_axes(layout_of(texture), sampler)[::-1])
     return tuple(x * axis.known_size if axis.normalized else x for x, axis in scaled)
+
+
+def at_positions(texture: Texture, arguments: ReadArguments, sampler: Sampler) -> ReadArguments:
+    """The arguments of a read, with positions in place of the coordinates of axes with knots."""
+    if texture.knots is None:
+        return arguments
+    from . import knots  # loaded only for textures with knots
+
+    return knots.at_positions(texture, arguments, sampler)
 
 
 # Single texels
@@ -312,10 +318,7 @@ def gather(
         each = functools.partial(gather, in_parts(texture), arguments, sampler=sampler, dtype=real_dtype(dtype))
         return jax.lax.complex(each(component=2 * component), each(component=2 * component + 1))
     arguments, texture = jax.lax.stop_gradient(arguments.as_operands()), one_channel(texture, component)
-    if texture.knots is not None:
-        from .knots import at_positions
-
-        arguments = at_positions(texture, arguments, sampler)
+    arguments = at_positions(texture, arguments, sampler)
     layout, (low, high) = layout_of(texture), LINEAR_TAPS
     sums, _ = numbers_of(texture, sampler.decoding, arguments.coords, blends=False)
 
@@ -343,6 +346,15 @@ def one_channel(texture: Texture, channel: int) -> Texture:
     if color is not None and color.ndim:
         color = color[channel : channel + 1]
     return dataclasses.replace(texture, texels=texture.texels[..., channel : channel + 1], border_color=color)
+
+
+def in_heads(texture: Texture, num_heads: int) -> Texture:
+    """A texture whose channels are divided among heads, as one with an axis of heads behind the others."""
+    *sizes, channels = texture.texels.shape
+    shape = (*sizes, num_heads, channels // num_heads)
+    if texture.level_shapes:
+        shape = (sizes[0] * num_heads, channels // num_heads)
+    return dataclasses.replace(texture, texels=texture.texels.reshape(shape))
 
 
 # The adjoint

@@ -35,7 +35,7 @@ from .recipe import Recipe
 from .transforms import Resize
 
 PREVIEW: Size = (480, 480)  # width and height of each half of a preview, at most
-AHEAD = 4  # images that wait for a thread, of each step, so that no thread waits where sizes differ
+AHEAD = 4  # how many more images than threads each step may hold, so that threads have work where sizes differ
 
 
 class StartedWarp(NamedTuple):

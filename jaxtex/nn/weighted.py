@@ -2,7 +2,6 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
-import dataclasses
 import functools
 import math
 from collections.abc import Sequence
@@ -286,7 +285,7 @@ def in_one_pass(
         read = read.replace(stacks=(stack,))._replace(operands=(as_operand(points, arguments.coords[0].dtype),))
     read = read.weighted_sum(as_operand(weights, sums), summed_axes)
     if head is not None:
-        read, texture = read.in_head(head, num_heads), in_heads(texture, num_heads)
+        read, texture = read.in_head(head, num_heads), calls.in_heads(texture, num_heads)
     if level is not None:
         assert texture.level_shapes is not None
         read = read.in_pyramid(level, texture.level_shapes)
@@ -297,15 +296,6 @@ def in_one_pass(
 def as_operand(numbers: jax.Array, dtype: np.dtype) -> jax.Array:
     """Numbers of `dtype`, or floats of 16 bits, which a read takes as float32, so that no program converts them."""
     return numbers if is_narrow(numbers.dtype) and dtype == jnp.float32 else numbers.astype(dtype)
-
-
-def in_heads(texture: Texture, num_heads: int) -> Texture:
-    """A texture whose channels are divided among heads, as one with an axis of heads behind the others."""
-    *sizes, channels = texture.texels.shape
-    shape = (*sizes, num_heads, channels // num_heads)
-    if texture.level_shapes:
-        shape = (sizes[0] * num_heads, channels // num_heads)
-    return dataclasses.replace(texture, texels=texture.texels.reshape(shape))
 
 
 def term_by_term(

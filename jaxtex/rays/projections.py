@@ -39,8 +39,8 @@ def maximum_intensity(
             the zero outside. With `step`, samples outside are not taken, so zeros there do not count.
 
     Returns:
-        S + (C,), the largest sample of each channel, in the dtype of `volume`, or float32 for integers. NaN is no
-        largest sample.
+        S + (C,), the largest sample of each channel, in the dtype of `volume`, or float32 for integers. NaN never
+        counts as the largest.
 
     Gradients: of any order, in forward and reverse mode, with respect to a floating volume, `start` and `end`: those of
         the largest sample, which stays at its fraction of the way; of the first one, if several are equal.
@@ -78,10 +78,10 @@ def first_crossing(
 ) -> jax.Array:
     """The distance from the start of segments to the first point where a volume or an image crosses a level.
 
-    It is the depth of an isosurface. The first two neighbors among the samples of a segment, of which one is below the
-    level and the other is not, hold the point. So a part thinner than the distance of samples
-    may be missed. Samples are at the middles of N equal parts, as those of `line_integral`, and are not stored: on a
-    GPU, one kernel reads them until it has found the crossing.
+    It is the depth of an isosurface. The point lies between the first two adjacent samples of a segment of which one is
+    below the level and the other is not. So a part thinner than the distance of samples may be missed. Samples are at
+    the middles of N equal parts, as those of `line_integral`, and are not stored: on a GPU, one kernel reads them until
+    it has found the crossing.
 
     Args:
         volume, start, end, num_samples, step, spacing, sampler: as of `line_integral`.

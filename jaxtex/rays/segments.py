@@ -20,10 +20,9 @@ from .._engine.describe.folds import Fold
 from .._engine.describe.operands import Arrays, Stacked
 from .._engine.describe.plan import layout_of, plan_of_grid
 from .._engine.describe.spec import Read
-from .._reads.calls import numbers_of
+from .._reads.calls import in_heads, numbers_of
 from .._tables.storage_formats import Decoding, is_complex, sum_dtype
 from ..modes import AddressMode, Arithmetic, TextureKind
-from ..nn.weighted import in_heads
 from ..sampler import Sampler
 from ..texture import Texture, texture2d, texture3d
 

@@ -120,7 +120,7 @@ def read_picture(source: PictureFile | Path, accept: Accept = lambda _: None) ->
         file.seek(0)
         with Image.open(cast(BinaryIO, file)) as image:  # which reads the header
             accept(upright_size(image.size, read_pillow(image).orientation))
-            place = file.tell()
+            place = file.tell()  # where Pillow goes on
             file.seek(0)
             data = file.read()
             file.seek(place)

@@ -37,8 +37,8 @@ NOTED_BLOCKS = 4224
 # For hardware arithmetic, by the number of filtered axes of space and the channels of a thread: how many blocks a
 # multiprocessor must have room for. Without this bound, the compiler gives threads too many registers, or too few.
 BLOCKS_OF_UNIT = {(2, 1): 9, (2, 4): 8, (3, 4): 6}
-# The largest number of reads of a sum that a thread computes at once, and for how many blocks of a sum a multiprocessor
-# must have room.
+# The largest number of reads of a sum that a thread computes at once, and for how many blocks of a short sum a
+# multiprocessor must have room.
 MOST_AT_ONCE, BLOCKS_OF_SUM = 4, 8
 # The result types of traced functions.
 RESULTS = """\
@@ -163,8 +163,10 @@ class ReadSource(KernelSource):
     @property
     def reads_at_once(self) -> int:
         """The number of reads whose loads overlap: MOST_AT_ONCE, or of a short sum a number that divides a group."""
-        if not self.threads.summed or self.group >= LONG_SUM:
-            return MOST_AT_ONCE if self.threads.summed else 1
+        if not self.threads.summed:
+            return 1
+        if self.group >= LONG_SUM:
+            return MOST_AT_ONCE
         return max(n for n in range(1, MOST_AT_ONCE + 1) if self.group % n == 0)
 
     # Functions of a thread, which are traced
