@@ -63,6 +63,8 @@ inline int num_ones(unsigned int bits) { return __builtin_popcount(bits); }
 inline void add_atomically(float* to, float a) { *to += a; }
 inline void add_atomically(unsigned long long* to, long long a) { *to += a; }
 inline void set_atomically(unsigned long long* to, unsigned long long bits) { *to |= bits; }
+inline int count_atomically(int* to) { return (*to)++; }
+inline void raise_atomically(int* to, int a) { *to = max(*to, a); }
 // A GPU stops at a row that does not begin at a multiple of its length: here it holds no number.
 inline float if_aligned(const float* to, int numbers, float a) {
   return (unsigned long long)to % (numbers * sizeof(float)) ? __builtin_nanf("") : a;

@@ -19,7 +19,8 @@ from .samples.operands import OperandResults
 from .samples.sample_source import AdjointPlan
 from .samples.sample_tiles import SampleTiles, samples_shape
 from .scatter.crowds import has_many_taps, has_own_tile, num_copies, window_tiles
-from .scatter.exact_sums import joined, start_of_sums, unit_of
+from .scatter.exact_sums import joined, largest_value, start_of_sums, started, unit_of
+from .scatter.stored import collected, stored_arrays, stores_windows
 from .scatter.window_source import WindowSource
 
 # The types of the arrays that `adjoint.cu` names, but not every kernel has.
@@ -27,6 +28,10 @@ ABSENT = {
     ArrayRole.TOTALS: "float",
     ArrayRole.VIEWS: "const float",
     ArrayRole.UNIT: "const int",
+    ArrayRole.WINDOWS: "float",
+    ArrayRole.BOXES: "int",
+    ArrayRole.LISTS: "int",
+    ArrayRole.MARKS: "int",
     ArrayRole.TILE_SUMS: "float",
 }
 
@@ -126,9 +131,11 @@ def in_windows(
     given = [KernelArray(ArrayRole.VALUES, cotangent)]
     given += [] if remaining is None else [KernelArray(ArrayRole.VIEWS, remaining.views)]
     samples = window_tiles(plan, channels, adds=adds, remaining=remaining is not None)
+    if adds and remaining is None and stores_windows(plan, samples):
+        return in_stored_windows(plan, whole_array(cotangent), texels, operands, samples)
     totals = [totals_of(plan, channels, zero, samples, remaining)] if adds else []
     if adds and plan.spec.deterministic:
-        unit = unit_of(plan, whole_array(cotangent), operands)
+        unit = unit_of(plan, largest_value(plan, whole_array(cotangent), operands))
         given += [KernelArray(ArrayRole.UNIT, unit)]
     given += [] if texels is None or not plan.wrt else [KernelArray(ArrayRole.TEXELS, texels)]
     cotangents = OperandResults.of(plan, samples, operands)
@@ -136,10 +143,41 @@ def in_windows(
     found = WindowSource(cotangents, arrays).run("texture_pullback" if plan.wrt else "texture_splat")
     of_texels = [found[ArrayRole.TOTALS, 0]] if totals else []
     if unit is not None:
-        of_texels = [joined(of_texels[0], unit, plan.num_texels)]
+        of_texels = [joined(plan, of_texels[0], unit)]
     elif plan.reach is None:
         of_texels = [jnp.sum(total.reshape(-1, plan.num_texels, total.shape[-1]), 0) for total in of_texels]
     return [*of_texels, *cotangents.collected(found, operands)]
+
+
+def in_stored_windows(
+    plan: AdjointPlan,
+    values: jax.Array,
+    texels: jax.Array | WithHalo | None,
+    operands: Sequence[jax.Array],
+    samples: SampleTiles,
+) -> list[Any]:
+    """The sums at each texel in a fixed order, and the cotangents of operands."""
+    channels, given = values.shape[-1], [KernelArray(ArrayRole.VALUES, values)]
+    read = [] if texels is None or not plan.wrt else [KernelArray(ArrayRole.TEXELS, texels)]
+    cotangents = OperandResults.of(plan, samples, operands)
+
+    def source(numbers: int) -> WindowSource:
+        results = [*stored_arrays(plan, samples, numbers), *cotangents.results]
+        return WindowSource(cotangents, KernelArrays([*given, *read, *operands_of(operands)], results, ABSENT))
+
+    found = source(source(1).window_numbers).run("texture_pullback" if plan.wrt else "texture_splat")
+    windows, boxes, lists, marks = (
+        KernelArray(role, found[role, 0])
+        for role in (ArrayRole.WINDOWS, ArrayRole.BOXES, ArrayRole.LISTS, ArrayRole.MARKS)
+    )
+    total = collected(plan, channels, [windows, boxes, lists, marks])
+    largest = jax.lax.bitcast_convert_type(marks.array[-2, 0], jnp.float32)
+    unit, sums = unit_of(plan, largest), started(plan, channels, marks.array)
+    rest = [*given, KernelArray(ArrayRole.UNIT, unit), boxes, marks, *operands_of(operands)]
+    no_cotangents = OperandResults.of(plan.of_texels(), samples, operands)
+    arrays = KernelArrays(rest, [KernelArray(ArrayRole.TOTALS, sums, start=sums)], ABSENT)
+    sums = WindowSource(no_cotangents, arrays).run("texture_rest")[ArrayRole.TOTALS, 0]
+    return [joined(plan, sums, unit, marks.array, total), *cotangents.collected(found, operands)]
 
 
 def with_zero(cotangent: jax.Array | Sliced, zero: jax.Array) -> tuple[jax.Array | Sliced, jax.Array]:

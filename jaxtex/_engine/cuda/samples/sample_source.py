@@ -12,7 +12,7 @@ from ...describe.spec import ReadSpec, Wrt
 from ...describe.storage import Shaped, slice_of
 from ...walk.texel_order import flat_sizes
 from ..build.arrays import ArrayRole
-from ..build.source import Constant, KernelSource, struct_of
+from ..build.source import KernelSource
 from ..trace.emitter import DeviceFunctions, Scalar
 from .sample_tiles import PLACE_AT, Lanes, SampleTiles, offset, slice_struct
 
@@ -109,12 +109,9 @@ class SampleSource(KernelSource):
 
     def structs_of_values(self) -> list[str]:
         """The structs for the division of channels among threads, and for the layout of values."""
-        lanes = self.lanes
-        numbers = {"count": lanes.channels, "width": lanes.width, "parts": lanes.parts, "aligned": lanes.aligned}
-        channels = (Constant(name, value) for name, value in numbers.items())
         return [
-            struct_of("Channels", "How the channels of a texel are divided.", channels),
-            slice_struct("ValueSlice", slice_of(self.arrays[ArrayRole.VALUES]), lanes.channels),
+            self.lanes.struct(),
+            slice_struct("ValueSlice", slice_of(self.arrays[ArrayRole.VALUES]), self.lanes.channels),
             "// The channels of a value that a thread takes.\ntypedef Row<float, Channels::width> Value;\n",
         ]
 

@@ -162,6 +162,11 @@ class Lanes(NamedTuple):
         """Whether the channels of every lane are aligned for a vector load."""
         return (self.overlap == 0 and self.width in (1, 2)) or self.channels % 4 == 0
 
+    def struct(self) -> str:
+        """The struct `Channels` for `samples.cuh`."""
+        numbers = {"count": self.channels, "width": self.width, "parts": self.parts, "aligned": self.aligned}
+        return struct_of("Channels", "How the channels of a texel are divided.", starmap(Constant, numbers.items()))
+
 
 def tiles_of(
     shape: tuple[int, ...],

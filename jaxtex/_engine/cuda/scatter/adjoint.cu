@@ -56,9 +56,13 @@ DEVICE void run(const Arrays& arrays) {
     for (int k = 0; k < images; k++) remain = remain || !has_been_gathered(arrays, k);
     if (!remain) return;
   }
+  if constexpr (adds_rest)
+    if (!adds_integers(arrays.marks)) return;
   const Totals totals = copy_of(arrays.totals);
   for (int tile = blockIdx.x * warps + threadIdx.x / lanes; tile < tiles; tile += num_blocks * warps) {
     if (images > 0 && has_been_gathered(arrays, position_of<Tiles>(tile, 0, 0).outer)) continue;
+    if constexpr (adds_rest)
+      if (!is_rest(arrays, tile) && !arrays.marks[full_mark]) continue;
     // A texture for which no other warp has samples, if `sets_zero`.
     float* const own_texture = totals + (int64)tile * texture_size;
     if constexpr (sets_zero && !writes_whole) set_to_zero(own_texture, lane.lane);

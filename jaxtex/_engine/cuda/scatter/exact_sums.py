@@ -19,6 +19,7 @@ from ..build.arrays import ArrayRole, KernelArray, KernelArrays
 from ..build.source import Constant, KernelSource
 from ..samples.sample_source import AdjointPlan
 from ..trace.emitter import DeviceFunctions
+from .stored import stored_struct
 
 # The magnitude of a sum is less than 2^61. It starts at 2^61, so it never is negative, and two bits above it stay free.
 # Two float32 have the bits of that start.
@@ -27,13 +28,19 @@ SUM_BITS, START = 61, (0.0, 2.0**-63)
 ROUNDINGS = 1.001
 # In the second kernel: the numbers of a thread, and the threads of a block.
 STEPS, THREADS = 8, 256
+ABSENT = {ArrayRole.MARKS: "const int", ArrayRole.UNIT: "const int", ArrayRole.RESULT: "float"}
 
 
-def unit_of(plan: AdjointPlan, values: jax.Array, operands: Sequence[jax.Array]) -> jax.Array:
-    """The unit of all sums, int32, (1,): the exponent of a power of two."""
+def largest_value(plan: AdjointPlan, values: jax.Array, operands: Sequence[jax.Array]) -> jax.Array:
+    """The largest magnitude of a value, times its weights."""
     spec = plan.spec
     weighted = any(axis.role is Role.WEIGHT for axis in spec.axes)
-    largest = largest_product(values, spec.factors(spec.coords(operands)) if weighted else ())
+    return largest_product(values, spec.factors(spec.coords(operands)) if weighted else ())
+
+
+def unit_of(plan: AdjointPlan, largest: jax.Array) -> jax.Array:
+    """The unit of all sums, int32, (1,): the exponent of a power of two."""
+    spec = plan.spec
     terms = math.prod(plan.shape) // math.prod(plan.textures) * spec.num_taps
     exponent = math.frexp(terms * weight_bound(spec.axes) * ROUNDINGS)[1]
     return (jnp.frexp(largest)[1] + np.int32(exponent - SUM_BITS)).reshape(1)
@@ -44,27 +51,45 @@ def start_of_sums(count: int, channels: int) -> jax.Array:
     return jnp.broadcast_to(jnp.asarray(START, jnp.float32), (count, channels, 2)).reshape(count, 2 * channels)
 
 
-def joined(sums: jax.Array, unit: jax.Array, count: int) -> jax.Array:
-    """The sums of `count` texels as numbers, from the copies of sums that blocks have added to."""
-    result = jax.ShapeDtypeStruct((count, sums.shape[-1] // 2), jnp.float32)
+def joined(
+    plan: AdjointPlan, sums: jax.Array, unit: jax.Array, marks: jax.Array | None = None, others: jax.Array | None = None
+) -> jax.Array:
+    """The sums of texels as numbers, from the copies of sums that blocks have added to.
+
+    Args:
+        marks, others: which squares of texels have such sums, and the sums of stored windows; `None` if all have.
+    """
+    result = jax.ShapeDtypeStruct((plan.num_texels, sums.shape[-1] // 2), jnp.float32)
     given = [KernelArray(ArrayRole.TOTALS, sums), KernelArray(ArrayRole.UNIT, unit)]
-    arrays = KernelArrays(given, [KernelArray(ArrayRole.RESULT, result)])
-    return JoinSource(arrays).run("texture_sums")[ArrayRole.RESULT, 0]
+    given += [] if marks is None else [KernelArray(ArrayRole.MARKS, marks)]
+    arrays = KernelArrays(given, [KernelArray(ArrayRole.RESULT, result, start=others)], ABSENT)
+    return SumsSource(plan, arrays).run("texture_sums")[ArrayRole.RESULT, 0]
 
 
-class JoinSource(KernelSource):
-    """The source of the kernel that turns sums of integers into numbers."""
+def started(plan: AdjointPlan, channels: int, marks: jax.Array) -> jax.Array:
+    """The sums of the squares of texels that `marks` names, before anything is added."""
+    result = jax.ShapeDtypeStruct((plan.num_texels, 2 * channels), jnp.float32)
+    arrays = KernelArrays([KernelArray(ArrayRole.MARKS, marks)], [KernelArray(ArrayRole.TOTALS, result)], ABSENT)
+    return SumsSource(plan, arrays).run("texture_zeros")[ArrayRole.TOTALS, 0]
+
+
+class SumsSource(KernelSource):
+    """The source of the kernel that turns sums of integers into numbers, or starts them."""
 
     file, room, made_by = "scatter/join.cu", "join", "exact_sums.py"
 
-    def __init__(self, arrays: KernelArrays):
+    def __init__(self, plan: AdjointPlan, arrays: KernelArrays):
         super().__init__()
-        self.arrays = arrays
+        self.plan, self.arrays = plan, arrays
+
+    @property
+    def channels(self) -> int:
+        return self.arrays[ArrayRole.TOTALS].shape[-1] // 2
 
     @property
     def count(self) -> int:
         """The numbers."""
-        return math.prod(self.arrays[ArrayRole.RESULT].shape)
+        return self.plan.num_texels * self.channels
 
     @property
     def num_blocks(self) -> int:
@@ -75,12 +100,18 @@ class JoinSource(KernelSource):
         return THREADS
 
     def constants(self) -> list[Constant]:
-        copies = self.arrays[ArrayRole.TOTALS].shape[0] // self.arrays[ArrayRole.RESULT].shape[0]
+        copies = self.arrays[ArrayRole.TOTALS].shape[0] // self.plan.num_texels
         return [
             Constant("steps", STEPS, "the numbers of a thread"),
             Constant("count", self.count, "of numbers"),
+            Constant("channels", self.channels, "of a texel"),
             Constant("copies", copies, "of all sums, to which blocks have added in turn"),
+            Constant("of_rest", ArrayRole.MARKS in self.arrays, "whether only some squares of texels have such sums"),
+            Constant("starts", ArrayRole.RESULT not in self.arrays, "whether it starts them"),
         ]
+
+    def structs(self) -> list[str]:
+        return [stored_struct(self.plan)]
 
     def traced(self, functions: DeviceFunctions) -> list[str]:
         return []

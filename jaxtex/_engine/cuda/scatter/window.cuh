@@ -1,6 +1,7 @@
 #pragma once
 #include "trace/warp.cuh"
 #include "scatter/exact_sums.cuh"
+#include "scatter/stored.cuh"
 #include "scatter/traced.cuh"
 
 // The work of a lane: its part of the channels, and the number of its sample in a step. If a sample has more lanes than
@@ -207,8 +208,68 @@ DEVICE void write_whole(float* texture, const float* window, const Window& at, i
   }
 }
 
+// Whether the window holds texels alone, at their indices.
+DEVICE bool holds_texels(const Window& of) {
+  bool inside = true;
+  for (int k = first_axis; k < axes; k++) inside = inside && of.low[k] >= 0 && of.size[k] <= size_of(k) - of.low[k];
+  return inside;
+}
+
+DEVICE int* marks_of(const Arrays& arrays) { return (int*)arrays.marks; }
+
+// Stores a window, and adds its number to the lists of the squares that it lies on.
+DEVICE void store_window(const Arrays& arrays, const float* window, const Window& of, int cells, int tile, int lane) {
+  constexpr int y = axes - 2, x = axes - 1, side = Stored::side;
+  const int first_y = of.low[y] / side, first_x = of.low[x] / side;
+  const int down = (of.low[y] + of.size[y] - 1) / side - first_y + 1, across = (of.low[x] + of.size[x] - 1) / side - first_x + 1;
+  for (int k = lane; k < down * across; k += lanes) {
+    const int square = square_of(first_axis > 0 ? of.low[0] : 0, (first_y + k / across) * side, (first_x + k % across) * side);
+    const int place = count_atomically(marks_of(arrays) + 2 * square);
+    if (place < Stored::most_windows) arrays.lists[square * Stored::most_windows + place] = tile;
+    else marks_of(arrays)[full_mark] = 1;
+  }
+  if (lane == 0) ((Box*)arrays.boxes)[tile] = {of.low[y], of.low[x], of.size[y], of.size[x] | of.stride[y] << 16};
+  float* const to = arrays.windows + (int64)tile * at_least_four(window_cells * row);
+  for (int k = lane * 4; k < cells * row; k += lanes * 4) *(Four*)(to + k) = *(const Four*)(window + k);
+}
+
+// Whether the samples of a tile have no window that is stored.
+DEVICE bool is_rest(const Arrays& arrays, int tile) { return ((const Box*)arrays.boxes)[tile].rows == 0; }
+
+// Notes that the samples of a tile have no window that is stored. Returns whether their squares must be marked.
+DEVICE bool note_rest(const Arrays& arrays, int tile, int lane) {
+  if (lane == 0) {
+    ((Box*)arrays.boxes)[tile] = {};
+    if (arrays.marks[rest_mark] <= Stored::most_rest) count_atomically(marks_of(arrays) + rest_mark);
+  }
+  wait_for_lanes();
+  return arrays.marks[rest_mark] <= Stored::most_rest;
+}
+
+// Marks the squares of the taps of a sample.
+template <class W> DEVICE void mark_squares(const Arrays& arrays, const Taps<W::factors>& taps) {
+  for (int n = 0; n < W::taps; n++) {
+    int index[axes];
+    for (int k = 0; k < axes; k++) index[k] = taps.first[k] + W::offset(n, k);
+    const Texel texel = texel_of(index);
+    if (!texel.inside) continue;
+    int* const mark = marks_of(arrays) + 2 * square_of(texel.number) + 1;
+    if (*mark == 0) *mark = 1;
+  }
+}
+
+// The greater of some bits and those of the finite magnitudes of a value.
+DEVICE int largest_bits(int bits, const Value& value) {
+  for (int k = 0; k < Channels::width; k++) {
+    const int more = bits_as<int>(value.v[k]) & 0x7fffffff;
+    bits = more < 0x7f800000 ? max(bits, more) : bits;
+  }
+  return bits;
+}
+
 // Adds the texels of a window to memory. Each lane takes pieces of the numbers of a cell, row by row.
-DEVICE void add_window(const Arrays& arrays, const Totals& totals, const float* window, const Window& of, int lane) {
+DEVICE void add_window(const Arrays& arrays, const Totals& totals, const float* window, const Window& of, int lane,
+                       bool adds_all) {
   constexpr int last = axes - 1, before = last > 0 ? last - 1 : 0, pieces = row / piece_width;
   const int width = of.size[last] * pieces;
   int at[axes], i = lane;
@@ -231,7 +292,8 @@ DEVICE void add_window(const Arrays& arrays, const Totals& totals, const float* 
       index[last] = of.low[last] + i / pieces;
       const Texel texel = texel_of(index);
       const int channel = first_channel<Channels>(column / Channels::width) + column % Channels::width;
-      if (texel.inside) add_to_texel(arrays, totals + (int64)texel.number * total_width + channel * words, piece);
+      if (texel.inside && (!adds_rest || adds_all || is_full(arrays.marks, square_of(texel.number))))
+        add_to_texel(arrays, totals + (int64)texel.number * total_width + channel * words, piece);
     }
     i += lanes;
   }
@@ -367,7 +429,8 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
   if constexpr (W::many)
 #pragma unroll
     for (int m = 0; m < shares<W>; m++) own[m] = share_of<W>(lane.lane, m);
-  if (cells <= window_cells) {
+  int largest = 0;
+  if (cells <= window_cells && (!stores || holds_texels(of))) {
     const auto place_of = [&](const int (&index)[axes]) {
       int cell = 0;
       for (int k = 0; k < axes; k++) cell += index[k] * of.stride[k];
@@ -397,6 +460,7 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
       for (int j = 0; j < batch; j++) {
         const Position at = position_of<Tiles>(tile, lane.number, s + j);
         if constexpr (skips) values_of_batch[j] = value_if_added(values_of_batch[j], coords_of_step(s + j, at));
+        if constexpr (stores) largest = largest_bits(largest, values_of_batch[j]);
         if constexpr (finds_cotangents)
           pull_sample(arrays, at, coords_of_step(s + j, at), values_of_batch[j], lane, sums);
       }
@@ -438,10 +502,12 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
     }
     if constexpr (takes_runs) add_in_turns(window, holds, held_cell, lane, tap_steps, [&](int n) { return held[n]; });
     wait_for_lanes();
-    if constexpr (writes_whole) write_whole(own_texture, window, of, lane.lane);
-    else add_window(arrays, totals, window, of, lane.lane);
+    if constexpr (stores) store_window(arrays, window, of, (int)cells, tile, lane.lane);
+    else if constexpr (writes_whole) write_whole(own_texture, window, of, lane.lane);
+    else add_window(arrays, totals, window, of, lane.lane, !adds_rest || is_rest(arrays, tile));
     wait_for_lanes();
   } else {
+    const bool marks = stores && note_rest(arrays, tile, lane.lane);
     if constexpr (writes_whole) set_to_zero(own_texture, lane.lane);
 #pragma unroll 1
     for (int s = 0; s < steps; s++) {
@@ -451,7 +517,10 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
       const Taps<W::factors> taps = taps_of(W(), coords);
       if constexpr (finds_cotangents) pull_sample(arrays, at, coords, value, lane, sums);
       const bool has = at.exists && lane.takes_part;
-      if constexpr (W::many)
+      if constexpr (stores) {
+        largest = largest_bits(largest, value);
+        if (marks && has) mark_squares<W>(arrays, taps);
+      } else if constexpr (W::many)
         add_by_taps<W>(taps.first, taps, has ? value : Value{}, lane, own,
                        [&](const int (&first)[axes], const Value (&terms)[shares<W>]) {
                          add_terms<W>(arrays, totals, first, terms, own);
@@ -459,5 +528,9 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
       else if constexpr (deterministic) add_samples_exactly<W>(arrays, totals, window, value, taps, has, lane);
       else if (has) add_sample<W>(arrays, totals, value, taps, lane.part);
     }
+  }
+  if constexpr (stores) {
+    largest = greatest_of_lanes(largest);
+    if (lane.lane == 0 && largest > arrays.marks[largest_mark]) raise_atomically(marks_of(arrays) + largest_mark, largest);
   }
 }

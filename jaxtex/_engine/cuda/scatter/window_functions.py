@@ -88,7 +88,8 @@ class WindowFunctions(SampleSource):
         self.several_textures = math.prod(plan.textures) > 1
         self.deterministic = ArrayRole.UNIT in arrays
         self.words = 2 if self.deterministic else 1  # of each sum
-        self.walks = self.add_walks() if ArrayRole.TOTALS in arrays else []
+        self.stores = ArrayRole.WINDOWS in arrays
+        self.walks = self.add_walks() if self.stores or ArrayRole.TOTALS in arrays else []
 
     @functools.cached_property
     def fields(self) -> list[Scalar]:
@@ -154,7 +155,7 @@ class WindowFunctions(SampleSource):
     def adds_pairs(self, offsets: Offsets) -> bool:
         """Whether two taps along the last axis are one addition to memory if their texels form an aligned row."""
         adjacent = all(b[-1] == a[-1] + 1 for a, b in zip(offsets[::2], offsets[1::2])) and len(offsets) % 2 == 0
-        return adjacent and not self.deterministic and self.lanes.channels in (1, 2) and self.begins_even
+        return adjacent and not self.deterministic and not self.stores and self.lanes.channels in (1, 2) and self.begins_even
 
     def takes_taps(self, walk: WalkTaps) -> bool:
         """Whether the lanes of a warp take the taps of one sample, instead of one sample each."""

@@ -9,6 +9,7 @@ from ..build.source import Constant
 from ..samples.operands import OperandResults
 from ..samples.sample_tiles import STEPS
 from .crowds import adds_runs, crowd_of
+from .stored import stored_struct
 from .window_functions import Offsets, WalkTaps, WindowFunctions
 
 # The warps of a block, and the bytes of shared memory of a block, which any GPU has.
@@ -73,9 +74,14 @@ class WindowSource(WindowFunctions):
         )
 
     @property
+    def window_numbers(self) -> int:
+        """The floats of a window."""
+        return max(4, self.window_cells * self.row)
+
+    @property
     def warp_bytes(self) -> int:
         """The shared memory of a warp."""
-        return 4 * max(4, self.window_cells * self.row) + self.shown_bytes
+        return 4 * self.window_numbers + self.shown_bytes
 
     @property
     def num_blocks(self) -> int:
@@ -138,7 +144,7 @@ class WindowSource(WindowFunctions):
     @property
     def sets_zero(self) -> bool:
         """Whether a warp sets the texture of its samples to zero."""
-        return bool(self.walks) and self.arrays.find(ArrayRole.TOTALS).start is None
+        return ArrayRole.TOTALS in self.arrays and self.arrays.find(ArrayRole.TOTALS).start is None
 
     @property
     def writes_whole(self) -> bool:
@@ -153,9 +159,9 @@ class WindowSource(WindowFunctions):
         keeps, batch = steps <= MOST_KEPT, next(n for n in range(BATCH, 0, -1) if steps % n == 0)
         texture_size = self.plan.texels_per_texture * self.lanes.channels * self.words
         size = self.plan.num_texels * self.lanes.channels * self.words
-        totals = math.prod(self.arrays[ArrayRole.TOTALS].shape) if self.walks else size
+        totals = math.prod(self.arrays[ArrayRole.TOTALS].shape) if ArrayRole.TOTALS in self.arrays else size
         images = math.prod(self.views[:-1]) if self.views else 0
-        sizes = [axis.known_size if self.writes_whole else 1 for axis in self.spec.axes]
+        sizes = [axis.known_size if self.writes_whole or self.stores else 1 for axis in self.spec.axes]
         first = texture + self.spec.given
         return [
             Constant("blocks", self.blocks, "that a multiprocessor holds at once"),
@@ -169,10 +175,12 @@ class WindowSource(WindowFunctions):
             Constant("lanes_per_sample", self.lanes.per_sample, "some of which may take no part"),
             Constant("axes", first + len(self.spec.axes), "of a window: also one for the textures, and each start"),
             Constant("first_axis", first, "of a texture"),
-            Constant("size_of", (*[1] * first, *sizes), "the texture along an axis, if it is written as a whole"),
+            Constant("size_of", (*[1] * first, *sizes), "the texture along an axis, where that matters"),
             Constant("num_walks", len(self.walks), "that add to texels: one for each level that is blended"),
             Constant("window_cells", self.window_cells, "the most cells of a window"),
             Constant("deterministic", self.deterministic, "whether sums are integers, the same in any order"),
+            Constant("stores", self.stores, "whether windows are stored, and not added to texels"),
+            Constant("adds_rest", ArrayRole.BOXES in self.arrays and not self.stores, "whether it adds what is not stored"),
             Constant("words", self.words, "of 32 bits that a sum takes"),
             Constant("piece_width", self.piece, "the numbers that are added to memory at once"),
             Constant("takes_runs", self.takes_runs, "whether a lane adds up runs of samples in one cell"),
@@ -195,4 +203,4 @@ class WindowSource(WindowFunctions):
         ]
 
     def structs(self) -> list[str]:
-        return [*self.structs_of_values(), self.samples.struct()]
+        return [*self.structs_of_values(), self.samples.struct(), stored_struct(self.plan)]

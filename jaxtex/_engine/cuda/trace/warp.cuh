@@ -28,6 +28,10 @@ DEVICE void set_atomically(uint64* to, uint64 bits) {
   asm volatile("red.global.or.b64 [%0], %1;" ::"l"(__cvta_generic_to_global(to)), "l"(bits) : "memory");
 }
 
+// The number before one is added, and the greater of two numbers.
+DEVICE int count_atomically(int* to) { return atomicAdd(to, 1); }
+DEVICE void raise_atomically(int* to, int a) { atomicMax(to, a); }
+
 #if __CUDA_ARCH__ >= 900
 DEVICE void add_two_atomically(float* to, float a, float b) {
   asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(to)), "f"(a), "f"(b) : "memory");

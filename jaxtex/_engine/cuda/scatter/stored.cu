@@ -1,0 +1,88 @@
+// Adds the windows that `adjoint.cu` has stored to texels, in the order of their numbers.
+//
+// A warp takes some rows of a square of texels, a lane a column.
+//
+// `stored.py` generates the headers `config.cuh` and `traced.cuh`. The kernel is at the end of the latter.
+
+#include "trace/scalars.cuh"
+#include "trace/warp.cuh"
+#include "samples/samples.cuh"
+#include "stored/config.cuh"
+#include "stored/traced.cuh"
+#include "scatter/stored.cuh"
+
+typedef Row<float, Channels::width> Value;
+
+// Finds the windows that meet some rows of a square, in order, and returns how many there are.
+DEVICE int find_windows(const Arrays& arrays, int square, int count, int low, int* numbers, Box* boxes, int lane) {
+  const Box* const all = (const Box*)arrays.boxes;
+  int found = 0;
+  for (int k = lane; k < ceil_div(count, lanes) * lanes; k += lanes) {
+    bool meets = false;
+    if (k < count) {
+      const int number = arrays.lists[square * Stored::most_windows + k];
+      const Box box = all[number];
+      meets = box.low_y < low + rows && box.low_y + box.rows > low;
+      numbers[k] = meets ? number : tiles;
+    }
+    found += num_ones(lanes_that(meets));
+  }
+  wait_for_lanes();
+  for (int k = lane; k < count; k += lanes) {
+    const int number = numbers[k];
+    int place = 0;
+    for (int n = 0; n < count; n++) place += numbers[n] < number;
+    if (number < tiles) {
+      boxes[place] = all[number];
+      numbers[Stored::most_windows + place] = number;
+    }
+  }
+  wait_for_lanes();
+  return found;
+}
+
+DEVICE void run(const Arrays& arrays) {
+  __shared__ __align__(16) Box boxes[warps][Stored::most_windows];
+  __shared__ int numbers[warps][2 * Stored::most_windows];
+  constexpr int parts_down = Stored::side / rows, row = Channels::parts * Channels::width;
+  const int warp = threadIdx.x / lanes, lane = threadIdx.x % lanes, item = blockIdx.x * warps + warp;
+  const int square = item / parts_down;
+  if (square >= Stored::squares) return;
+  const int count = arrays.marks[2 * square];
+  if (count > Stored::most_windows || (count == 0 && meets_rest(arrays.marks, square))) return;
+  const int texture = square / (Stored::squares_down * Stored::squares_across);
+  const int low = square / Stored::squares_across % Stored::squares_down * Stored::side + item % parts_down * rows;
+  const int x = square % Stored::squares_across * Stored::side + lane;
+  const int found = find_windows(arrays, square, count, low, numbers[warp], boxes[warp], lane);
+  const int* const order = numbers[warp] + Stored::most_windows;
+  for (int part = 0; part < Channels::parts; part++) {
+    Value sums[rows] = {};
+    for (int k = 0; k < found; k++) {
+      const Box box = boxes[warp][k];
+      const uint32 column = x - box.low_x;
+      if (column >= (uint32)columns_of(box)) continue;
+      const float* const window = arrays.windows + (int64)order[k] * size_of_window + column * row + part * Channels::width;
+      Value more[rows];
+#pragma unroll
+      for (int n = 0; n < rows; n++) {
+        const uint32 at = low + n - box.low_y;
+        more[n] = {};
+        if (at < (uint32)box.rows) more[n] = load_aligned_row<Channels::width>(window + at * stride_of(box) * row);
+      }
+#pragma unroll
+      for (int n = 0; n < rows; n++)
+        for (int m = 0; m < Channels::width; m++) sums[n].v[m] += more[n].v[m];
+    }
+    const int skipped = overlap_of<Channels>(part);
+#pragma unroll
+    for (int n = 0; n < rows; n++)
+      if (low + n < Stored::down && x < Stored::across) {
+        const int64 texel = ((int64)texture * Stored::down + low + n) * Stored::across + x;
+        float* const to = arrays.result + texel * Channels::count + first_channel<Channels>(part);
+        if constexpr (Channels::aligned) store_aligned_row(to, sums[n]);
+        else
+          for (int m = 0; m < Channels::width; m++)
+            if (m >= skipped) to[m] = sums[n].v[m];
+      }
+  }
+}

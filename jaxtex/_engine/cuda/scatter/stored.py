@@ -1,0 +1,115 @@
+"""Windows that are stored, and added to texels in a fixed order: sums with the same bits in every run.
+
+A texture is divided into squares. `adjoint.cu` stores the window of each tile, and adds its number to the lists of the
+squares that the window lies on. Then a second kernel, `stored.cu`, adds for each texel what the windows hold, by the
+order of their numbers. Three kinds of samples remain for sums of integers: of tiles that do not fit into a window, of
+windows that cross the border of a texture, and of squares with more windows than a list has room for.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from ...describe.axis import Role
+from ..build.arrays import ArrayRole, KernelArray, KernelArrays
+from ..build.source import Constant, KernelSource, struct_of
+from ..samples.sample_source import AdjointPlan
+from ..samples.sample_tiles import Lanes, SampleTiles
+from ..trace.emitter import DeviceFunctions
+from .crowds import crowd_of
+
+# The side of a square of texels, and the room of its list.
+SIDE, MOST_WINDOWS = 32, 128
+# If more tiles than one for so many squares are not stored, they may add to any square.
+REST = 16
+# Up to so many samples per texel, windows are stored.
+MOST_CROWD = 4
+# In the second kernel: the rows of a warp, and the warps of a block.
+ROWS, WARPS, LANES = 8, 4, 32
+
+
+def stores_windows(plan: AdjointPlan, samples: SampleTiles) -> bool:
+    """Whether windows of `samples` are stored: of images that are warped to images of about that size."""
+    axes, image = plan.spec.axes, samples.rank == 2
+    flat = len(axes) == 2 and all(axis.role is Role.SPACE for axis in axes) and not plan.spec.given
+    return plan.spec.deterministic and flat and image and crowd_of(plan) <= MOST_CROWD
+
+
+def num_squares(plan: AdjointPlan) -> int:
+    """The squares of all textures."""
+    down, across = (-(-axis.known_size // SIDE) for axis in plan.spec.axes)
+    return plan.num_texels // plan.texels_per_texture * down * across
+
+
+def stored_struct(plan: AdjointPlan) -> str:
+    """The struct `Stored` for `stored.cuh`."""
+    flat = len(plan.spec.axes) == 2 and not plan.spec.given
+    down, across = (axis.known_size for axis in plan.spec.axes) if flat else (1, 1)
+    squares = num_squares(plan) if flat else 0
+    constants = [
+        Constant("side", SIDE, "of a square of texels"),
+        Constant("down", down, "the texels of a texture"),
+        Constant("across", across),
+        Constant("squares_down", -(-down // SIDE), "of a texture"),
+        Constant("squares_across", -(-across // SIDE)),
+        Constant("squares", squares, "of all textures"),
+        Constant("most_windows", MOST_WINDOWS, "of a square, so that they are added in order"),
+        Constant("most_rest", squares // REST, "tiles that are not stored, so that their squares are marked"),
+    ]
+    return struct_of("Stored", "Squares of texels, and the windows on them.", constants)
+
+
+def stored_arrays(plan: AdjointPlan, samples: SampleTiles, numbers: int) -> list[KernelArray]:
+    """What a kernel stores.
+
+    Args:
+        numbers: of a window.
+    """
+    count, zeros = num_squares(plan), jnp.zeros((num_squares(plan) + 2, 2), jnp.int32)
+    return [
+        KernelArray(ArrayRole.WINDOWS, jax.ShapeDtypeStruct((samples.total, numbers), jnp.float32)),
+        KernelArray(ArrayRole.BOXES, jax.ShapeDtypeStruct((samples.total, 4), jnp.int32)),
+        KernelArray(ArrayRole.LISTS, jax.ShapeDtypeStruct((count, MOST_WINDOWS), jnp.int32)),
+        KernelArray(ArrayRole.MARKS, zeros, start=zeros),
+    ]
+
+
+def collected(plan: AdjointPlan, channels: int, given: list[KernelArray]) -> jax.Array:
+    """The sums of stored windows at each texel."""
+    result = jax.ShapeDtypeStruct((plan.num_texels, channels), jnp.float32)
+    return StoredSource(plan, KernelArrays(given, [KernelArray(ArrayRole.RESULT, result)])).run("texture_windows")[
+        ArrayRole.RESULT, 0
+    ]
+
+
+class StoredSource(KernelSource):
+    """The source of the kernel that adds stored windows to texels."""
+
+    file, room, made_by = "scatter/stored.cu", "stored", "stored.py"
+
+    def __init__(self, plan: AdjointPlan, arrays: KernelArrays):
+        super().__init__()
+        self.plan, self.arrays = plan, arrays
+
+    @property
+    def num_blocks(self) -> int:
+        return -(-num_squares(self.plan) * (SIDE // ROWS) // WARPS)
+
+    @property
+    def num_threads(self) -> int:
+        return WARPS * LANES
+
+    def constants(self) -> list[Constant]:
+        tiles, numbers = self.arrays[ArrayRole.WINDOWS].shape
+        return [
+            Constant("lanes", LANES, "of a warp"),
+            Constant("warps", WARPS, "of a block"),
+            Constant("rows", ROWS, "of a warp"),
+            Constant("tiles", tiles, "of samples"),
+            Constant("size_of_window", numbers, "the numbers of a window"),
+        ]
+
+    def structs(self) -> list[str]:
+        return [Lanes.of(self.arrays[ArrayRole.RESULT].shape[-1]).struct(), stored_struct(self.plan)]
+
+    def traced(self, functions: DeviceFunctions) -> list[str]:
+        return []
