@@ -62,7 +62,7 @@ DEVICE void run(const Arrays& arrays) {
   for (int tile = blockIdx.x * warps + threadIdx.x / lanes; tile < tiles; tile += num_blocks * warps) {
     if (images > 0 && has_been_gathered(arrays, position_of<Tiles>(tile, 0, 0).outer)) continue;
     if constexpr (adds_rest)
-      if (!is_rest(arrays, tile) && !arrays.marks[full_mark]) continue;
+      if (!is_rest(arrays, tile) && !meets_full(arrays, tile, lane.lane)) continue;
     // A texture for which no other warp has samples, if `sets_zero`.
     float* const own_texture = totals + (int64)tile * texture_size;
     if constexpr (sets_zero && !writes_whole) set_to_zero(own_texture, lane.lane);
@@ -75,6 +75,6 @@ DEVICE void run(const Arrays& arrays) {
       for (int bits = 1; bits < lanes; bits *= 2) sums[k] += of_lane_xor(sums[k], bits);
       if (lane.lane == 0) arrays.tile_sums[tile * num_sums + k] = sums[k];
     }
-    if constexpr (images == 0) break;
+    if constexpr (images == 0 && !adds_rest) break;
   }
 }

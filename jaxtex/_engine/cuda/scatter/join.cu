@@ -19,7 +19,7 @@ DEVICE void run(const Arrays& arrays) {
     if (number >= count) break;
     bool adds = false;
     if constexpr (of_rest) {
-      const int square = square_of(number / channels);
+      const int square = square_of(place_of(number / channels));
       const bool full = is_full(arrays.marks, square);
       if (!full && !meets_rest(arrays.marks, square)) continue;
       adds = !full && arrays.marks[2 * square] > 0;

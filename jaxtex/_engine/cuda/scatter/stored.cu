@@ -51,7 +51,8 @@ DEVICE void run(const Arrays& arrays) {
   const int count = arrays.marks[2 * square];
   if (count > Stored::most_windows || (count == 0 && meets_rest(arrays.marks, square))) return;
   const int texture = square / (Stored::squares_down * Stored::squares_across);
-  const int low = square / Stored::squares_across % Stored::squares_down * Stored::side + item % parts_down * rows;
+  const int y = square / Stored::squares_across % Stored::squares_down * Stored::side + item % parts_down * rows;
+  const int low = texture * Stored::down + y;
   const int x = square % Stored::squares_across * Stored::side + lane;
   const int found = find_windows(arrays, square, count, low, numbers[warp], boxes[warp], lane);
   const int* const order = numbers[warp] + Stored::most_windows;
@@ -76,8 +77,8 @@ DEVICE void run(const Arrays& arrays) {
     const int skipped = overlap_of<Channels>(part);
 #pragma unroll
     for (int n = 0; n < rows; n++)
-      if (low + n < Stored::down && x < Stored::across) {
-        const int64 texel = ((int64)texture * Stored::down + low + n) * Stored::across + x;
+      if (y + n < Stored::down && x < Stored::across) {
+        const int64 texel = (int64)(low + n) * Stored::across + x;
         float* const to = arrays.result + texel * Channels::count + first_channel<Channels>(part);
         if constexpr (Channels::aligned) store_aligned_row(to, sums[n]);
         else

@@ -18,7 +18,7 @@ from ..trace.emitter import DeviceFunctions
 from .crowds import crowd_of
 
 # The side of a square of texels, and the room of its list.
-SIDE, MOST_WINDOWS = 32, 128
+SIDE, MOST_WINDOWS = 32, 256
 # If more tiles than one for so many squares are not stored, they may add to any square.
 REST = 16
 # Up to so many samples per texel, windows are stored.

@@ -208,6 +208,8 @@ DEVICE void write_whole(float* texture, const float* window, const Window& at, i
   }
 }
 
+constexpr int size_of_window = at_least_four(window_cells * row);
+
 // Whether the window holds texels alone, at their indices.
 DEVICE bool holds_texels(const Window& of) {
   bool inside = true;
@@ -215,31 +217,96 @@ DEVICE bool holds_texels(const Window& of) {
   return inside;
 }
 
+// The first row of the texture of a window.
+DEVICE int first_row(const Window& of) { return first_axis > 0 ? of.low[0] * Stored::down : 0; }
+
+// The texel of a cell of a window, by the number of the cell without gaps between rows.
+DEVICE Texel texel_of_cell(const Window& of, int number, int& cell) {
+  constexpr int y = axes - 2, x = axes - 1;
+  const int at_y = number / of.size[x], at_x = number % of.size[x];
+  int index[axes];
+  for (int k = 0; k < axes; k++) index[k] = of.low[k];
+  index[y] += at_y, index[x] += at_x;
+  cell = at_y * of.stride[y] + at_x;
+  return texel_of(index);
+}
+
+// The window of the texels at which the cells of another lie. It has no rows if all lie outside.
+DEVICE Window window_of_texels(const Window& of, int lane) {
+  constexpr int y = axes - 2, x = axes - 1;
+  int low_y = 1 << 30, low_x = low_y, high_y = -1, high_x = -1, cell;
+  for (int k = lane; k < of.size[y] * of.size[x]; k += lanes) {
+    const Texel texel = texel_of_cell(of, k, cell);
+    if (!texel.inside) continue;
+    const Place at = place_of(texel.number);
+    const int at_y = at.y - first_row(of);
+    low_y = min(low_y, at_y), low_x = min(low_x, at.x), high_y = max(high_y, at_y), high_x = max(high_x, at.x);
+  }
+  Window found = of;
+  found.low[y] = least_of_lanes(low_y), found.low[x] = least_of_lanes(low_x);
+  found.size[y] = max(0, greatest_of_lanes(high_y) - found.low[y] + 1);
+  found.size[x] = max(0, greatest_of_lanes(high_x) - found.low[x] + 1);
+  found.stride[y] = found.size[x] | 1;
+  return found;
+}
+
+// Adds the cells of a window up at their texels, by way of memory.
+DEVICE void fold_window(float* window, float* memory, const Window& from, const Window& to, int lane) {
+  constexpr int y = axes - 2, x = axes - 1;
+  const int numbers = to.size[y] * to.stride[y] * row;
+  for (int k = lane; k < numbers; k += lanes) memory[k] = 0;
+  wait_for_lanes();
+  for (int first = 0; first < from.size[y] * from.size[x]; first += lanes) {
+    int cell = 0, place = -1;
+    if (first + lane < from.size[y] * from.size[x]) {
+      const Texel texel = texel_of_cell(from, first + lane, cell);
+      const Place at = place_of(texel.number);
+      if (texel.inside) place = (at.y - first_row(from) - to.low[y]) * to.stride[y] + at.x - to.low[x];
+    }
+    const uint32 alike = lanes_with_same(place >= 0 ? place : -1 - lane);
+    const int turn = place >= 0 ? num_ones(alike & ((1u << lane) - 1)) : -1;
+    for (int t = 0; any_lane(turn >= t); t++) {
+      if (turn == t)
+        for (int k = 0; k < row; k++) memory[place * row + k] += window[cell * row + k];
+      wait_for_lanes();
+    }
+  }
+  for (int k = lane; k < numbers; k += lanes) window[k] = memory[k];
+  wait_for_lanes();
+}
+
 DEVICE int* marks_of(const Arrays& arrays) { return (int*)arrays.marks; }
 
 // Stores a window, and adds its number to the lists of the squares that it lies on.
 DEVICE void store_window(const Arrays& arrays, const float* window, const Window& of, int cells, int tile, int lane) {
-  constexpr int y = axes - 2, x = axes - 1, side = Stored::side;
-  const int first_y = of.low[y] / side, first_x = of.low[x] / side;
-  const int down = (of.low[y] + of.size[y] - 1) / side - first_y + 1, across = (of.low[x] + of.size[x] - 1) / side - first_x + 1;
-  for (int k = lane; k < down * across; k += lanes) {
-    const int square = square_of(first_axis > 0 ? of.low[0] : 0, (first_y + k / across) * side, (first_x + k % across) * side);
+  constexpr int y = axes - 2, x = axes - 1;
+  const Box box = {first_row(of) + of.low[y], of.low[x], of.size[y], of.size[x] | of.stride[y] << 16};
+  if (lane == 0) ((Box*)arrays.boxes)[tile] = box;
+  with_squares(box, lane, lanes, [&](int square) {
     const int place = count_atomically(marks_of(arrays) + 2 * square);
     if (place < Stored::most_windows) arrays.lists[square * Stored::most_windows + place] = tile;
     else marks_of(arrays)[full_mark] = 1;
-  }
-  if (lane == 0) ((Box*)arrays.boxes)[tile] = {of.low[y], of.low[x], of.size[y], of.size[x] | of.stride[y] << 16};
-  float* const to = arrays.windows + (int64)tile * at_least_four(window_cells * row);
+  });
+  float* const to = arrays.windows + (int64)tile * size_of_window;
   for (int k = lane * 4; k < cells * row; k += lanes * 4) *(Four*)(to + k) = *(const Four*)(window + k);
 }
 
 // Whether the samples of a tile have no window that is stored.
-DEVICE bool is_rest(const Arrays& arrays, int tile) { return ((const Box*)arrays.boxes)[tile].rows == 0; }
+DEVICE bool is_rest(const Arrays& arrays, int tile) { return ((const Box*)arrays.boxes)[tile].rows < 0; }
+
+// Whether a stored window lies on a square that has more windows than its list has room for.
+DEVICE bool meets_full(const Arrays& arrays, int tile, int lane) {
+  if (!arrays.marks[full_mark]) return false;
+  const Box box = ((const Box*)arrays.boxes)[tile];
+  bool meets = false;
+  with_squares(box, lane, lanes, [&](int square) { meets = meets || is_full(arrays.marks, square); });
+  return any_lane(meets);
+}
 
 // Notes that the samples of a tile have no window that is stored. Returns whether their squares must be marked.
 DEVICE bool note_rest(const Arrays& arrays, int tile, int lane) {
   if (lane == 0) {
-    ((Box*)arrays.boxes)[tile] = {};
+    ((Box*)arrays.boxes)[tile] = {0, 0, -1, 0};
     if (arrays.marks[rest_mark] <= Stored::most_rest) count_atomically(marks_of(arrays) + rest_mark);
   }
   wait_for_lanes();
@@ -253,7 +320,7 @@ template <class W> DEVICE void mark_squares(const Arrays& arrays, const Taps<W::
     for (int k = 0; k < axes; k++) index[k] = taps.first[k] + W::offset(n, k);
     const Texel texel = texel_of(index);
     if (!texel.inside) continue;
-    int* const mark = marks_of(arrays) + 2 * square_of(texel.number) + 1;
+    int* const mark = marks_of(arrays) + 2 * square_of(place_of(texel.number)) + 1;
     if (*mark == 0) *mark = 1;
   }
 }
@@ -292,7 +359,7 @@ DEVICE void add_window(const Arrays& arrays, const Totals& totals, const float* 
       index[last] = of.low[last] + i / pieces;
       const Texel texel = texel_of(index);
       const int channel = first_channel<Channels>(column / Channels::width) + column % Channels::width;
-      if (texel.inside && (!adds_rest || adds_all || is_full(arrays.marks, square_of(texel.number))))
+      if (texel.inside && (!adds_rest || adds_all || is_full(arrays.marks, square_of(place_of(texel.number)))))
         add_to_texel(arrays, totals + (int64)texel.number * total_width + channel * words, piece);
     }
     i += lanes;
@@ -430,7 +497,15 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
 #pragma unroll
     for (int m = 0; m < shares<W>; m++) own[m] = share_of<W>(lane.lane, m);
   int largest = 0;
-  if (cells <= window_cells && (!stores || holds_texels(of))) {
+  Window texels_of_cells;
+  bool fits = cells <= window_cells;
+  const bool folds = stores && fits && !holds_texels(of);
+  if constexpr (stores)
+    if (folds) {
+      texels_of_cells = window_of_texels(of, lane.lane);
+      fits = (float)texels_of_cells.size[axes - 2] * texels_of_cells.stride[axes - 2] <= window_cells;
+    }
+  if (fits) {
     const auto place_of = [&](const int (&index)[axes]) {
       int cell = 0;
       for (int k = 0; k < axes; k++) cell += index[k] * of.stride[k];
@@ -502,8 +577,13 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
     }
     if constexpr (takes_runs) add_in_turns(window, holds, held_cell, lane, tap_steps, [&](int n) { return held[n]; });
     wait_for_lanes();
-    if constexpr (stores) store_window(arrays, window, of, (int)cells, tile, lane.lane);
-    else if constexpr (writes_whole) write_whole(own_texture, window, of, lane.lane);
+    if constexpr (stores) {
+      if (folds) {
+        fold_window(window, arrays.windows + (int64)tile * size_of_window, of, texels_of_cells, lane.lane);
+        of = texels_of_cells, cells = of.size[axes - 2] * of.stride[axes - 2];
+      }
+      store_window(arrays, window, of, (int)cells, tile, lane.lane);
+    } else if constexpr (writes_whole) write_whole(own_texture, window, of, lane.lane);
     else add_window(arrays, totals, window, of, lane.lane, !adds_rest || is_rest(arrays, tile));
     wait_for_lanes();
   } else {

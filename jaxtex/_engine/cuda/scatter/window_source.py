@@ -39,6 +39,7 @@ SPREAD = 1.5
 # The number of blocks that search the tiles of images that the gather kernel has not added, which are few as a rule:
 # eight for each of 132 multiprocessors, which hold no more at once.
 REMAINING_BLOCKS = 1056
+MULTIPROCESSORS = 132
 # Up to so many images, a block first checks whether any of them remains.
 FEW_IMAGES = 32
 
@@ -86,6 +87,8 @@ class WindowSource(WindowFunctions):
     @property
     def num_blocks(self) -> int:
         needed = -(-self.samples.total // self.num_warps)
+        if ArrayRole.BOXES in self.arrays and not self.stores:
+            return min(needed, MULTIPROCESSORS * self.blocks)
         return min(needed, REMAINING_BLOCKS) if self.views else needed
 
     @property
