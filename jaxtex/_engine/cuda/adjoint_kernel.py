@@ -161,16 +161,17 @@ def in_stored_windows(
     read = [] if texels is None or not plan.wrt else [KernelArray(ArrayRole.TEXELS, texels)]
     cotangents = OperandResults.of(plan, samples, operands)
 
-    def source(numbers: int) -> WindowSource:
-        results = [*stored_arrays(plan, samples, numbers), *cotangents.results]
+    def source(cells: int, row: int) -> WindowSource:
+        results = [*stored_arrays(plan, samples, cells, row), *cotangents.results]
         return WindowSource(cotangents, KernelArrays([*given, *read, *operands_of(operands)], results, ABSENT))
 
-    found = source(source(1).window_numbers).run("texture_pullback" if plan.wrt else "texture_splat")
+    size = source(0, 0)
+    found = source(size.window_cells, size.row).run("texture_pullback" if plan.wrt else "texture_splat")
     windows, boxes, lists, marks = (
         KernelArray(role, found[role, 0])
         for role in (ArrayRole.WINDOWS, ArrayRole.BOXES, ArrayRole.LISTS, ArrayRole.MARKS)
     )
-    total = collected(plan, channels, [windows, boxes, lists, marks])
+    total = collected(plan, channels, size.window_cells, [windows, boxes, lists, marks])
     largest = jax.lax.bitcast_convert_type(marks.array[-2, 0], jnp.float32)
     unit, sums = unit_of(plan, largest), started(plan, channels, marks.array)
     rest = [*given, KernelArray(ArrayRole.UNIT, unit), boxes, marks, *operands_of(operands)]

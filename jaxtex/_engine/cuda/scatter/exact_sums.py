@@ -28,6 +28,8 @@ SUM_BITS, START = 61, (0.0, 2.0**-63)
 ROUNDINGS = 1.001
 # In the second kernel: the numbers of a thread, and the threads of a block.
 STEPS, THREADS = 8, 256
+# The number of blocks, where most sums may not be of integers.
+REST_BLOCKS = 2112
 ABSENT = {ArrayRole.MARKS: "const int", ArrayRole.UNIT: "const int", ArrayRole.RESULT: "float"}
 
 
@@ -93,7 +95,8 @@ class SumsSource(KernelSource):
 
     @property
     def num_blocks(self) -> int:
-        return -(-self.count // (THREADS * STEPS))
+        needed = -(-self.count // (THREADS * STEPS))
+        return min(needed, REST_BLOCKS) if ArrayRole.MARKS in self.arrays else needed
 
     @property
     def num_threads(self) -> int:
@@ -102,7 +105,8 @@ class SumsSource(KernelSource):
     def constants(self) -> list[Constant]:
         copies = self.arrays[ArrayRole.TOTALS].shape[0] // self.plan.num_texels
         return [
-            Constant("steps", STEPS, "the numbers of a thread"),
+            Constant("steps", STEPS, "the numbers of a thread in turn"),
+            Constant("num_blocks", self.num_blocks, "of the launch"),
             Constant("count", self.count, "of numbers"),
             Constant("channels", self.channels, "of a texel"),
             Constant("copies", copies, "of all sums, to which blocks have added in turn"),

@@ -6,29 +6,31 @@
 #include "join/config.cuh"
 #include "join/traced.cuh"
 #include "scatter/exact_sums.cuh"
-#include "scatter/stored.cuh"
+#include "scatter/squares.cuh"
+
+// The number of a texel.
+DEVICE void take(const Arrays& arrays, int64 number) {
+  uint64* const sums = (uint64*)arrays.totals;
+  bool adds = false;
+  if (of_rest && !arrays.marks[all_mark]) {
+    const int square = square_of(place_of(number / channels));
+    adds = !is_full(arrays.marks, square);
+    if (adds && !arrays.marks[2 * square + 1]) return;
+  }
+  if constexpr (starts) {
+    sums[number] = start_of_sum;
+  } else {
+    const float sum = number_of(sums + number, copies, count, arrays.unit[0]);
+    arrays.result[number] = adds ? arrays.result[number] + sum : sum;
+  }
+}
 
 DEVICE void run(const Arrays& arrays) {
-  const int64 first = (int64)blockIdx.x * threads * steps + threadIdx.x;
-  uint64* const sums = (uint64*)arrays.totals;
   if constexpr (of_rest)
     if (!adds_integers(arrays.marks)) return;
+  for (int64 first = (int64)blockIdx.x * threads * steps + threadIdx.x; first < count; first += num_blocks * threads * steps) {
 #pragma unroll
-  for (int k = 0; k < steps; k++) {
-    const int64 number = first + k * threads;
-    if (number >= count) break;
-    bool adds = false;
-    if constexpr (of_rest) {
-      const int square = square_of(place_of(number / channels));
-      const bool full = is_full(arrays.marks, square);
-      if (!full && !meets_rest(arrays.marks, square)) continue;
-      adds = !full && arrays.marks[2 * square] > 0;
-    }
-    if constexpr (starts) {
-      sums[number] = start_of_sum;
-    } else {
-      const float sum = number_of(sums + number, copies, count, arrays.unit[0]);
-      arrays.result[number] = adds ? arrays.result[number] + sum : sum;
-    }
+    for (int k = 0; k < steps; k++)
+      if (first + k * threads < count) take(arrays, first + k * threads);
   }
 }

@@ -12,6 +12,7 @@
 #include "scatter/stored.cuh"
 
 typedef Row<float, Channels::width> Value;
+constexpr int at_once = 8;  // windows of which a warp loads the groups
 
 // Finds the windows that meet some rows of a square, in order, and returns how many there are.
 DEVICE int find_windows(const Arrays& arrays, int square, int count, int low, int* numbers, Box* boxes, int lane) {
@@ -43,13 +44,14 @@ DEVICE int find_windows(const Arrays& arrays, int square, int count, int low, in
 
 DEVICE void run(const Arrays& arrays) {
   __shared__ __align__(16) Box boxes[warps][Stored::most_windows];
+  __shared__ Group groups[warps][at_once * groups_of_window];
   __shared__ int numbers[warps][2 * Stored::most_windows];
   constexpr int parts_down = Stored::side / rows, row = Channels::parts * Channels::width;
   const int warp = threadIdx.x / lanes, lane = threadIdx.x % lanes, item = blockIdx.x * warps + warp;
   const int square = item / parts_down;
   if (square >= Stored::squares) return;
   const int count = arrays.marks[2 * square];
-  if (count > Stored::most_windows || (count == 0 && meets_rest(arrays.marks, square))) return;
+  if (arrays.marks[all_mark] || is_full(arrays.marks, square)) return;
   const int texture = square / (Stored::squares_down * Stored::squares_across);
   const int y = square / Stored::squares_across % Stored::squares_down * Stored::side + item % parts_down * rows;
   const int low = texture * Stored::down + y;
@@ -59,16 +61,28 @@ DEVICE void run(const Arrays& arrays) {
   for (int part = 0; part < Channels::parts; part++) {
     Value sums[rows] = {};
     for (int k = 0; k < found; k++) {
+      if (k % at_once == 0) {
+        wait_for_lanes();
+        for (int n = lane; n < min(at_once, found - k) * groups_of_window; n += lanes) {
+          const float* const window = arrays.windows + (int64)order[k + n / groups_of_window] * size_of_window;
+          groups[warp][n] = ((const Group*)window)[n % groups_of_window];
+        }
+        wait_for_lanes();
+      }
+      const Group* const of = groups[warp] + k % at_once * groups_of_window;
       const Box box = boxes[warp][k];
       const uint32 column = x - box.low_x;
-      if (column >= (uint32)columns_of(box)) continue;
-      const float* const window = arrays.windows + (int64)order[k] * size_of_window + column * row + part * Channels::width;
+      const float* const cells = arrays.windows + (int64)order[k] * size_of_window + cells_begin + part * Channels::width;
       Value more[rows];
 #pragma unroll
       for (int n = 0; n < rows; n++) {
         const uint32 at = low + n - box.low_y;
         more[n] = {};
-        if (at < (uint32)box.rows) more[n] = load_aligned_row<Channels::width>(window + at * stride_of(box) * row);
+        if (at >= (uint32)box.rows || column >= (uint32)columns_of(box)) continue;
+        const int cell = at * stride_of(box) + column, bit = cell % lanes;
+        const Group group = of[cell / lanes];
+        if (group.cells >> bit & 1)
+          more[n] = load_aligned_row<Channels::width>(cells + (group.first + num_ones(group.cells & ((1u << bit) - 1))) * row);
       }
 #pragma unroll
       for (int n = 0; n < rows; n++)

@@ -1,31 +1,11 @@
 #pragma once
-#include "samples/position.cuh"
-#include "trace/warp.cuh"
+#include "scatter/squares.cuh"
 
-// Windows that are stored, and squares of texels with the numbers of the windows that lie on them; see `stored.py`.
-// `Stored` has the squares of all textures, and what `marks` has for each: the number of its windows, and whether samples
-// without a window may add to it. After those of all squares come numbers that all share.
-constexpr int largest_mark = 2 * Stored::squares, rest_mark = largest_mark + 1, full_mark = largest_mark + 2;
-
-// The place of a texel; rows are numbered through all textures.
-struct Place { int y, x; };
-DEVICE Place place_of(int texel) { return {texel / Stored::across, texel % Stored::across}; }
-
-DEVICE int square_of(Place at) {
-  const int down = at.y / Stored::down * Stored::squares_down + at.y % Stored::down / Stored::side;
-  return down * Stored::squares_across + at.x / Stored::side;
-}
-
-// Whether a square has more windows than its list has room for.
-DEVICE bool is_full(const int* marks, int square) { return marks[2 * square] > Stored::most_windows; }
-
-// Whether samples without a window may add to a square. If there are many, they may add to any.
-DEVICE bool meets_rest(const int* marks, int square) {
-  return marks[2 * square + 1] != 0 || marks[rest_mark] > Stored::most_rest;
-}
-
-// Whether integers are added to any texel.
-DEVICE bool adds_integers(const int* marks) { return marks[rest_mark] != 0 || marks[full_mark] != 0; }
+// The window of a tile as it is stored: cells that are not zero, behind a group for each `lanes` cells, which says which of
+// them these are, and the number of the first.
+struct alignas(8) Group { uint32 cells; int first; };
+constexpr int groups_of_window = ceil_div(window_cells, lanes), cells_begin = ceil_div(groups_of_window, 2) * 4;
+constexpr int size_of_window = cells_begin + window_cells * Channels::parts * Channels::width;
 
 // The box of a stored window; `rows` is negative if it is not stored.
 struct alignas(16) Box { int low_y, low_x, rows, columns; };

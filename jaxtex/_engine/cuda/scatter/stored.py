@@ -19,8 +19,6 @@ from .crowds import crowd_of
 
 # The side of a square of texels, and the room of its list.
 SIDE, MOST_WINDOWS = 32, 256
-# If more tiles than one for so many squares are not stored, they may add to any square.
-REST = 16
 # Up to so many samples per texel, windows are stored.
 MOST_CROWD = 4
 # In the second kernel: the rows of a warp, and the warps of a block.
@@ -53,17 +51,19 @@ def stored_struct(plan: AdjointPlan) -> str:
         Constant("squares_across", -(-across // SIDE)),
         Constant("squares", squares, "of all textures"),
         Constant("most_windows", MOST_WINDOWS, "of a square, so that they are added in order"),
-        Constant("most_rest", squares // REST, "tiles that are not stored, so that their squares are marked"),
     ]
     return struct_of("Stored", "Squares of texels, and the windows on them.", constants)
 
 
-def stored_arrays(plan: AdjointPlan, samples: SampleTiles, numbers: int) -> list[KernelArray]:
+def stored_arrays(plan: AdjointPlan, samples: SampleTiles, cells: int, row: int) -> list[KernelArray]:
     """What a kernel stores.
 
     Args:
-        numbers: of a window.
+        cells: of a window.
+        row: the numbers of a cell.
     """
+    groups = -(-cells // LANES)
+    numbers = -(-groups // 2) * 4 + cells * row
     count, zeros = num_squares(plan), jnp.zeros((num_squares(plan) + 2, 2), jnp.int32)
     return [
         KernelArray(ArrayRole.WINDOWS, jax.ShapeDtypeStruct((samples.total, numbers), jnp.float32)),
@@ -73,12 +73,16 @@ def stored_arrays(plan: AdjointPlan, samples: SampleTiles, numbers: int) -> list
     ]
 
 
-def collected(plan: AdjointPlan, channels: int, given: list[KernelArray]) -> jax.Array:
-    """The sums of stored windows at each texel."""
+def collected(plan: AdjointPlan, channels: int, cells: int, given: list[KernelArray]) -> jax.Array:
+    """The sums of stored windows at each texel.
+
+    Args:
+        cells: of a window.
+        given: what `stored_arrays` says.
+    """
     result = jax.ShapeDtypeStruct((plan.num_texels, channels), jnp.float32)
-    return StoredSource(plan, KernelArrays(given, [KernelArray(ArrayRole.RESULT, result)])).run("texture_windows")[
-        ArrayRole.RESULT, 0
-    ]
+    arrays = KernelArrays(given, [KernelArray(ArrayRole.RESULT, result)])
+    return StoredSource(plan, arrays, cells).run("texture_windows")[ArrayRole.RESULT, 0]
 
 
 class StoredSource(KernelSource):
@@ -86,9 +90,9 @@ class StoredSource(KernelSource):
 
     file, room, made_by = "scatter/stored.cu", "stored", "stored.py"
 
-    def __init__(self, plan: AdjointPlan, arrays: KernelArrays):
+    def __init__(self, plan: AdjointPlan, arrays: KernelArrays, cells: int):
         super().__init__()
-        self.plan, self.arrays = plan, arrays
+        self.plan, self.arrays, self.cells = plan, arrays, cells
 
     @property
     def num_blocks(self) -> int:
@@ -99,13 +103,12 @@ class StoredSource(KernelSource):
         return WARPS * LANES
 
     def constants(self) -> list[Constant]:
-        tiles, numbers = self.arrays[ArrayRole.WINDOWS].shape
         return [
             Constant("lanes", LANES, "of a warp"),
             Constant("warps", WARPS, "of a block"),
             Constant("rows", ROWS, "of a warp"),
-            Constant("tiles", tiles, "of samples"),
-            Constant("size_of_window", numbers, "the numbers of a window"),
+            Constant("tiles", self.arrays[ArrayRole.WINDOWS].shape[0], "of samples"),
+            Constant("window_cells", self.cells, "the most cells of a window"),
         ]
 
     def structs(self) -> list[str]:

@@ -175,6 +175,11 @@ DEVICE void add_by_taps(const int (&first)[axes], const Taps<W::factors>& taps, 
   }
 }
 
+DEVICE void set_window_to_zero(float* window, int cells, int lane) {
+  for (int k = lane * 4; k < cells * row; k += lanes * 4) store_four(window + k, 0);
+  wait_for_lanes();
+}
+
 // Sets the texture of a warp to zero.
 DEVICE void set_to_zero(float* texture, int lane) {
   if constexpr (texture_size % 4 == 0)
@@ -208,7 +213,8 @@ DEVICE void write_whole(float* texture, const float* window, const Window& at, i
   }
 }
 
-constexpr int size_of_window = at_least_four(window_cells * row);
+// Whether the samples of a tile fall on few cells. Such windows may lie on one square in any number.
+DEVICE bool is_crowded(int cells, int samples = steps * lanes / lanes_per_sample) { return 4 * cells < samples; }
 
 // Whether the window holds texels alone, at their indices.
 DEVICE bool holds_texels(const Window& of) {
@@ -217,70 +223,16 @@ DEVICE bool holds_texels(const Window& of) {
   return inside;
 }
 
-// The first row of the texture of a window.
-DEVICE int first_row(const Window& of) { return first_axis > 0 ? of.low[0] * Stored::down : 0; }
-
-// The texel of a cell of a window, by the number of the cell without gaps between rows.
-DEVICE Texel texel_of_cell(const Window& of, int number, int& cell) {
+DEVICE Box box_of(const Window& of) {
   constexpr int y = axes - 2, x = axes - 1;
-  const int at_y = number / of.size[x], at_x = number % of.size[x];
-  int index[axes];
-  for (int k = 0; k < axes; k++) index[k] = of.low[k];
-  index[y] += at_y, index[x] += at_x;
-  cell = at_y * of.stride[y] + at_x;
-  return texel_of(index);
-}
-
-// The window of the texels at which the cells of another lie. It has no rows if all lie outside.
-DEVICE Window window_of_texels(const Window& of, int lane) {
-  constexpr int y = axes - 2, x = axes - 1;
-  int low_y = 1 << 30, low_x = low_y, high_y = -1, high_x = -1, cell;
-  for (int k = lane; k < of.size[y] * of.size[x]; k += lanes) {
-    const Texel texel = texel_of_cell(of, k, cell);
-    if (!texel.inside) continue;
-    const Place at = place_of(texel.number);
-    const int at_y = at.y - first_row(of);
-    low_y = min(low_y, at_y), low_x = min(low_x, at.x), high_y = max(high_y, at_y), high_x = max(high_x, at.x);
-  }
-  Window found = of;
-  found.low[y] = least_of_lanes(low_y), found.low[x] = least_of_lanes(low_x);
-  found.size[y] = max(0, greatest_of_lanes(high_y) - found.low[y] + 1);
-  found.size[x] = max(0, greatest_of_lanes(high_x) - found.low[x] + 1);
-  found.stride[y] = found.size[x] | 1;
-  return found;
-}
-
-// Adds the cells of a window up at their texels, by way of memory.
-DEVICE void fold_window(float* window, float* memory, const Window& from, const Window& to, int lane) {
-  constexpr int y = axes - 2, x = axes - 1;
-  const int numbers = to.size[y] * to.stride[y] * row;
-  for (int k = lane; k < numbers; k += lanes) memory[k] = 0;
-  wait_for_lanes();
-  for (int first = 0; first < from.size[y] * from.size[x]; first += lanes) {
-    int cell = 0, place = -1;
-    if (first + lane < from.size[y] * from.size[x]) {
-      const Texel texel = texel_of_cell(from, first + lane, cell);
-      const Place at = place_of(texel.number);
-      if (texel.inside) place = (at.y - first_row(from) - to.low[y]) * to.stride[y] + at.x - to.low[x];
-    }
-    const uint32 alike = lanes_with_same(place >= 0 ? place : -1 - lane);
-    const int turn = place >= 0 ? num_ones(alike & ((1u << lane) - 1)) : -1;
-    for (int t = 0; any_lane(turn >= t); t++) {
-      if (turn == t)
-        for (int k = 0; k < row; k++) memory[place * row + k] += window[cell * row + k];
-      wait_for_lanes();
-    }
-  }
-  for (int k = lane; k < numbers; k += lanes) window[k] = memory[k];
-  wait_for_lanes();
+  const int first_row = first_axis > 0 ? of.low[0] * Stored::down : 0;
+  return {first_row + of.low[y], of.low[x], of.size[y], of.size[x] | of.stride[y] << 16};
 }
 
 DEVICE int* marks_of(const Arrays& arrays) { return (int*)arrays.marks; }
 
 // Stores a window, and adds its number to the lists of the squares that it lies on.
-DEVICE void store_window(const Arrays& arrays, const float* window, const Window& of, int cells, int tile, int lane) {
-  constexpr int y = axes - 2, x = axes - 1;
-  const Box box = {first_row(of) + of.low[y], of.low[x], of.size[y], of.size[x] | of.stride[y] << 16};
+DEVICE void store_window(const Arrays& arrays, const float* window, const Box& box, int tile, int lane) {
   if (lane == 0) ((Box*)arrays.boxes)[tile] = box;
   with_squares(box, lane, lanes, [&](int square) {
     const int place = count_atomically(marks_of(arrays) + 2 * square);
@@ -288,11 +240,26 @@ DEVICE void store_window(const Arrays& arrays, const float* window, const Window
     else marks_of(arrays)[full_mark] = 1;
   });
   float* const to = arrays.windows + (int64)tile * size_of_window;
-  for (int k = lane * 4; k < cells * row; k += lanes * 4) *(Four*)(to + k) = *(const Four*)(window + k);
+  const int cells = box.rows * stride_of(box);
+  int first = 0;
+  for (int k = 0; k < cells; k += lanes) {
+    Row<float, row> cell = {};
+    if (k + lane < cells) cell = load_shared<row>(window + (k + lane) * row);
+    const uint32 kept = lanes_that(!is_zero(cell));
+    float* const place = to + cells_begin + (first + num_ones(kept & ((1u << lane) - 1))) * row;
+    if (kept >> lane & 1) {
+      if constexpr (row % 4 == 0 || row < 3) store_aligned_row(place, cell);
+      else store_row(place, cell);
+    }
+    if (lane == 0) ((Group*)to)[k / lanes] = {kept, first};
+    first += num_ones(kept);
+  }
 }
 
 // Whether the samples of a tile have no window that is stored.
-DEVICE bool is_rest(const Arrays& arrays, int tile) { return ((const Box*)arrays.boxes)[tile].rows < 0; }
+DEVICE bool is_rest(const Arrays& arrays, int tile) {
+  return arrays.marks[all_mark] || ((const Box*)arrays.boxes)[tile].rows < 0;
+}
 
 // Whether a stored window lies on a square that has more windows than its list has room for.
 DEVICE bool meets_full(const Arrays& arrays, int tile, int lane) {
@@ -303,28 +270,6 @@ DEVICE bool meets_full(const Arrays& arrays, int tile, int lane) {
   return any_lane(meets);
 }
 
-// Notes that the samples of a tile have no window that is stored. Returns whether their squares must be marked.
-DEVICE bool note_rest(const Arrays& arrays, int tile, int lane) {
-  if (lane == 0) {
-    ((Box*)arrays.boxes)[tile] = {0, 0, -1, 0};
-    if (arrays.marks[rest_mark] <= Stored::most_rest) count_atomically(marks_of(arrays) + rest_mark);
-  }
-  wait_for_lanes();
-  return arrays.marks[rest_mark] <= Stored::most_rest;
-}
-
-// Marks the squares of the taps of a sample.
-template <class W> DEVICE void mark_squares(const Arrays& arrays, const Taps<W::factors>& taps) {
-  for (int n = 0; n < W::taps; n++) {
-    int index[axes];
-    for (int k = 0; k < axes; k++) index[k] = taps.first[k] + W::offset(n, k);
-    const Texel texel = texel_of(index);
-    if (!texel.inside) continue;
-    int* const mark = marks_of(arrays) + 2 * square_of(place_of(texel.number)) + 1;
-    if (*mark == 0) *mark = 1;
-  }
-}
-
 // The greater of some bits and those of the finite magnitudes of a value.
 DEVICE int largest_bits(int bits, const Value& value) {
   for (int k = 0; k < Channels::width; k++) {
@@ -332,6 +277,11 @@ DEVICE int largest_bits(int bits, const Value& value) {
     bits = more < 0x7f800000 ? max(bits, more) : bits;
   }
   return bits;
+}
+
+DEVICE void note_largest(const Arrays& arrays, int bits, int lane) {
+  bits = greatest_of_lanes(bits);
+  if (lane == 0 && bits > arrays.marks[largest_mark]) raise_atomically(marks_of(arrays) + largest_mark, bits);
 }
 
 // Adds the texels of a window to memory. Each lane takes pieces of the numbers of a cell, row by row.
@@ -454,12 +404,72 @@ DEVICE void add_samples_exactly(const Arrays& arrays, const Totals& totals, floa
   }
 }
 
+// Calls a function with each tap of a sample: the place of its texel, whether it has one, and its weight.
+template <class W, class F> DEVICE void with_taps(const Arrays& arrays, Position at, const Lane& lane, F function) {
+  const Taps<W::factors> taps = taps_of(W(), coords_of(arrays, at));
+#pragma unroll
+  for (int n = 0; n < W::taps; n++) {
+    int index[axes];
+    for (int k = 0; k < axes; k++) index[k] = taps.first[k] + W::offset(n, k);
+    const Texel texel = texel_of(index);
+    function(place_of(texel.number), at.exists && lane.takes_part && texel.inside, weight_of<W>(taps, n));
+  }
+}
+
+// Stores the window of a tile that meets the border of a texture; it covers texels, not indices. If it does not fit, marks
+// the squares of texels that its samples add to. Returns the bits of the largest value.
+template <class W, class Pull>
+DEVICE int store_tile(const Arrays& arrays, float* window, int tile, const Lane& lane, bool may_fit, Pull pull) {
+  int low_y = 1 << 30, low_x = low_y, high_y = -1, high_x = -1, adding = 0, largest = 0;
+#pragma unroll 1
+  for (int s = 0; s < steps && may_fit; s++)
+    with_taps<W>(arrays, position_of<Tiles>(tile, lane.number, s), lane, [&](Place at, bool has, float) {
+      adding += num_ones(lanes_that(has));
+      if (!has) return;
+      low_y = min(low_y, at.y), low_x = min(low_x, at.x), high_y = max(high_y, at.y), high_x = max(high_x, at.x);
+    });
+  low_y = least_of_lanes(low_y), low_x = least_of_lanes(low_x);
+  const int rows = max(0, greatest_of_lanes(high_y) - low_y + 1), columns = max(0, greatest_of_lanes(high_x) - low_x + 1);
+  const int stride = columns | 1, here[1] = {0};
+  const bool fits = may_fit && (float)rows * stride <= window_cells && !is_crowded(rows * columns, adding / (W::taps * Channels::parts));
+  if (fits) {
+    set_window_to_zero(window, rows * stride, lane.lane);
+  } else if (lane.lane == 0) {
+    ((Box*)arrays.boxes)[tile] = {0, 0, -1, 0};
+    if (count_atomically(marks_of(arrays) + rest_mark) >= most_rest) marks_of(arrays)[all_mark] = 1;
+  }
+#pragma unroll 1
+  for (int s = 0; s < steps; s++) {
+    const Position at = position_of<Tiles>(tile, lane.number, s);
+    const Value value = value_of(arrays, at, lane.part);
+    largest = largest_bits(largest, value);
+    pull(s, at, value);
+    if (arrays.marks[all_mark]) continue;
+    with_taps<W>(arrays, at, lane, [&](Place at, bool has, float weight) {
+      const int cell = (at.y - low_y) * stride + at.x - low_x;
+      if (fits) add_in_turns(window, has, cell, lane, here, [&](int) { return product(value, weight); });
+      else if (has) marks_of(arrays)[2 * square_of(at) + 1] = 1;
+    });
+  }
+  wait_for_lanes();
+  if (fits) store_window(arrays, window, {low_y, low_x, rows, columns | stride << 16}, tile, lane.lane);
+  return largest;
+}
+
 // Adds the samples of a tile by one walk: in a window of shared memory, or one by one if the window would not fit.
 template <int walk>
 DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, float* own_texture, int tile, const Lane& lane,
                      Sums& sums) {
   typedef Walk<walk> W;
   constexpr bool finds_cotangents = pulls && walk == 0;
+  if constexpr (stores && !pulls)
+    if (arrays.marks[all_mark]) {
+      int largest = 0;
+#pragma unroll
+      for (int s = 0; s < steps; s++)
+        largest = largest_bits(largest, value_of(arrays, position_of<Tiles>(tile, lane.number, s), lane.part));
+      return note_largest(arrays, largest, lane.lane);
+    }
   Coords kept[keeps_coords ? steps : 1];
   const auto coords_of_step = [&](int s, Position at) -> Coords {
     if constexpr (keeps_coords) return kept[s];
@@ -497,15 +507,7 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
 #pragma unroll
     for (int m = 0; m < shares<W>; m++) own[m] = share_of<W>(lane.lane, m);
   int largest = 0;
-  Window texels_of_cells;
-  bool fits = cells <= window_cells;
-  const bool folds = stores && fits && !holds_texels(of);
-  if constexpr (stores)
-    if (folds) {
-      texels_of_cells = window_of_texels(of, lane.lane);
-      fits = (float)texels_of_cells.size[axes - 2] * texels_of_cells.stride[axes - 2] <= window_cells;
-    }
-  if (fits) {
+  if (cells <= window_cells && (!stores || (holds_texels(of) && !is_crowded((int)cells)))) {
     const auto place_of = [&](const int (&index)[axes]) {
       int cell = 0;
       for (int k = 0; k < axes; k++) cell += index[k] * of.stride[k];
@@ -519,8 +521,7 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
     }
     if constexpr (W::many)
       for (int m = 0; m < shares<W>; m++) places[m] = (place_of(own[m].offset) * Channels::parts + own[m].part) * Channels::width;
-    for (int k = lane.lane * 4; k < (int)cells * row; k += lanes * 4) store_four(window + k, 0);
-    wait_for_lanes();
+    set_window_to_zero(window, (int)cells, lane.lane);
     // The sums of a lane over a run of samples in one cell.
     bool holds = false;
     int held_cell = 0;
@@ -577,17 +578,15 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
     }
     if constexpr (takes_runs) add_in_turns(window, holds, held_cell, lane, tap_steps, [&](int n) { return held[n]; });
     wait_for_lanes();
-    if constexpr (stores) {
-      if (folds) {
-        fold_window(window, arrays.windows + (int64)tile * size_of_window, of, texels_of_cells, lane.lane);
-        of = texels_of_cells, cells = of.size[axes - 2] * of.stride[axes - 2];
-      }
-      store_window(arrays, window, of, (int)cells, tile, lane.lane);
-    } else if constexpr (writes_whole) write_whole(own_texture, window, of, lane.lane);
+    if constexpr (stores) store_window(arrays, window, box_of(of), tile, lane.lane);
+    else if constexpr (writes_whole) write_whole(own_texture, window, of, lane.lane);
     else add_window(arrays, totals, window, of, lane.lane, !adds_rest || is_rest(arrays, tile));
     wait_for_lanes();
+  } else if constexpr (stores) {
+    largest = store_tile<W>(arrays, window, tile, lane, !holds_texels(of), [&](int s, Position at, const Value& value) {
+      if constexpr (finds_cotangents) pull_sample(arrays, at, coords_of_step(s, at), value, lane, sums);
+    });
   } else {
-    const bool marks = stores && note_rest(arrays, tile, lane.lane);
     if constexpr (writes_whole) set_to_zero(own_texture, lane.lane);
 #pragma unroll 1
     for (int s = 0; s < steps; s++) {
@@ -597,10 +596,7 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
       const Taps<W::factors> taps = taps_of(W(), coords);
       if constexpr (finds_cotangents) pull_sample(arrays, at, coords, value, lane, sums);
       const bool has = at.exists && lane.takes_part;
-      if constexpr (stores) {
-        largest = largest_bits(largest, value);
-        if (marks && has) mark_squares<W>(arrays, taps);
-      } else if constexpr (W::many)
+      if constexpr (W::many)
         add_by_taps<W>(taps.first, taps, has ? value : Value{}, lane, own,
                        [&](const int (&first)[axes], const Value (&terms)[shares<W>]) {
                          add_terms<W>(arrays, totals, first, terms, own);
@@ -609,8 +605,5 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
       else if (has) add_sample<W>(arrays, totals, value, taps, lane.part);
     }
   }
-  if constexpr (stores) {
-    largest = greatest_of_lanes(largest);
-    if (lane.lane == 0 && largest > arrays.marks[largest_mark]) raise_atomically(marks_of(arrays) + largest_mark, largest);
-  }
+  if constexpr (stores) note_largest(arrays, largest, lane.lane);
 }

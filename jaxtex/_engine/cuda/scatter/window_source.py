@@ -40,6 +40,8 @@ SPREAD = 1.5
 # eight for each of 132 multiprocessors, which hold no more at once.
 REMAINING_BLOCKS = 1056
 MULTIPROCESSORS = 132
+# If more than one of so many tiles cannot be stored, none is.
+REST = 8
 # Up to so many images, a block first checks whether any of them remains.
 FEW_IMAGES = 32
 
@@ -75,14 +77,9 @@ class WindowSource(WindowFunctions):
         )
 
     @property
-    def window_numbers(self) -> int:
-        """The floats of a window."""
-        return max(4, self.window_cells * self.row)
-
-    @property
     def warp_bytes(self) -> int:
         """The shared memory of a warp."""
-        return 4 * self.window_numbers + self.shown_bytes
+        return 4 * max(4, self.window_cells * self.row) + self.shown_bytes
 
     @property
     def num_blocks(self) -> int:
@@ -184,6 +181,7 @@ class WindowSource(WindowFunctions):
             Constant("deterministic", self.deterministic, "whether sums are integers, the same in any order"),
             Constant("stores", self.stores, "whether windows are stored, and not added to texels"),
             Constant("adds_rest", ArrayRole.BOXES in self.arrays and not self.stores, "whether it adds what is not stored"),
+            Constant("most_rest", self.samples.total // REST, "tiles that may not be stored, so that others are"),
             Constant("words", self.words, "of 32 bits that a sum takes"),
             Constant("piece_width", self.piece, "the numbers that are added to memory at once"),
             Constant("takes_runs", self.takes_runs, "whether a lane adds up runs of samples in one cell"),

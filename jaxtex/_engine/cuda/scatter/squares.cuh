@@ -1,0 +1,26 @@
+#pragma once
+#include "samples/position.cuh"
+#include "trace/warp.cuh"
+
+// Squares of texels, to which stored windows or integers are added; see `stored.py`.
+//
+// `marks` has two numbers for each square: how many windows lie on it, and whether other samples may add to it. Then come
+// the bits of the largest value, the number of tiles that are not stored, whether these are too many, so that no window
+// counts, and whether a square is full.
+constexpr int largest_mark = 2 * Stored::squares, rest_mark = largest_mark + 1;
+constexpr int all_mark = largest_mark + 2, full_mark = largest_mark + 3;
+
+// The place of a texel; rows are numbered through all textures.
+struct Place { int y, x; };
+DEVICE Place place_of(int texel) { return {texel / Stored::across, texel % Stored::across}; }
+
+DEVICE int square_of(Place at) {
+  const int down = at.y / Stored::down * Stored::squares_down + at.y % Stored::down / Stored::side;
+  return down * Stored::squares_across + at.x / Stored::side;
+}
+
+// Whether a square has more windows than its list has room for.
+DEVICE bool is_full(const int* marks, int square) { return marks[2 * square] > Stored::most_windows; }
+
+// Whether integers are added to any texel.
+DEVICE bool adds_integers(const int* marks) { return marks[rest_mark] != 0 || marks[full_mark] != 0; }
