@@ -21,6 +21,7 @@ from jaxtex._engine.compute import operators, texel_sums
 from jaxtex._engine.compute.texel_sums import Units
 from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.cuda.read import operand_sums, read_kernel
+from jaxtex._engine.cuda.scatter import stored
 from jaxtex._engine.cuda.trace import elementwise
 from jaxtex._engine.describe.plan import layout_of
 from jaxtex._engine.forms import gpu_kernels
@@ -29,7 +30,7 @@ from jaxtex._engine.walk import texel_order
 from jaxtex._jax import versions
 from jaxtex._jax.contexts import is_deterministic
 from jaxtex._reads.calls import plan_of_call
-from tests.support import host_kernels
+from tests.support import host_compiler, host_kernels
 from tests.support.host_compiler import RUN_HERE
 from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_close, assert_sums_close, assert_trees_close
@@ -180,6 +181,66 @@ def test_sums_of_kernels_do_not_depend_on_the_order(channels, scale):
     # One rounding, half a unit a term as documented, and what float32 has left near 1e-38.
     unit = 2.0 ** (math.ceil(math.log2(4 * count)) - 60) * abs(values).max()
     np.testing.assert_array_less(abs(found - exact), 2.0**-23 * magnitudes + taps * (unit / 2 + 2.0**-126) + 2.0**-149)
+
+
+def tilted(count, side):
+    """A square of samples that is turned about the middle of a texture, with corners outside."""
+    y, x = np.mgrid[:count, :count] + 0.5 - count / 2
+    c, s = math.cos(0.5), math.sin(0.5)
+    return np.stack([side / 2 + c * x - s * y, side / 2 + s * x + c * y]).astype(np.float32)
+
+
+def sum_of_taps(values, x, y, size, address):
+    """A splat in float64, and the sum of the magnitudes of its terms."""
+    found = np.zeros((2, *size))
+    i, j = (np.floor(c - np.float32(0.5)).astype(int) for c in (y, x))
+    a, b = y - np.float32(0.5) - i, x - np.float32(0.5) - j
+    places = {"clamp": lambda k, n: np.clip(k, 0, n - 1), "wrap": lambda k, n: k % n, "border": lambda k, n: k}[address]
+    for k, n in np.ndindex(2, 2):
+        term = (np.float64(abs(1 - k - a)) * abs(1 - n - b))[..., None] * values
+        at = places(i + k, size[0]), places(j + n, size[1])
+        inside = (at[0] >= 0) & (at[0] < size[0]) & (at[1] >= 0) & (at[1] < size[1])
+        for total, more in zip(found, (term, abs(term))):
+            np.add.at(total, tuple(index[inside] for index in at), more[inside])
+    return found
+
+
+# An address mode; how many tiles of samples, of 16, have no window, and how many lie on few texels; and the room of a
+# list. If no list has room, all windows lie on full squares.
+STORED = {
+    "in windows alone": ("border", 0, 0, None),
+    "clamped": ("clamp", 0, 0, None),
+    "wrapped, and some not in windows": ("wrap", 1, 1, None),
+    "too many for a list": ("border", 0, 0, 3),
+    "hardly any in windows": ("clamp", 9, 0, None),
+}
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_sums_of_windows_do_not_depend_on_the_order(name, monkeypatch):
+    """The order in which blocks run. On a CPU they run one after the other, forward or backward."""
+    (address, alone, near, room), side, rng = STORED[name], 72, np.random.default_rng(0)
+    monkeypatch.setattr(stored, "MOST_WINDOWS", room or stored.MOST_WINDOWS)
+    coords, values = tilted(64, side), rng.normal(size=(64, 64, 3)).astype(np.float32)
+    for tile in range(alone + near):
+        part = (slice(None), *(slice(16 * k, 16 * k + 16) for k in divmod(tile, 4)))
+        coords[part] = rng.uniform(*((0, side) if tile < alone else (30, 33)), (2, 16, 16))
+    sampler = jt.Sampler(deterministic=True, normalized_coords=False, address_mode=address)
+
+    def sums():
+        splat = jax.jit(lambda v, x, y: jt.splat(v, (x, y), (side, side, 3), sampler).texels)
+        with contextlib.nullcontext() if ON_GPU else kernels_on_cpu():
+            return np.asarray(splat(values, *coords))
+
+    found = sums()
+    forward = "blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++"
+    assert host_compiler.RUN.count(forward) == 1
+    backward = "blockIdx.x = blocks - 1; blockIdx.x >= 0; blockIdx.x--"
+    monkeypatch.setattr(host_compiler, "RUN", host_compiler.RUN.replace(forward, backward))
+    assert sums().tobytes() == found.tobytes()
+    exact, magnitudes = sum_of_taps(values, *coords, (side, side, 3), address)
+    # The sums of samples and of windows round, and weights are multiples of 2^-25.
+    np.testing.assert_array_less(abs(found - exact), 2.0**-20 * magnitudes + 2.0**-24)
 
 
 def test_sums_of_kernels_do_not_overflow():
