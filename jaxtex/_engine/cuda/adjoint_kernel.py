@@ -172,7 +172,7 @@ def in_stored_windows(
         for role in (ArrayRole.WINDOWS, ArrayRole.BOXES, ArrayRole.LISTS, ArrayRole.MARKS)
     )
     total = collected(plan, channels, size.window_cells, [windows, boxes, lists, marks])
-    largest = jax.lax.bitcast_convert_type(marks.array[-2, 0], jnp.float32)
+    largest = jax.lax.bitcast_convert_type(marks.array[-3, 0], jnp.float32)
     unit, sums = unit_of(plan, largest), started(plan, channels, marks.array)
     rest = [*given, KernelArray(ArrayRole.UNIT, unit), boxes, marks, *operands_of(operands)]
     no_cotangents = OperandResults.of(plan.of_texels(), samples, operands)

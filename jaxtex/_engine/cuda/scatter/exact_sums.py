@@ -105,7 +105,7 @@ class SumsSource(KernelSource):
     def constants(self) -> list[Constant]:
         copies = self.arrays[ArrayRole.TOTALS].shape[0] // self.plan.num_texels
         return [
-            Constant("steps", STEPS, "the numbers of a thread in turn"),
+            Constant("steps", STEPS, "the numbers of a thread"),
             Constant("num_blocks", self.num_blocks, "of the launch"),
             Constant("count", self.count, "of numbers"),
             Constant("channels", self.channels, "of a texel"),

@@ -5,10 +5,10 @@
 // Squares of texels, to which stored windows or integers are added; see `stored.py`.
 //
 // `marks` has two numbers for each square: how many windows lie on it, and whether other samples may add to it. Then come
-// the bits of the largest value, the number of tiles that are not stored, whether these are too many, so that no window
-// counts, and whether a square is full.
-constexpr int largest_mark = 2 * Stored::squares, rest_mark = largest_mark + 1;
-constexpr int all_mark = largest_mark + 2, full_mark = largest_mark + 3;
+// the bits of the largest value, whether a tile is not stored, whether a square is full, the number of tiles whose samples
+// lie too far apart, and whether these are so many that no window counts.
+constexpr int largest_mark = 2 * Stored::squares, rest_mark = largest_mark + 1, full_mark = largest_mark + 2;
+constexpr int apart_mark = largest_mark + 3, all_mark = largest_mark + 4;
 
 // The place of a texel; rows are numbered through all textures.
 struct Place { int y, x; };
@@ -21,6 +21,9 @@ DEVICE int square_of(Place at) {
 
 // Whether a square has more windows than its list has room for.
 DEVICE bool is_full(const int* marks, int square) { return marks[2 * square] > Stored::most_windows; }
+
+// A mark that other blocks may have just set.
+DEVICE int latest(const int* mark) { return *(const volatile int*)mark; }
 
 // Whether integers are added to any texel.
 DEVICE bool adds_integers(const int* marks) { return marks[rest_mark] != 0 || marks[full_mark] != 0; }

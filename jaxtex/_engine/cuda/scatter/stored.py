@@ -18,7 +18,7 @@ from ..trace.emitter import DeviceFunctions
 from .crowds import crowd_of
 
 # The side of a square of texels, and the room of its list.
-SIDE, MOST_WINDOWS = 32, 256
+SIDE, MOST_WINDOWS = 32, 128
 # Up to so many samples per texel, windows are stored.
 MOST_CROWD = 4
 # In the second kernel: the rows of a warp, and the warps of a block.
@@ -64,7 +64,7 @@ def stored_arrays(plan: AdjointPlan, samples: SampleTiles, cells: int, row: int)
     """
     groups = -(-cells // LANES)
     numbers = -(-groups // 2) * 4 + cells * row
-    count, zeros = num_squares(plan), jnp.zeros((num_squares(plan) + 2, 2), jnp.int32)
+    count, zeros = num_squares(plan), jnp.zeros((num_squares(plan) + 3, 2), jnp.int32)
     return [
         KernelArray(ArrayRole.WINDOWS, jax.ShapeDtypeStruct((samples.total, numbers), jnp.float32)),
         KernelArray(ArrayRole.BOXES, jax.ShapeDtypeStruct((samples.total, 4), jnp.int32)),

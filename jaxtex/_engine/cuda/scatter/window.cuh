@@ -281,7 +281,7 @@ DEVICE int largest_bits(int bits, const Value& value) {
 
 DEVICE void note_largest(const Arrays& arrays, int bits, int lane) {
   bits = greatest_of_lanes(bits);
-  if (lane == 0 && bits > arrays.marks[largest_mark]) raise_atomically(marks_of(arrays) + largest_mark, bits);
+  if (lane == 0 && bits > latest(arrays.marks + largest_mark)) raise_atomically(marks_of(arrays) + largest_mark, bits);
 }
 
 // Adds the texels of a window to memory. Each lane takes pieces of the numbers of a cell, row by row.
@@ -416,13 +416,14 @@ template <class W, class F> DEVICE void with_taps(const Arrays& arrays, Position
   }
 }
 
-// Stores the window of a tile that meets the border of a texture; it covers texels, not indices. If it does not fit, marks
-// the squares of texels that its samples add to. Returns the bits of the largest value.
+// Stores the window of a tile that meets the border of a texture; it covers texels, not indices. If there is none, because
+// samples lie too far apart, or on few cells, marks the squares that they add to. Returns the bits of the largest value.
 template <class W, class Pull>
-DEVICE int store_tile(const Arrays& arrays, float* window, int tile, const Lane& lane, bool may_fit, Pull pull) {
+DEVICE int store_tile(const Arrays& arrays, float* window, int tile, const Lane& lane, bool inside, float cells,
+                      Pull pull) {
   int low_y = 1 << 30, low_x = low_y, high_y = -1, high_x = -1, adding = 0, largest = 0;
 #pragma unroll 1
-  for (int s = 0; s < steps && may_fit; s++)
+  for (int s = 0; s < steps && !inside; s++)
     with_taps<W>(arrays, position_of<Tiles>(tile, lane.number, s), lane, [&](Place at, bool has, float) {
       adding += num_ones(lanes_that(has));
       if (!has) return;
@@ -431,24 +432,27 @@ DEVICE int store_tile(const Arrays& arrays, float* window, int tile, const Lane&
   low_y = least_of_lanes(low_y), low_x = least_of_lanes(low_x);
   const int rows = max(0, greatest_of_lanes(high_y) - low_y + 1), columns = max(0, greatest_of_lanes(high_x) - low_x + 1);
   const int stride = columns | 1, here[1] = {0};
-  const bool fits = may_fit && (float)rows * stride <= window_cells && !is_crowded(rows * columns, adding / (W::taps * Channels::parts));
+  const bool apart = (inside ? cells : (float)rows * stride) > window_cells;
+  const bool fits = !inside && !apart && !is_crowded(rows * columns, adding / (W::taps * Channels::parts));
   if (fits) {
     set_window_to_zero(window, rows * stride, lane.lane);
   } else if (lane.lane == 0) {
     ((Box*)arrays.boxes)[tile] = {0, 0, -1, 0};
-    if (count_atomically(marks_of(arrays) + rest_mark) >= most_rest) marks_of(arrays)[all_mark] = 1;
+    marks_of(arrays)[rest_mark] = 1;
+    if (apart && count_atomically(marks_of(arrays) + apart_mark) >= most_apart) marks_of(arrays)[all_mark] = 1;
   }
+  const bool marks = !fits && !latest(arrays.marks + all_mark);
 #pragma unroll 1
   for (int s = 0; s < steps; s++) {
     const Position at = position_of<Tiles>(tile, lane.number, s);
     const Value value = value_of(arrays, at, lane.part);
     largest = largest_bits(largest, value);
     pull(s, at, value);
-    if (arrays.marks[all_mark]) continue;
+    if (!fits && !marks) continue;
     with_taps<W>(arrays, at, lane, [&](Place at, bool has, float weight) {
       const int cell = (at.y - low_y) * stride + at.x - low_x;
       if (fits) add_in_turns(window, has, cell, lane, here, [&](int) { return product(value, weight); });
-      else if (has) marks_of(arrays)[2 * square_of(at) + 1] = 1;
+      else if (has && !arrays.marks[2 * square_of(at) + 1]) marks_of(arrays)[2 * square_of(at) + 1] = 1;
     });
   }
   wait_for_lanes();
@@ -463,7 +467,7 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
   typedef Walk<walk> W;
   constexpr bool finds_cotangents = pulls && walk == 0;
   if constexpr (stores && !pulls)
-    if (arrays.marks[all_mark]) {
+    if (latest(arrays.marks + all_mark)) {
       int largest = 0;
 #pragma unroll
       for (int s = 0; s < steps; s++)
@@ -583,7 +587,7 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
     else add_window(arrays, totals, window, of, lane.lane, !adds_rest || is_rest(arrays, tile));
     wait_for_lanes();
   } else if constexpr (stores) {
-    largest = store_tile<W>(arrays, window, tile, lane, !holds_texels(of), [&](int s, Position at, const Value& value) {
+    largest = store_tile<W>(arrays, window, tile, lane, holds_texels(of), cells, [&](int s, Position at, const Value& value) {
       if constexpr (finds_cotangents) pull_sample(arrays, at, coords_of_step(s, at), value, lane, sums);
     });
   } else {

@@ -40,8 +40,8 @@ SPREAD = 1.5
 # eight for each of 132 multiprocessors, which hold no more at once.
 REMAINING_BLOCKS = 1056
 MULTIPROCESSORS = 132
-# If more than one of so many tiles cannot be stored, none is.
-REST = 8
+# If the samples of more than one of so many tiles lie too far apart for a window, no window counts.
+APART = 16
 # Up to so many images, a block first checks whether any of them remains.
 FEW_IMAGES = 32
 
@@ -181,7 +181,7 @@ class WindowSource(WindowFunctions):
             Constant("deterministic", self.deterministic, "whether sums are integers, the same in any order"),
             Constant("stores", self.stores, "whether windows are stored, and not added to texels"),
             Constant("adds_rest", ArrayRole.BOXES in self.arrays and not self.stores, "whether it adds what is not stored"),
-            Constant("most_rest", self.samples.total // REST, "tiles that may not be stored, so that others are"),
+            Constant("most_apart", self.samples.total // APART, "tiles of samples that lie too far apart, so that windows count"),
             Constant("words", self.words, "of 32 bits that a sum takes"),
             Constant("piece_width", self.piece, "the numbers that are added to memory at once"),
             Constant("takes_runs", self.takes_runs, "whether a lane adds up runs of samples in one cell"),
