@@ -29,6 +29,7 @@ ABSENT = {
     ArrayRole.VIEWS: "const float",
     ArrayRole.UNIT: "const int",
     ArrayRole.WINDOWS: "float",
+    ArrayRole.CROWDS: "float",
     ArrayRole.BOXES: "int",
     ArrayRole.LISTS: "int",
     ArrayRole.MARKS: "int",
@@ -167,14 +168,14 @@ def in_stored_windows(
 
     size = source(0, 0)
     found = source(size.window_cells, size.row).run("texture_pullback" if plan.wrt else "texture_splat")
-    windows, boxes, lists, marks = (
+    windows, crowds, boxes, lists, marks = (
         KernelArray(role, found[role, 0])
-        for role in (ArrayRole.WINDOWS, ArrayRole.BOXES, ArrayRole.LISTS, ArrayRole.MARKS)
+        for role in (ArrayRole.WINDOWS, ArrayRole.CROWDS, ArrayRole.BOXES, ArrayRole.LISTS, ArrayRole.MARKS)
     )
     total = collected(plan, channels, size.window_cells, [windows, boxes, lists, marks])
     largest = jax.lax.bitcast_convert_type(marks.array[-3, 0], jnp.float32)
     unit, sums = unit_of(plan, largest), started(plan, channels, marks.array)
-    rest = [*given, KernelArray(ArrayRole.UNIT, unit), boxes, marks, *operands_of(operands)]
+    rest = [*given, KernelArray(ArrayRole.UNIT, unit), crowds, boxes, marks, *operands_of(operands)]
     no_cotangents = OperandResults.of(plan.of_texels(), samples, operands)
     arrays = KernelArrays(rest, [KernelArray(ArrayRole.TOTALS, sums, start=sums)], ABSENT)
     sums = WindowSource(no_cotangents, arrays).run("texture_rest")[ArrayRole.TOTALS, 0]

@@ -24,6 +24,7 @@ class ArrayRole(enum.StrEnum):
     VIEWS = "views"
     FIRST_ROW = "first_row"
     WINDOWS = "windows"
+    CROWDS = "crowds"
     BOXES = "boxes"
     LISTS = "lists"
     MARKS = "marks"

@@ -7,7 +7,9 @@ struct alignas(8) Group { uint32 cells; int first; };
 constexpr int groups_of_window = ceil_div(window_cells, lanes), cells_begin = ceil_div(groups_of_window, 2) * 4;
 constexpr int size_of_window = cells_begin + window_cells * Channels::parts * Channels::width;
 
-// The box of a stored window; `rows` is negative if it is not stored.
+// The box of a stored window. If `rows` is negative, it is not added to texels in order: it is the complement of the rows of
+// a crowded window, or says that samples lie too far apart for a window.
+constexpr int samples_apart = -2147483647 - 1;
 struct alignas(16) Box { int low_y, low_x, rows, columns; };
 DEVICE int stride_of(const Box& box) { return box.columns >> 16; }
 DEVICE int columns_of(const Box& box) { return box.columns & 65535; }

@@ -6,6 +6,8 @@ order of their numbers. Three kinds of samples remain for sums of integers: of t
 windows that cross the border of a texture, and of squares with more windows than a list has room for.
 """
 
+import math
+
 import jax
 import jax.numpy as jnp
 
@@ -38,6 +40,11 @@ def num_squares(plan: AdjointPlan) -> int:
     return plan.num_texels // plan.texels_per_texture * down * across
 
 
+def crowd_cells(samples: SampleTiles) -> int:
+    """The most cells of a crowded window, which has fewer texels than a quarter of the samples of its tile."""
+    return math.prod(samples.tile) // 16 * 5
+
+
 def stored_struct(plan: AdjointPlan) -> str:
     """The struct `Stored` for `stored.cuh`."""
     flat = len(plan.spec.axes) == 2 and not plan.spec.given
@@ -67,6 +74,7 @@ def stored_arrays(plan: AdjointPlan, samples: SampleTiles, cells: int, row: int)
     count, zeros = num_squares(plan), jnp.zeros((num_squares(plan) + 3, 2), jnp.int32)
     return [
         KernelArray(ArrayRole.WINDOWS, jax.ShapeDtypeStruct((samples.total, numbers), jnp.float32)),
+        KernelArray(ArrayRole.CROWDS, jax.ShapeDtypeStruct((samples.total, crowd_cells(samples) * row), jnp.float32)),
         KernelArray(ArrayRole.BOXES, jax.ShapeDtypeStruct((samples.total, 4), jnp.int32)),
         KernelArray(ArrayRole.LISTS, jax.ShapeDtypeStruct((count, MOST_WINDOWS), jnp.int32)),
         KernelArray(ArrayRole.MARKS, zeros, start=zeros),

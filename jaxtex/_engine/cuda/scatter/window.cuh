@@ -213,9 +213,6 @@ DEVICE void write_whole(float* texture, const float* window, const Window& at, i
   }
 }
 
-// Whether the samples of a tile fall on few cells. Such windows may lie on one square in any number.
-DEVICE bool is_crowded(int cells, int samples = steps * lanes / lanes_per_sample) { return 4 * cells < samples; }
-
 // Whether the window holds texels alone, at their indices.
 DEVICE bool holds_texels(const Window& of) {
   bool inside = true;
@@ -261,6 +258,39 @@ DEVICE bool is_rest(const Arrays& arrays, int tile) {
   return arrays.marks[all_mark] || ((const Box*)arrays.boxes)[tile].rows < 0;
 }
 
+// Whether a window that fits is crowded. So many of these may lie on one square that integers are faster.
+DEVICE bool is_crowded(const Window& of, int cells) {
+  constexpr int samples = steps * lanes / lanes_per_sample;
+  return stores && cells <= crowd_cells && 4 * of.size[axes - 2] * of.size[axes - 1] < samples;
+}
+
+DEVICE void mark_square(const Arrays& arrays, int square) {
+  if (!arrays.marks[2 * square + 1]) marks_of(arrays)[2 * square + 1] = 1;
+}
+
+DEVICE void note_rest(const Arrays& arrays, int tile, const Box& box) {
+  ((Box*)arrays.boxes)[tile] = box;
+  marks_of(arrays)[rest_mark] = 1;
+}
+
+// Stores a crowded window, which holds indices, and marks the squares of its texels.
+DEVICE void store_crowd(const Arrays& arrays, const float* window, const Window& of, int cells, int tile, int lane) {
+  constexpr int y = axes - 2, x = axes - 1;
+  bool adds = false;
+  for (int k = lane; k < of.size[y] * of.size[x]; k += lanes) {
+    int index[axes];
+    for (int n = 0; n < axes; n++) index[n] = of.low[n];
+    index[y] += k / of.size[x], index[x] += k % of.size[x];
+    const Texel texel = texel_of(index);
+    if (texel.inside) adds = true, mark_square(arrays, square_of(place_of(texel.number)));
+  }
+  adds = any_lane(adds);
+  if (lane == 0 && !adds) ((Box*)arrays.boxes)[tile] = {};
+  if (lane == 0 && adds) note_rest(arrays, tile, {of.low[y], of.low[x], ~of.size[y], of.size[x] | of.stride[y] << 16});
+  float* const to = (float*)arrays.crowds + (int64)tile * crowd_cells * row;
+  for (int k = lane * 4; k < cells * row; k += lanes * 4) *(Four*)(to + k) = *(const Four*)(window + k);
+}
+
 // Whether a stored window lies on a square that has more windows than its list has room for.
 DEVICE bool meets_full(const Arrays& arrays, int tile, int lane) {
   if (!arrays.marks[full_mark]) return false;
@@ -281,7 +311,7 @@ DEVICE int largest_bits(int bits, const Value& value) {
 
 DEVICE void note_largest(const Arrays& arrays, int bits, int lane) {
   bits = greatest_of_lanes(bits);
-  if (lane == 0 && bits > latest(arrays.marks + largest_mark)) raise_atomically(marks_of(arrays) + largest_mark, bits);
+  if (lane == 0 && bits > arrays.marks[largest_mark]) raise_atomically(marks_of(arrays) + largest_mark, bits);
 }
 
 // Adds the texels of a window to memory. Each lane takes pieces of the numbers of a cell, row by row.
@@ -314,6 +344,20 @@ DEVICE void add_window(const Arrays& arrays, const Totals& totals, const float* 
     }
     i += lanes;
   }
+}
+
+// Adds a crowded window that is stored to memory.
+DEVICE void add_crowd(const Arrays& arrays, const Totals& totals, float* window, const Box& box, int texture, int tile, int lane) {
+  constexpr int y = axes - 2, x = axes - 1;
+  Window of;
+  of.low[0] = texture, of.size[0] = 1, of.stride[0] = 0;
+  of.low[y] = box.low_y, of.low[x] = box.low_x, of.size[y] = ~box.rows, of.size[x] = columns_of(box);
+  of.stride[y] = stride_of(box), of.stride[x] = 1;
+  const float* const from = arrays.crowds + (int64)tile * crowd_cells * row;
+  for (int k = lane * 4; k < of.size[y] * of.stride[y] * row; k += lanes * 4) *(Four*)(window + k) = *(const Four*)(from + k);
+  wait_for_lanes();
+  add_window(arrays, totals, window, of, lane, true);
+  wait_for_lanes();
 }
 
 // Adds channels of a sample to a texel in memory.
@@ -416,33 +460,32 @@ template <class W, class F> DEVICE void with_taps(const Arrays& arrays, Position
   }
 }
 
-// Stores the window of a tile that meets the border of a texture; it covers texels, not indices. If there is none, because
-// samples lie too far apart, or on few cells, marks the squares that they add to. Returns the bits of the largest value.
+// Stores the window of a tile that meets the border of a texture; it covers texels, not indices. If samples lie too far apart
+// for it, marks the squares that they add to. Returns the bits of the largest value.
 template <class W, class Pull>
-DEVICE int store_tile(const Arrays& arrays, float* window, int tile, const Lane& lane, bool inside, float cells,
-                      Pull pull) {
-  int low_y = 1 << 30, low_x = low_y, high_y = -1, high_x = -1, adding = 0, largest = 0;
+DEVICE int store_tile(const Arrays& arrays, float* window, int tile, const Lane& lane, bool inside, Pull pull) {
+  int low_y = 1 << 30, low_x = low_y, high_y = -1, high_x = -1, largest = 0;
 #pragma unroll 1
   for (int s = 0; s < steps && !inside; s++)
     with_taps<W>(arrays, position_of<Tiles>(tile, lane.number, s), lane, [&](Place at, bool has, float) {
-      adding += num_ones(lanes_that(has));
       if (!has) return;
       low_y = min(low_y, at.y), low_x = min(low_x, at.x), high_y = max(high_y, at.y), high_x = max(high_x, at.x);
     });
   low_y = least_of_lanes(low_y), low_x = least_of_lanes(low_x);
   const int rows = max(0, greatest_of_lanes(high_y) - low_y + 1), columns = max(0, greatest_of_lanes(high_x) - low_x + 1);
   const int stride = columns | 1, here[1] = {0};
-  const bool apart = (inside ? cells : (float)rows * stride) > window_cells;
-  const bool fits = !inside && !apart && !is_crowded(rows * columns, adding / (W::taps * Channels::parts));
+  const bool fits = !inside && (float)rows * stride <= window_cells;
+  bool marks = false;
   if (fits) {
     set_window_to_zero(window, rows * stride, lane.lane);
-  } else if (lane.lane == 0) {
-    ((Box*)arrays.boxes)[tile] = {0, 0, -1, 0};
-    marks_of(arrays)[rest_mark] = 1;
-    if (apart && count_atomically(marks_of(arrays) + apart_mark) >= most_apart) marks_of(arrays)[all_mark] = 1;
+  } else {
+    if (lane.lane == 0) {
+      note_rest(arrays, tile, {0, 0, samples_apart, 0});
+      if (count_atomically(marks_of(arrays) + apart_mark) >= most_apart) marks_of(arrays)[all_mark] = 1;
+    }
+    marks = !latest(arrays.marks + all_mark);
   }
-  const bool marks = !fits && !latest(arrays.marks + all_mark);
-#pragma unroll 1
+#pragma unroll 2
   for (int s = 0; s < steps; s++) {
     const Position at = position_of<Tiles>(tile, lane.number, s);
     const Value value = value_of(arrays, at, lane.part);
@@ -452,7 +495,7 @@ DEVICE int store_tile(const Arrays& arrays, float* window, int tile, const Lane&
     with_taps<W>(arrays, at, lane, [&](Place at, bool has, float weight) {
       const int cell = (at.y - low_y) * stride + at.x - low_x;
       if (fits) add_in_turns(window, has, cell, lane, here, [&](int) { return product(value, weight); });
-      else if (has && !arrays.marks[2 * square_of(at) + 1]) marks_of(arrays)[2 * square_of(at) + 1] = 1;
+      else if (has) mark_square(arrays, square_of(at));
     });
   }
   wait_for_lanes();
@@ -467,13 +510,20 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
   typedef Walk<walk> W;
   constexpr bool finds_cotangents = pulls && walk == 0;
   if constexpr (stores && !pulls)
-    if (latest(arrays.marks + all_mark)) {
+    if (arrays.marks[all_mark]) {
       int largest = 0;
 #pragma unroll
       for (int s = 0; s < steps; s++)
         largest = largest_bits(largest, value_of(arrays, position_of<Tiles>(tile, lane.number, s), lane.part));
       return note_largest(arrays, largest, lane.lane);
     }
+  if constexpr (adds_rest) {
+    const Box box = ((const Box*)arrays.boxes)[tile];
+    if (!arrays.marks[all_mark] && box.rows < 0 && box.rows != samples_apart) {
+      const int texture = first_axis > 0 ? taps_of(W(), coords_of(arrays, position_of<Tiles>(tile, 0, 0))).first[0] : 0;
+      return add_crowd(arrays, totals, window, box, texture, tile, lane.lane);
+    }
+  }
   Coords kept[keeps_coords ? steps : 1];
   const auto coords_of_step = [&](int s, Position at) -> Coords {
     if constexpr (keeps_coords) return kept[s];
@@ -511,7 +561,8 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
 #pragma unroll
     for (int m = 0; m < shares<W>; m++) own[m] = share_of<W>(lane.lane, m);
   int largest = 0;
-  if (cells <= window_cells && (!stores || (holds_texels(of) && !is_crowded((int)cells)))) {
+  const bool crowded = cells <= window_cells && is_crowded(of, (int)cells);
+  if (cells <= window_cells && (!stores || crowded || holds_texels(of))) {
     const auto place_of = [&](const int (&index)[axes]) {
       int cell = 0;
       for (int k = 0; k < axes; k++) cell += index[k] * of.stride[k];
@@ -582,12 +633,13 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
     }
     if constexpr (takes_runs) add_in_turns(window, holds, held_cell, lane, tap_steps, [&](int n) { return held[n]; });
     wait_for_lanes();
-    if constexpr (stores) store_window(arrays, window, box_of(of), tile, lane.lane);
+    if (stores && crowded) store_crowd(arrays, window, of, (int)cells, tile, lane.lane);
+    else if constexpr (stores) store_window(arrays, window, box_of(of), tile, lane.lane);
     else if constexpr (writes_whole) write_whole(own_texture, window, of, lane.lane);
     else add_window(arrays, totals, window, of, lane.lane, !adds_rest || is_rest(arrays, tile));
     wait_for_lanes();
   } else if constexpr (stores) {
-    largest = store_tile<W>(arrays, window, tile, lane, holds_texels(of), cells, [&](int s, Position at, const Value& value) {
+    largest = store_tile<W>(arrays, window, tile, lane, holds_texels(of), [&](int s, Position at, const Value& value) {
       if constexpr (finds_cotangents) pull_sample(arrays, at, coords_of_step(s, at), value, lane, sums);
     });
   } else {

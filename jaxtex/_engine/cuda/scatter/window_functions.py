@@ -155,7 +155,8 @@ class WindowFunctions(SampleSource):
     def adds_pairs(self, offsets: Offsets) -> bool:
         """Whether two taps along the last axis are one addition to memory if their texels form an aligned row."""
         adjacent = all(b[-1] == a[-1] + 1 for a, b in zip(offsets[::2], offsets[1::2])) and len(offsets) % 2 == 0
-        return adjacent and not self.deterministic and not self.stores and self.lanes.channels in (1, 2) and self.begins_even
+        floats = not self.deterministic and not self.stores
+        return adjacent and floats and self.lanes.channels in (1, 2) and self.begins_even
 
     def takes_taps(self, walk: WalkTaps) -> bool:
         """Whether the lanes of a warp take the taps of one sample, instead of one sample each."""

@@ -9,7 +9,7 @@ from ..build.source import Constant
 from ..samples.operands import OperandResults
 from ..samples.sample_tiles import STEPS
 from .crowds import adds_runs, crowd_of
-from .stored import stored_struct
+from .stored import crowd_cells, stored_struct
 from .window_functions import Offsets, WalkTaps, WindowFunctions
 
 # The warps of a block, and the bytes of shared memory of a block, which any GPU has.
@@ -39,7 +39,6 @@ SPREAD = 1.5
 # The number of blocks that search the tiles of images that the gather kernel has not added, which are few as a rule:
 # eight for each of 132 multiprocessors, which hold no more at once.
 REMAINING_BLOCKS = 1056
-MULTIPROCESSORS = 132
 # If the samples of more than one of so many tiles lie too far apart for a window, no window counts.
 APART = 16
 # Up to so many images, a block first checks whether any of them remains.
@@ -84,9 +83,12 @@ class WindowSource(WindowFunctions):
     @property
     def num_blocks(self) -> int:
         needed = -(-self.samples.total // self.num_warps)
-        if ArrayRole.BOXES in self.arrays and not self.stores:
-            return min(needed, MULTIPROCESSORS * self.blocks)
-        return min(needed, REMAINING_BLOCKS) if self.views else needed
+        return min(needed, REMAINING_BLOCKS) if self.views or self.adds_rest else needed
+
+    @property
+    def adds_rest(self) -> bool:
+        """Whether the kernel adds what another has not stored."""
+        return ArrayRole.BOXES in self.arrays and not self.stores
 
     @property
     def num_threads(self) -> int:
@@ -180,8 +182,9 @@ class WindowSource(WindowFunctions):
             Constant("window_cells", self.window_cells, "the most cells of a window"),
             Constant("deterministic", self.deterministic, "whether sums are integers, the same in any order"),
             Constant("stores", self.stores, "whether windows are stored, and not added to texels"),
-            Constant("adds_rest", ArrayRole.BOXES in self.arrays and not self.stores, "whether it adds what is not stored"),
-            Constant("most_apart", self.samples.total // APART, "tiles of samples that lie too far apart, so that windows count"),
+            Constant("adds_rest", self.adds_rest, "whether it adds what is not stored"),
+            Constant("crowd_cells", crowd_cells(self.samples), "the most cells of a crowded window"),
+            Constant("most_apart", self.samples.total // APART, "tiles whose samples lie too far apart for windows"),
             Constant("words", self.words, "of 32 bits that a sum takes"),
             Constant("piece_width", self.piece, "the numbers that are added to memory at once"),
             Constant("takes_runs", self.takes_runs, "whether a lane adds up runs of samples in one cell"),
