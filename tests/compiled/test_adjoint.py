@@ -243,6 +243,29 @@ def test_sums_of_windows_do_not_depend_on_the_order(name, monkeypatch):
     np.testing.assert_array_less(abs(found - exact), 2.0**-20 * magnitudes + 2.0**-24)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_stored_windows_of_a_batch_are_the_gradients(dtype):
+    """Of textures and coordinates; some samples are not finite, and some lie on few texels of the second texture."""
+    rng, (x, y), side = np.random.default_rng(1), tilted(64, 60), 60
+    x, y = np.stack([x, y - 3]), np.stack([y + 5, x])
+    x[1, :16, :16], y[1, :16, :16] = rng.uniform(20, 23, (2, 16, 16))
+    texels, values = (rng.normal(size=(2, n, n, 2)).astype(dtype) for n in (side, 64))
+    values[0, 20, 30], values[0, 21, 30, 0], values[1, 40, 41] = np.inf, -np.inf, np.nan
+
+    def gradients(deterministic):
+        sampler = jt.Sampler(deterministic=deterministic, normalized_coords=False)
+        read = jax.vmap(lambda t, x, y: jt.sample(jt.texture2d(t), (x, y), sampler))
+        with contextlib.nullcontext() if ON_GPU else kernels_on_cpu():
+            return jax.jit(lambda v, *args: jax.vjp(read, *args)[1](v))(values, texels, x, y)
+
+    found, expected = (tuple(map(np.asarray, gradients(deterministic))) for deterministic in (True, False))
+    assert not np.isfinite(found[0].astype(np.float32)).all()
+    for a, b in zip(found, expected):
+        finite = np.isfinite(b.astype(np.float32))
+        np.testing.assert_array_equal(np.where(finite, 0, a), np.where(finite, 0, b))
+        assert_close("sum", np.where(finite, a, 0), np.where(finite, b, 0), 64)
+
+
 def test_sums_of_kernels_do_not_overflow():
     """All samples fall on one texel, and have the largest value."""
     count, value = 2**12 - 1, np.float32(-(2 - 2.0**-23))

@@ -59,10 +59,13 @@ DEVICE void run(const Arrays& arrays) {
   if constexpr (adds_rest)
     if (!adds_integers(arrays.marks)) return;
   const Totals totals = copy_of(arrays.totals);
+  uint32 rest = 0, turn = 0;
   for (int tile = blockIdx.x * warps + threadIdx.x / lanes; tile < tiles; tile += num_blocks * warps) {
     if (images > 0 && has_been_gathered(arrays, position_of<Tiles>(tile, 0, 0).outer)) continue;
-    if constexpr (adds_rest)
-      if (!is_rest(arrays, tile) && !meets_full(arrays, tile, lane.lane)) continue;
+    if constexpr (adds_rest) {
+      if (turn % lanes == 0) rest = tiles_of_rest(arrays, tile, lane.lane);
+      if (!(rest >> turn++ % lanes & 1)) continue;
+    }
     // A texture for which no other warp has samples, if `sets_zero`.
     float* const own_texture = totals + (int64)tile * texture_size;
     if constexpr (sets_zero && !writes_whole) set_to_zero(own_texture, lane.lane);

@@ -61,7 +61,7 @@ DEVICE void run(const Arrays& arrays) {
   for (int part = 0; part < Channels::parts; part++) {
     Value sums[rows] = {};
     for (int k = 0; k < found; k++) {
-      if (k % at_once == 0) {
+      if (packs && k % at_once == 0) {
         wait_for_lanes();
         for (int n = lane; n < min(at_once, found - k) * groups_of_window; n += lanes) {
           const float* const window = arrays.windows + (int64)order[k + n / groups_of_window] * size_of_window;
@@ -80,9 +80,13 @@ DEVICE void run(const Arrays& arrays) {
         more[n] = {};
         if (at >= (uint32)box.rows || column >= (uint32)columns_of(box)) continue;
         const int cell = at * stride_of(box) + column, bit = cell % lanes;
-        const Group group = of[cell / lanes];
-        if (group.cells >> bit & 1)
-          more[n] = load_aligned_row<Channels::width>(cells + (group.first + num_ones(group.cells & ((1u << bit) - 1))) * row);
+        if constexpr (packs) {
+          const Group group = of[cell / lanes];
+          if (group.cells >> bit & 1)
+            more[n] = load_aligned_row<Channels::width>(cells + (group.first + num_ones(group.cells & ((1u << bit) - 1))) * row);
+        } else {
+          more[n] = load_row<Channels::width>(cells + cell * row);
+        }
       }
 #pragma unroll
       for (int n = 0; n < rows; n++)

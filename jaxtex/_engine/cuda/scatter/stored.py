@@ -6,13 +6,12 @@ order of their numbers. Three kinds of samples remain for sums of integers: of t
 windows that cross the border of a texture, and of squares with more windows than a list has room for.
 """
 
-import math
-
 import jax
 import jax.numpy as jnp
 
 from ...describe.axis import Role
 from ..build.arrays import ArrayRole, KernelArray, KernelArrays
+from ..build.launch import LANES
 from ..build.source import Constant, KernelSource, struct_of
 from ..samples.sample_source import AdjointPlan
 from ..samples.sample_tiles import Lanes, SampleTiles
@@ -23,8 +22,8 @@ from .crowds import crowd_of
 SIDE, MOST_WINDOWS = 32, 128
 # Up to so many samples per texel, windows are stored.
 MOST_CROWD = 4
-# In the second kernel: the rows of a warp, and the warps of a block.
-ROWS, WARPS, LANES = 8, 4, 32
+# In the second kernel: the warps of a block, and the texels of a lane, by whether windows are packed.
+WARPS, ROWS = 4, {False: 8, True: 4}
 
 
 def stores_windows(plan: AdjointPlan, samples: SampleTiles) -> bool:
@@ -40,9 +39,9 @@ def num_squares(plan: AdjointPlan) -> int:
     return plan.num_texels // plan.texels_per_texture * down * across
 
 
-def crowd_cells(samples: SampleTiles) -> int:
-    """The most cells of a crowded window, which has fewer texels than a quarter of the samples of its tile."""
-    return math.prod(samples.tile) // 16 * 5
+def crowd_cells(cells: int) -> int:
+    """The most cells of a crowded window, where others have so many."""
+    return cells // 20 * 4
 
 
 def stored_struct(plan: AdjointPlan) -> str:
@@ -69,12 +68,11 @@ def stored_arrays(plan: AdjointPlan, samples: SampleTiles, cells: int, row: int)
         cells: of a window.
         row: the numbers of a cell.
     """
-    groups = -(-cells // LANES)
-    numbers = -(-groups // 2) * 4 + cells * row
+    numbers = -(-cells // (2 * LANES)) * 4 * (row % 4 == 0) + cells * row
     count, zeros = num_squares(plan), jnp.zeros((num_squares(plan) + 3, 2), jnp.int32)
     return [
         KernelArray(ArrayRole.WINDOWS, jax.ShapeDtypeStruct((samples.total, numbers), jnp.float32)),
-        KernelArray(ArrayRole.CROWDS, jax.ShapeDtypeStruct((samples.total, crowd_cells(samples) * row), jnp.float32)),
+        KernelArray(ArrayRole.CROWDS, jax.ShapeDtypeStruct((samples.total, crowd_cells(cells) * row), jnp.float32)),
         KernelArray(ArrayRole.BOXES, jax.ShapeDtypeStruct((samples.total, 4), jnp.int32)),
         KernelArray(ArrayRole.LISTS, jax.ShapeDtypeStruct((count, MOST_WINDOWS), jnp.int32)),
         KernelArray(ArrayRole.MARKS, zeros, start=zeros),
@@ -103,8 +101,13 @@ class StoredSource(KernelSource):
         self.plan, self.arrays, self.cells = plan, arrays, cells
 
     @property
+    def rows(self) -> int:
+        lanes = Lanes.of(self.arrays[ArrayRole.RESULT].shape[-1])
+        return ROWS[lanes.parts * lanes.width % 4 == 0]
+
+    @property
     def num_blocks(self) -> int:
-        return -(-num_squares(self.plan) * (SIDE // ROWS) // WARPS)
+        return -(-num_squares(self.plan) * SIDE // self.rows // WARPS)
 
     @property
     def num_threads(self) -> int:
@@ -114,7 +117,7 @@ class StoredSource(KernelSource):
         return [
             Constant("lanes", LANES, "of a warp"),
             Constant("warps", WARPS, "of a block"),
-            Constant("rows", ROWS, "of a warp"),
+            Constant("rows", self.rows, "of a warp"),
             Constant("tiles", self.arrays[ArrayRole.WINDOWS].shape[0], "of samples"),
             Constant("window_cells", self.cells, "the most cells of a window"),
         ]

@@ -238,16 +238,17 @@ DEVICE void store_window(const Arrays& arrays, const float* window, const Box& b
   });
   float* const to = arrays.windows + (int64)tile * size_of_window;
   const int cells = box.rows * stride_of(box);
+  if constexpr (!packs) {
+    for (int k = lane * 4; k < cells * row; k += lanes * 4) *(Four*)(to + k) = *(const Four*)(window + k);
+    return;
+  }
   int first = 0;
   for (int k = 0; k < cells; k += lanes) {
     Row<float, row> cell = {};
     if (k + lane < cells) cell = load_shared<row>(window + (k + lane) * row);
     const uint32 kept = lanes_that(!is_zero(cell));
     float* const place = to + cells_begin + (first + num_ones(kept & ((1u << lane) - 1))) * row;
-    if (kept >> lane & 1) {
-      if constexpr (row % 4 == 0 || row < 3) store_aligned_row(place, cell);
-      else store_row(place, cell);
-    }
+    if (kept >> lane & 1) store_aligned_row(place, cell);
     if (lane == 0) ((Group*)to)[k / lanes] = {kept, first};
     first += num_ones(kept);
   }
@@ -258,10 +259,12 @@ DEVICE bool is_rest(const Arrays& arrays, int tile) {
   return arrays.marks[all_mark] || ((const Box*)arrays.boxes)[tile].rows < 0;
 }
 
-// Whether a window that fits is crowded. So many of these may lie on one square that integers are faster.
-DEVICE bool is_crowded(const Window& of, int cells) {
-  constexpr int samples = steps * lanes / lanes_per_sample;
-  return stores && cells <= crowd_cells && 4 * of.size[axes - 2] * of.size[axes - 1] < samples;
+// Whether a window is crowded: along an axis it has the taps of one sample alone, as beyond the border of a clamped texture.
+// So many of these may lie on one square that integers are faster.
+template <class W> DEVICE bool is_crowded(const Window& of, float cells) {
+  bool crowded = false;
+  for (int k = first_axis; k < axes; k++) crowded = crowded || of.size[k] <= W::span(k) + 1;
+  return crowded && cells <= crowd_cells;
 }
 
 DEVICE void mark_square(const Arrays& arrays, int square) {
@@ -292,12 +295,17 @@ DEVICE void store_crowd(const Arrays& arrays, const float* window, const Window&
 }
 
 // Whether a stored window lies on a square that has more windows than its list has room for.
-DEVICE bool meets_full(const Arrays& arrays, int tile, int lane) {
-  if (!arrays.marks[full_mark]) return false;
-  const Box box = ((const Box*)arrays.boxes)[tile];
+DEVICE bool meets_full(const Arrays& arrays, int tile) {
   bool meets = false;
-  with_squares(box, lane, lanes, [&](int square) { meets = meets || is_full(arrays.marks, square); });
-  return any_lane(meets);
+  if (arrays.marks[full_mark])
+    with_squares(((const Box*)arrays.boxes)[tile], 0, 1, [&](int square) { meets = meets || is_full(arrays.marks, square); });
+  return meets;
+}
+
+// Which of the next tiles of a warp, one for each lane, have something to add as integers.
+DEVICE uint32 tiles_of_rest(const Arrays& arrays, int tile, int lane) {
+  tile += lane * num_blocks * warps;
+  return lanes_that(tile < tiles && (is_rest(arrays, tile) || meets_full(arrays, tile)));
 }
 
 // The greater of some bits and those of the finite magnitudes of a value.
@@ -561,7 +569,7 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
 #pragma unroll
     for (int m = 0; m < shares<W>; m++) own[m] = share_of<W>(lane.lane, m);
   int largest = 0;
-  const bool crowded = cells <= window_cells && is_crowded(of, (int)cells);
+  const bool crowded = stores && is_crowded<W>(of, cells);
   if (cells <= window_cells && (!stores || crowded || holds_texels(of))) {
     const auto place_of = [&](const int (&index)[axes]) {
       int cell = 0;

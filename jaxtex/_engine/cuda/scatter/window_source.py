@@ -183,7 +183,7 @@ class WindowSource(WindowFunctions):
             Constant("deterministic", self.deterministic, "whether sums are integers, the same in any order"),
             Constant("stores", self.stores, "whether windows are stored, and not added to texels"),
             Constant("adds_rest", self.adds_rest, "whether it adds what is not stored"),
-            Constant("crowd_cells", crowd_cells(self.samples), "the most cells of a crowded window"),
+            Constant("crowd_cells", crowd_cells(self.window_cells), "the most cells of a crowded window"),
             Constant("most_apart", self.samples.total // APART, "tiles whose samples lie too far apart for windows"),
             Constant("words", self.words, "of 32 bits that a sum takes"),
             Constant("piece_width", self.piece, "the numbers that are added to memory at once"),
