@@ -29,7 +29,7 @@ ROUNDINGS = 1.001
 # In the second kernel: the numbers of a thread, and the threads of a block.
 STEPS, THREADS = 8, 256
 # The number of blocks, where most sums may not be of integers.
-REST_BLOCKS = 2112
+REST_BLOCKS = 8448
 ABSENT = {ArrayRole.MARKS: "const int", ArrayRole.UNIT: "const int", ArrayRole.RESULT: "float"}
 
 

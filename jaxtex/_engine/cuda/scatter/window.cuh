@@ -273,12 +273,14 @@ DEVICE void mark_square(const Arrays& arrays, int square) {
 
 DEVICE void note_rest(const Arrays& arrays, int tile, const Box& box) {
   ((Box*)arrays.boxes)[tile] = box;
-  marks_of(arrays)[rest_mark] = 1;
+  if (!arrays.marks[rest_mark]) marks_of(arrays)[rest_mark] = 1;
 }
 
 // Stores a crowded window, which holds indices, and marks the squares of its texels.
 DEVICE void store_crowd(const Arrays& arrays, const float* window, const Window& of, int cells, int tile, int lane) {
   constexpr int y = axes - 2, x = axes - 1;
+  float* const to = (float*)arrays.crowds + (int64)tile * crowd_cells * row;
+  for (int k = lane * 4; k < cells * row; k += lanes * 4) *(Four*)(to + k) = *(const Four*)(window + k);
   bool adds = false;
   for (int k = lane; k < of.size[y] * of.size[x]; k += lanes) {
     int index[axes];
@@ -290,8 +292,6 @@ DEVICE void store_crowd(const Arrays& arrays, const float* window, const Window&
   adds = any_lane(adds);
   if (lane == 0 && !adds) ((Box*)arrays.boxes)[tile] = {};
   if (lane == 0 && adds) note_rest(arrays, tile, {of.low[y], of.low[x], ~of.size[y], of.size[x] | of.stride[y] << 16});
-  float* const to = (float*)arrays.crowds + (int64)tile * crowd_cells * row;
-  for (int k = lane * 4; k < cells * row; k += lanes * 4) *(Four*)(to + k) = *(const Four*)(window + k);
 }
 
 // Whether a stored window lies on a square that has more windows than its list has room for.
@@ -317,9 +317,10 @@ DEVICE int largest_bits(int bits, const Value& value) {
   return bits;
 }
 
-DEVICE void note_largest(const Arrays& arrays, int bits, int lane) {
+// Notes the bits of the largest value of a warp, if these are more than some that have been known.
+DEVICE void note_largest(const Arrays& arrays, int bits, int known, int lane) {
   bits = greatest_of_lanes(bits);
-  if (lane == 0 && bits > arrays.marks[largest_mark]) raise_atomically(marks_of(arrays) + largest_mark, bits);
+  if (lane == 0 && bits > known) raise_atomically(marks_of(arrays) + largest_mark, bits);
 }
 
 // Adds the texels of a window to memory. Each lane takes pieces of the numbers of a cell, row by row.
@@ -517,14 +518,7 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
                      Sums& sums) {
   typedef Walk<walk> W;
   constexpr bool finds_cotangents = pulls && walk == 0;
-  if constexpr (stores && !pulls)
-    if (arrays.marks[all_mark]) {
-      int largest = 0;
-#pragma unroll
-      for (int s = 0; s < steps; s++)
-        largest = largest_bits(largest, value_of(arrays, position_of<Tiles>(tile, lane.number, s), lane.part));
-      return note_largest(arrays, largest, lane.lane);
-    }
+  const int known = stores ? arrays.marks[largest_mark] : 0;
   if constexpr (adds_rest) {
     const Box box = ((const Box*)arrays.boxes)[tile];
     if (!arrays.marks[all_mark] && box.rows < 0 && box.rows != samples_apart) {
@@ -669,5 +663,5 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
       else if (has) add_sample<W>(arrays, totals, value, taps, lane.part);
     }
   }
-  if constexpr (stores) note_largest(arrays, largest, lane.lane);
+  if constexpr (stores) note_largest(arrays, largest, known, lane.lane);
 }

@@ -41,6 +41,8 @@ SPREAD = 1.5
 REMAINING_BLOCKS = 1056
 # If the samples of more than one of so many tiles lie too far apart for a window, no window counts.
 APART = 16
+# The number of blocks that add what is not stored: five for each of 132 multiprocessors.
+REST_BLOCKS = 660
 # Up to so many images, a block first checks whether any of them remains.
 FEW_IMAGES = 32
 
@@ -83,7 +85,7 @@ class WindowSource(WindowFunctions):
     @property
     def num_blocks(self) -> int:
         needed = -(-self.samples.total // self.num_warps)
-        return min(needed, REMAINING_BLOCKS) if self.views or self.adds_rest else needed
+        return min(needed, REST_BLOCKS if self.adds_rest else REMAINING_BLOCKS if self.views else needed)
 
     @property
     def adds_rest(self) -> bool:
