@@ -209,8 +209,8 @@ def sum_of_taps(values, x, y, size, address):
 # list. If no list has room, all windows lie on full squares.
 STORED = {
     "in windows alone": ("border", 0, 0, None),
-    "clamped": ("clamp", 0, 0, None),
-    "wrapped, and some not in windows": ("wrap", 1, 1, None),
+    "clamped, and some lie apart": ("clamp", 1, 1, None),
+    "wrapped": ("wrap", 0, 0, None),
     "too many for a list": ("border", 0, 0, 3),
     "hardly any in windows": ("clamp", 9, 0, None),
 }

@@ -14,10 +14,14 @@ constexpr bool keeps_coords = true;  // whether a lane keeps the coordinates of 
 constexpr int lanes_per_sample = 1;  // some of which may take no part
 constexpr int axes = 2;  // of a window: also one for the textures, and each start
 constexpr int first_axis = 0;  // of a texture
-DEVICE constexpr int size_of(int k) { constexpr int all[] = {1, 1}; return all[k]; }  // the texture along an axis, if it is written as a whole
+DEVICE constexpr int size_of(int k) { constexpr int all[] = {1, 1}; return all[k]; }  // the texture along an axis, where that matters
 constexpr int num_walks = 1;  // that add to texels: one for each level that is blended
 constexpr int window_cells = 380;  // the most cells of a window
 constexpr bool deterministic = false;  // whether sums are integers, the same in any order
+constexpr bool stores = false;  // whether windows are stored, and not added to texels
+constexpr bool adds_rest = false;  // whether it adds what is not stored
+constexpr int crowd_cells = 76;  // the most cells of a crowded window
+constexpr int most_apart = 24;  // tiles whose samples lie too far apart for windows
 constexpr int words = 1;  // of 32 bits that a sum takes
 constexpr int piece_width = 4;  // the numbers that are added to memory at once
 constexpr bool takes_runs = false;  // whether a lane adds up runs of samples in one cell
@@ -70,4 +74,15 @@ struct Tiles {
   static constexpr int steps_across = 2;
   static constexpr bool spread = false;
   static constexpr bool by_column = false;
+};
+
+// Squares of texels, and the windows on them.
+struct Stored {
+  static constexpr int side = 32;  // of a square of texels
+  static constexpr int down = 256;  // the texels of a texture
+  static constexpr int across = 192;
+  static constexpr int squares_down = 8;  // of a texture
+  static constexpr int squares_across = 6;
+  static constexpr int squares = 48;  // of all textures
+  static constexpr int most_windows = 128;  // of a square, so that they are added in order
 };

@@ -15,6 +15,11 @@ struct Arrays {
   float* cotangent_1;
   const float* views;
   const int* unit;
+  float* windows;
+  float* crowds;
+  int* boxes;
+  int* lists;
+  int* marks;
   float* tile_sums;
 };
 
@@ -263,5 +268,5 @@ DEVICE void add_cotangents(const Arrays& arrays, int sample, const Cotangents& f
 // The kernel.
 DEVICE void run(const Arrays& arrays);
 extern "C" __global__ void __launch_bounds__(threads, blocks) texture_pullback(const float* __restrict__ values, const float* __restrict__ texels, const float* __restrict__ operand_0, const float* __restrict__ operand_1, const float*, float* __restrict__ totals, float* __restrict__ cotangent_0, float* __restrict__ cotangent_1) {
-  run(Arrays{values, texels, operand_0, operand_1, totals, cotangent_0, cotangent_1, nullptr, nullptr, nullptr});
+  run(Arrays{values, texels, operand_0, operand_1, totals, cotangent_0, cotangent_1, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr});
 }
