@@ -4,9 +4,9 @@ A texture is divided into squares. `adjoint.cu` stores the window of each tile, 
 squares that the window lies on. Then a second kernel, `stored.cu`, adds for each texel what the windows hold, by the
 order of their numbers. At the border of a texture, a window covers texels, elsewhere indices.
 
-Three kinds of samples are added as integers, to squares that the first kernel marks: those of tiles whose samples lie too
-far apart for a window, of crowded windows, and of squares with more windows than a list has room for. If many tiles have
-samples that lie too far apart, no window counts, and all samples are added so.
+Three kinds of samples are added as integers, to squares that the first kernel marks: those of tiles whose samples lie
+too far apart for a window, of crowded windows, and of squares with more windows than a list has room for. If many tiles
+have samples that lie too far apart, no window counts, and all samples are added so.
 """
 
 import jax
