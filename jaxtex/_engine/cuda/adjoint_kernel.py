@@ -173,13 +173,14 @@ def in_stored_windows(
         for role in (ArrayRole.WINDOWS, ArrayRole.CROWDS, ArrayRole.BOXES, ArrayRole.LISTS, ArrayRole.MARKS)
     )
     total = collected(plan, channels, size.window_cells, [windows, boxes, lists, marks])
-    largest = jax.lax.bitcast_convert_type(marks.array[-3, 0], jnp.float32)
-    unit, sums = unit_of(plan, largest), started(plan, channels, marks.array)
+    noted: jax.Array = found[ArrayRole.MARKS, 0]
+    largest = jax.lax.bitcast_convert_type(noted[-3, 0], jnp.float32)
+    unit, sums = unit_of(plan, largest), started(plan, channels, noted)
     rest = [*given, KernelArray(ArrayRole.UNIT, unit), crowds, boxes, marks, *operands_of(operands)]
     no_cotangents = OperandResults.of(plan.of_texels(), samples, operands)
     arrays = KernelArrays(rest, [KernelArray(ArrayRole.TOTALS, sums, start=sums)], ABSENT)
     sums = WindowSource(no_cotangents, arrays).run("texture_rest")[ArrayRole.TOTALS, 0]
-    return [joined(plan, sums, unit, marks.array, total), *cotangents.collected(found, operands)]
+    return [joined(plan, sums, unit, noted, total), *cotangents.collected(found, operands)]
 
 
 def with_zero(cotangent: jax.Array | Sliced, zero: jax.Array) -> tuple[jax.Array | Sliced, jax.Array]:
