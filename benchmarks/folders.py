@@ -134,7 +134,9 @@ def jaxtex_here(source: pathlib.Path, target: pathlib.Path, words: Sequence[str]
 def jaxtex_program(source: pathlib.Path, target: pathlib.Path, words: Sequence[str]) -> None:
     command, *options = words
     arguments = [sys.executable, "-m", "jaxtex", command, str(source), str(target), *options]
-    subprocess.run(arguments, check=True, capture_output=True)
+    # An installed program is compiled to bytecode, whatever this environment says.
+    surroundings = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    subprocess.run(arguments, check=True, capture_output=True, env=surroundings)
 
 
 def runs(fit: tuple[int, int] | None) -> dict[str, Run]:

@@ -95,7 +95,11 @@ class ScaledFilter(NamedTuple):
         kept = kept if inside is None else kept & inside
         # Several taps of a sample may read one texel; their weights are added.
         places = (np.arange(self.samples)[:, None] * self.size + texel.astype(np.int64))[kept]
-        distinct, which = np.unique(places, return_inverse=True)
+        if (np.diff(places) >= 0).all():  # as at most sizes, where sorting would take longer than the rest
+            first = np.diff(places, prepend=-1) > 0
+            distinct, which = places[first], np.cumsum(first) - 1
+        else:
+            distinct, which = np.unique(places, return_inverse=True)
         row, column = np.divmod(distinct, self.size)
         sums = np.bincount(which, weight[kept], len(distinct))
         return row, column, sums / np.bincount(row, sums)[row] if self.renormalized else sums

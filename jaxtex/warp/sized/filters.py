@@ -186,7 +186,7 @@ def span_of(each: ScaledFilter, count: int) -> int:
     """How many texels so many rows of a filter read at most, of tiles side by side."""
     column = each.rows().column
     starts = np.arange(0, each.samples, count)
-    low, high = np.minimum.reduceat(column.min(1), starts), np.maximum.reduceat(column.max(1), starts)
+    low, high = np.minimum.reduceat(column[:, 0], starts), np.maximum.reduceat(column[:, -1], starts)
     return int((high - low).max()) + 1
 
 

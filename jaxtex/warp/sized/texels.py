@@ -86,6 +86,8 @@ def pixels_with_room(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
 def with_room(pixels: Array, shape: tuple[int, int]) -> Array | None:
     """A larger array that begins with pixels, without a copy; `None` if there is no room behind them."""
     memory = pixels.base
+    while isinstance(memory, np.ndarray) and not isinstance(memory, Memory):  # of a view
+        memory = memory.base
     if not (isinstance(memory, Memory) and pixels.flags.c_contiguous):
         return None
     start = pixels.ctypes.data - memory.ctypes.data
