@@ -29,7 +29,7 @@ STALE_SECONDS = 2  # after which a temporary file that no process holds is a dea
 def check_target(path: Path, force: bool) -> None:
     """Checks that a file can be written or replaced, before any work."""
     try:
-        target = Path(os.path.realpath(path))
+        target = linked(path)
         status = status_of(target)
         if status is None and status_of(target.parent) is None:
             raise UserError(f"there is no folder {target.parent}; make it first")
@@ -43,6 +43,11 @@ def check_target(path: Path, force: bool) -> None:
         raise UserError(f"cannot write {path}: {error}") from error
     except OSError as error:
         raise write_error(path, error) from error
+
+
+def linked(path: Path) -> Path:
+    """The file that a symbolic link leads to, whether it exists or not; any other path as it is."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 def status_of(path: Path | None) -> os.stat_result | None:
@@ -77,7 +82,7 @@ def replacing(
         source: the file that the new one is made from.
         preserve_times: whether the target takes the times of `source`.
     """
-    target, status = Path(os.path.realpath(path)), status_of(source)
+    target, status = linked(path), status_of(source)
     partial = target.with_name(f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}{SUFFIX}")
     try:
         old = status_of(target)

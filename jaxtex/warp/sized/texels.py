@@ -88,11 +88,11 @@ def with_room(pixels: Array, shape: tuple[int, int]) -> Array | None:
     memory = pixels.base
     while isinstance(memory, np.ndarray) and not isinstance(memory, Memory):  # of a view
         memory = memory.base
-    if not (isinstance(memory, Memory) and pixels.flags.c_contiguous):
+    if not isinstance(memory, Memory) or not pixels.flags.c_contiguous or pixels.ctypes.data % ALIGNMENT:
         return None
     start = pixels.ctypes.data - memory.ctypes.data
     fits = start + math.prod(shape) * pixels.itemsize <= memory.size
-    return np.ndarray(shape, pixels.dtype, memory, start) if fits and start < ALIGNMENT else None
+    return np.ndarray(shape, pixels.dtype, memory, start) if fits else None
 
 
 # Numbers for texels, in a program of their own: a program for tiles would compute them again for every tile
