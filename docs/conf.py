@@ -28,7 +28,7 @@ extensions = [
 ]
 exclude_patterns = ["_build", "_extensions", "_inventories", "**/.*"]
 
-# Markdown. Nothing is executed here: tests/docs/test_docs.py runs the Python blocks.
+# Markdown. tests/docs/test_docs.py runs the Python blocks of all pages. The build runs a page whose header says so.
 nb_execution_mode = "off"
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4

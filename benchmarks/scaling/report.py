@@ -6,25 +6,20 @@ from .comparison import Found, Pair, pairs
 
 MIB = 2.0**20
 FURTHER = (2, 4, 8)  # times as many devices as were measured
-STRONG = "**Strong scaling:** the same problem on more devices. The ideal ratio is 1 over the number of devices."
-HELD = "Memory is that of the compiled program: arguments + results + temporaries."
-BOUNDS = (
-    "**Lower bounds on the time:** memory is the time to read the arguments once and write the results once, at the "
-    "rate of a copy. Link is the time to send what a device sends, at the rate of the link. Launch is the time of an "
-    "empty program. Temporaries are not counted; a training step reads and writes many times as many bytes of them."
+STRONG = (
+    "A ratio is the time on all devices over the time on one. **Strong**: the same problem on more devices; the ideal "
+    "ratio is 1 over their number. **Weak**: as much work for each device as for one device alone; the ideal ratio is "
+    "1. Memory is that of the compiled program: arguments + results + temporaries. The bound is the longest of the "
+    "times to read arguments and write results once (memory), to send what a device sends (link), and to launch an "
+    "empty program."
 )
-WEAK = "**Weak scaling:** each device has a problem of the same size as one device alone. The ideal ratio is 1."
-ESTIMATE = (
-    "**Estimated** milliseconds on more devices, by the formulas [below](#estimate-for-more-devices). Only the first "
-    "two columns of times are measured."
-)
+ESTIMATE = "**Estimated** milliseconds on more devices, as [below](#estimate-for-more-devices):"
 
 
 def markdown(found: Found) -> str:
     strong, weak = (list(pairs(found, scaling)) for scaling in ("strong", "weak"))
     timed = [pair for pair in strong if not pair.problem]
-    parts = [about(found), STRONG, times(timed), HELD, BOUNDS, bounds(timed)]
-    parts += [WEAK, growth([pair for pair in weak if not pair.problem]), ESTIMATE, estimates(timed), checks(found)]
+    parts = [about(found), STRONG, times(timed, weak), ESTIMATE, estimates(timed), checks(found)]
     problems = [f"- {pair.name}, {pair.devices} devices: {pair.problem}" for pair in (*strong, *weak) if pair.problem]
     if problems:
         parts += ["Not timed:", "\n".join(dict.fromkeys(problems))]
@@ -48,22 +43,28 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def times(timed: Iterable[Pair]) -> str:
+def times(timed: Iterable[Pair], weak: Iterable[Pair]) -> str:
+    grown = {key(pair): f"{pair.ratio:.2f}" for pair in weak if not pair.problem}
     rows = [
         [
             *(pair.name, str(pair.devices), ms(pair.one["milliseconds"]), ms(pair.several["milliseconds"])),
-            *(f"{pair.ratio:.2f}", aim(pair), held(pair.one), held(pair.several)),
+            *(f"{pair.ratio:.2f}{aim(pair)}", grown.get(key(pair), ""), held(pair.one), held(pair.several)),
+            *(mib(pair.several["sent"]), bound(pair)),
         ]
         for pair in timed
     ]
-    memory = "MiB on one device", "MiB on each of all"
-    return table(("case", "devices", "on one device, ms", "on all, ms", "ratio", "target", *memory), rows)
+    titles = "case", "devices", "one, ms", "all, ms", "strong", "weak", "MiB on one", "MiB on each", "MiB sent by each"
+    return table((*titles, "bound, ms"), rows)
+
+
+def key(pair: Pair) -> tuple[str, str, int]:
+    return pair.work["name"], pair.several["function"], pair.devices
 
 
 def aim(pair: Pair) -> str:
     if pair.aim is None:
         return ""
-    return f"{pair.aim:g}, {'met' if pair.ratio <= pair.aim else '**missed**'}"
+    return f", {'meets' if pair.ratio <= pair.aim else '**misses**'} {pair.aim:g}"
 
 
 def held(figure: Found) -> str:
@@ -71,34 +72,17 @@ def held(figure: Found) -> str:
     return f"{arguments} + {results} + {temporaries}"
 
 
-def bounds(timed: Iterable[Pair]) -> str:
-    rows = []
-    for pair in timed:
-        most, what = pair.bound
-        figures = mib(pair.several["sent"]), ms(pair.memory_ms), ms(pair.link_ms)
-        rows.append([pair.name, str(pair.devices), *figures, what, f"{most / pair.several['milliseconds']:.0%}"])
-    titles = "sent by each, MiB", "memory, ms", "link, ms", "largest", "share of the measured time"
-    return table(("case", "devices", *titles), rows)
-
-
-def growth(timed: Iterable[Pair]) -> str:
-    rows = []
-    for pair in timed:
-        figures = ms(pair.one["milliseconds"]), ms(pair.several["milliseconds"]), f"{pair.ratio:.2f}"
-        rows.append([pair.name, str(pair.devices), *figures])
-    return table(("case", "devices", "one device alone, ms", "all together, ms", "ratio"), rows)
+def bound(pair: Pair) -> str:
+    most, what = pair.bound
+    return f"{ms(most)}, {what}"
 
 
 def estimates(timed: Sequence[Pair]) -> str:
     """From the most devices that were measured."""
     most = max((pair.devices for pair in timed), default=0)
     more = [factor * most for factor in FURTHER]
-    rows = [
-        [pair.name, *map(ms, (pair.one["milliseconds"], pair.several["milliseconds"], *map(pair.estimate, more)))]
-        for pair in timed
-        if pair.devices == most
-    ]
-    return table(("case", "1 device, measured", f"{most}, measured", *(f"{n}, estimated" for n in more)), rows)
+    rows = [[pair.name, *(ms(pair.estimate(n)) for n in more)] for pair in timed if pair.devices == most]
+    return table(("case", *map(str, more)), rows)
 
 
 def checks(found: Found) -> str:

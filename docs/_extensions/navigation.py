@@ -8,7 +8,7 @@ from typing import Any
 from sphinx.application import Sphinx
 
 MENU = {
-    "Get started": ("why", "installation", "start/transformer", "start/cuda", "start/photographs"),
+    "Get started": ("why", "installation", "tutorial", "start/transformer", "start/cuda", "start/photographs"),
     "Guides": (
         "reading",
         "cubemaps-and-mipmaps",

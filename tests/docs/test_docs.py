@@ -43,11 +43,13 @@ GUIDES = (
     "reads-inside-models",
     "scaling",
     "surfaces",
+    "tutorial",
     "uneven-axes",
     "volumes",
 )
 MARK = r"<!-- not run: (?P<reason>.*?) -->\n+"
-BLOCK = re.compile(rf"^(?:{MARK})?```python(?P<more>.*)\n(?P<code>(?s:.*?))^```", re.MULTILINE)
+FENCE = r"```(?:python|\{code-cell\} ipython3)"
+BLOCK = re.compile(rf"^(?:{MARK})?{FENCE}(?P<more>.*)\n(?P<code>(?s:.*?))^```", re.MULTILINE)
 # Pages whose lines that print stand above what they print, and how many such lines there are at least.
 PRINTED = {"porting-cuda": 4, "surfaces": 2}
 # Values are printed on the pages with up to three digits behind the point.
@@ -136,7 +138,7 @@ def blocks_of(name):
 @pytest.mark.parametrize("name", PAGES)
 def test_marks_stand_above_a_block_and_give_a_reason(name):
     text, blocks = PAGES[name].read_text(), blocks_of(name)
-    assert len(blocks) == len(re.findall(r"^ *(?:```|~~~) *\{?py", text, re.MULTILINE)), "a fence of another form"
+    assert len(blocks) == len(re.findall(r"^ *(?:```|~~~) *\{?(?:py|code-cell)", text, re.MULTILINE)), "a fence of another form"
     assert not [block["more"] for block in blocks if block["more"]], "a fence with attributes"
     # Shell commands may have a mark too.
     marks = re.findall(rf"^{MARK}```(?:python|sh)$", text, re.MULTILINE)
