@@ -1,10 +1,12 @@
 """Sphinx's settings of the documentation site; `python -m docs build` builds it."""
 
+import os
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent), str(HERE / "_extensions")]
+os.environ["PYTHONPATH"] = str(HERE.parent)  # for the kernel that runs the tutorial
 
 import inventories
 
