@@ -32,6 +32,7 @@ exclude_patterns = ["_build", "_extensions", "_inventories", "**/.*"]
 
 # Markdown. tests/docs/test_docs.py runs the Python blocks of all pages. The build runs a page whose header says so.
 nb_execution_mode = "off"
+nb_execution_timeout = 600  # seconds for a cell, on a busy machine
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
 

@@ -138,7 +138,9 @@ def blocks_of(name):
 @pytest.mark.parametrize("name", PAGES)
 def test_marks_stand_above_a_block_and_give_a_reason(name):
     text, blocks = PAGES[name].read_text(), blocks_of(name)
-    assert len(blocks) == len(re.findall(r"^ *(?:```|~~~) *\{?(?:py|code-cell)", text, re.MULTILINE)), "a fence of another form"
+    assert len(blocks) == len(re.findall(r"^ *(?:```|~~~) *\{?(?:py|code-cell)", text, re.MULTILINE)), (
+        "a fence of another form"
+    )
     assert not [block["more"] for block in blocks if block["more"]], "a fence with attributes"
     # Shell commands may have a mark too.
     marks = re.findall(rf"^{MARK}```(?:python|sh)$", text, re.MULTILINE)
