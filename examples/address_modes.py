@@ -41,7 +41,7 @@ def panel(mode: str, texels: np.ndarray) -> Panel:
     """The surroundings, with a frame around the texture itself, and the reads of T."""
     image = magnified(surroundings(mode, texels), MAGNIFY)
     third = np.array(image.size) // 3
-    image = outlined(image, [third - 1, 2 * third])
+    image = outlined(image, [third, 2 * third])
     if mode not in MODES:
         return Panel(mode, image, "half a turn beyond a pole")
     values = table(mode)[(INDICES >= -4) & (INDICES < 8)].reshape(3, 4)

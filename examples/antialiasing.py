@@ -35,7 +35,7 @@ def main(argv: list[str] | None = None) -> int:
     for name, title in TITLES.items():
         seen = Image.fromarray(encode(np.asarray(view(texture, width, height, FILTERS[name]))))
         part = magnified(seen.crop((left, top, left + part_width, top + part_height)), MAGNIFY)
-        frame = (left - 1, top - 1), (left + part_width, top + part_height)
+        frame = (left, top), (left + part_width, top + part_height)
         rows[0].append(Panel(title, outlined(seen, frame, width=3)))
         rows[1].append(Panel("", part, f"the framed part x {MAGNIFY}"))
     save(sheet(rows).quantize(128, dither=Image.Dither.NONE), args.out)

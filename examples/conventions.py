@@ -102,7 +102,7 @@ def image_of(matrix: jax.Array, x: float, y: float) -> Place:
 
 def draw_points(sheet: Sheet, left: float, top: float):
     """A small image with its axes, corners and centers."""
-    cell, (width, height) = 52, (4, 3)
+    cell, (width, height) = 42, (4, 3)
     at = lambda x, y: (left + x * cell, top + y * cell)
     sheet.cells(at(0, 0), np.zeros((height, width)), cell)
     sheet.box(at(2, 1), cell, cell, "#cfe0f7", GRAY)
@@ -116,9 +116,9 @@ def draw_points(sheet: Sheet, left: float, top: float):
         sheet.dot(at(x, y), INK)
         corner = at(x, y)
         sheet.text((corner[0] + (-5 if x == 0 else 5), corner[1] + (-3 if y == 0 else 3)), f"({x}, {y})", INK, anchor)
-    sheet.line([at(2.5, 1.5), at(2.5, 3.3)], RED)
-    sheet.text(at(2.2, 3.55), "image[1, 2] is at", RED)
-    sheet.text(at(2.2, 3.95), "x = 2.5, y = 1.5", RED)
+    sheet.line([at(2.5, 1.5), at(2.5, 3.4)], RED)
+    sheet.text(at(2.2, 3.65), "image[1, 2] is at", RED)
+    sheet.text(at(2.2, 4.1), "x = 2.5, y = 1.5", RED)
 
 
 def draw_rulers(sheet: Sheet, left: float, top: float):
@@ -235,11 +235,11 @@ def draw_rotation(sheet: Sheet, left: float, top: float):
 
 def picture() -> Image.Image:
     """All drawings on one sheet."""
-    sheet = Sheet(580, 1096)
+    sheet = Sheet(580, 1136)
     headings = (
         ((20, 24), "Points of an image"),
         ((276, 24), "Seven pixels read from four"),
-        ((20, 330), "The same along an axis: edges and centers"),
+        ((20, 318), "Four pixels in five units: edges and centers"),
         ((20, 634), "theta: which part is read"),
         ((468, 634), "An angle"),
         ((20, 906), "A matrix"),
@@ -249,7 +249,7 @@ def picture() -> Image.Image:
         sheet.text(at, text, INK, "lm", 18)
     draw_points(sheet, 56, 76)
     draw_align_corners(sheet, 276, 76)
-    draw_rulers(sheet, 254, 358)
+    draw_rulers(sheet, 254, 346)
     draw_theta(sheet, 44, 690)
     draw_rotation(sheet, 468, 690)
     draw_matrix(sheet, 20, 936)

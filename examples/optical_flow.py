@@ -149,6 +149,7 @@ def main(argv: list[str] | None = None) -> int:
         "found flow": painted(flow, longest),
     }
     row = [Panel(*panel) for panel in panels.items()]
+    row[2] = row[2]._replace(note=f"rim of the wheel: {longest:.0f} px")
     save(sheet([row[:3], row[3:]]), args.out)
     return 0
 

@@ -66,13 +66,13 @@ def colored(amounts: ArrayLike) -> jax.Array:
 def outlined(
     image: Image.Image | ArrayLike, points: ArrayLike, color: str = ACCENT, width: int = 2, closed: bool = True
 ) -> Image.Image:
-    """An image with a line through points (N, 2): x and y in pixels. Two points of a closed line are ends of a box."""
+    """An image with a line through points (N, 2), x and y in pixels; or with a frame around a part, from and to."""
     image, places = to_image(image).copy(), np.asarray(points, np.float64)
+    pen, corners = ImageDraw.Draw(image), [tuple(place) for place in places.tolist()]
     if closed and len(places) == 2:
-        (left, top), (right, bottom) = places
-        places = np.array([(left, top), (right, top), (right, bottom), (left, bottom)])
-    corners = [tuple(place) for place in places.tolist()]
-    ImageDraw.Draw(image).line([*corners, *(corners[:2] if closed else ())], color, width, "curve")
+        pen.rectangle((*(places[0] - width), *(places[1] + width - 1)), None, color, width)
+    else:
+        pen.line([*corners, *(corners[:2] if closed else ())], color, width, "curve")
     return image
 
 
@@ -179,13 +179,14 @@ def plot(
 
 def save(picture: Image.Image, path: Path, quality: int = 85) -> None:
     """Writes a picture. The name's ending chooses the format; `quality` is that of a JPEG."""
+    gray = picture.convert("L")
+    picture = gray if gray.convert(picture.mode).tobytes() == picture.tobytes() else picture
     picture.save(path, quality=quality, optimize=True)
     print(f"wrote {path}")
 
 
 def animate(frames: Sequence[Image.Image], path: Path, milliseconds: int) -> None:
-    """Writes frames as an animation that repeats, and rests at its last frame. The name's ending chooses the format."""
-    times = [milliseconds] * (len(frames) - 1) + [25 * milliseconds]
-    options = {"quality": 75, "method": 4} if path.suffix == ".webp" else {"optimize": True}
-    frames[0].save(path, save_all=True, append_images=list(frames[1:]), duration=times, loop=0, **options)
+    """Writes frames as an animation that ends at its last frame. The name's ending chooses the format."""
+    options = {"quality": 70, "method": 6, "loop": 1} if path.suffix == ".webp" else {"optimize": True}
+    frames[0].save(path, save_all=True, append_images=list(frames[1:]), duration=milliseconds, **options)
     print(f"wrote {path}, {len(frames)} frames")

@@ -150,7 +150,7 @@ def main(argv: list[str] | None = None) -> int:
         seen = radiograph(volume, pose, args.pixels)
         note = "off {:.2f}°, {:.2f} texels".format(*error(np.asarray(pose)))
         above.append(Panel(f"{title} - radiograph", difference(bright(seen), bright(measured), 1.5), note))
-    titles = "maximum", "first crossing", "colors, absorbed"
+    titles = "maximum", "first crossing", "emission and absorption"
     below = [Panel(title, np.asarray(image)) for title, image in zip(titles, views(volume, found, 2 * args.pixels))]
     size = (2 * args.pixels,) * 2
     enlarged = lambda image: np.asarray(jt.warp.resize(jnp.asarray(image)[..., None], size, filter="linear"))

@@ -117,7 +117,6 @@ def main(argv: list[str] | None = None) -> int:
         flow = moved(pyramid, flow, level)
         errors.append(error(flow))
         print(f"round {len(errors) - 1}, level {level}: off by {errors[-1]:.2f} pixels, {errors[0]:.2f} at the start")
-
     return 0
 
 

@@ -96,7 +96,7 @@ def errors(motion: Motion, truth: Motion, size: int) -> tuple[float, float, floa
 
 
 def words(degrees: float, percent: float, pixels: float) -> list[str]:
-    return [f"{degrees:.2g}°", f"{percent:.2g} %", f"{pixels:.2g} pixels"]
+    return [f"{round(number, 3):.2g}{unit}" for number, unit in ((degrees, "°"), (percent, " %"), (pixels, " px"))]
 
 
 def frame(moved: jax.Array, fixed: jax.Array, motion: Motion, losses: np.ndarray, count: int, size: int) -> Image.Image:
@@ -107,7 +107,7 @@ def frame(moved: jax.Array, fixed: jax.Array, motion: Motion, losses: np.ndarray
     row = [
         Panel(f"step {count}", seen),
         Panel("minus the original", difference(seen, fixed)),
-        Panel("loss", plot((size, size), curve, "step", "squares", True, limits)),
+        Panel("loss", plot((size, size), curve, "step", "mean square", True, limits)),
     ]
     return sheet([row])
 
@@ -145,7 +145,7 @@ def main(argv: list[str] | None = None) -> int:
 
     final = warp(moved, motion)
     losses, motions = np.concatenate(losses), np.concatenate(motions)
-    curve = plot((size, size), {"loss": (np.arange(len(losses)), losses)}, "step", "squares", True)
+    curve = plot((size, size), {"loss": (np.arange(len(losses)), losses)}, "step", "mean square", True)
     start, end = ("off " + ", ".join(words(*errors(m, truth, size))) for m in (jnp.array(START), motion))
     rows = [
         [Panel("original", fixed), Panel("moved", moved), Panel("registered", final)],

@@ -226,11 +226,11 @@ def main(argv: list[str] | None = None) -> int:
         "moving": enlarged(middle(moving)),
         "registered": enlarged(middle(registered)),
         "fixed": enlarged(middle(fixed)),
-        "regions, carried": colored(middle(regions), middle(fixed_regions)),
+        "carried regions": colored(middle(regions), middle(fixed_regions)),
         "moving - fixed": enlarged(0.5 + middle(moving - fixed)),
         "registered - fixed": enlarged(0.5 + middle(registered - fixed)),
         "a grid, moved": grid_on(middle(moving), in_plane),
-        "blue < 1 < red": stretched(determinant[size // 4]),
+        "Jacobian: blue < 1": stretched(determinant[size // 4]),
     }
     row = [Panel(*panel) for panel in panels.items()]
     save(sheet([row[:4], row[4:]]), args.out)

@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from panels import Panel, colored, save, sheet
+from PIL import Image
 
 import jaxtex as jt
 
@@ -144,7 +145,7 @@ def main(argv: list[str] | None = None) -> int:
             rows += [[], []]
         rows[-2].append(Panel(title, globe(state, k % 5 * 2 * np.pi / QUARTERS, args.size)))
         rows[-1].append(Panel("", chart(state, args.size)))
-    save(sheet(rows), args.out)
+    save(sheet(rows).quantize(64, dither=Image.Dither.NONE), args.out)
     return 0
 
 
