@@ -12,8 +12,8 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from panels import ACCENT, DATA, Panel, magnified, save, sheet
-from PIL import Image, ImageDraw
+from panels import DATA, Panel, magnified, outlined, save, sheet
+from PIL import Image
 
 import jaxtex as jt
 
@@ -40,12 +40,12 @@ def surroundings(mode: str, texels: np.ndarray) -> np.ndarray:
 def panel(mode: str, texels: np.ndarray) -> Panel:
     """The surroundings, with a frame around the texture itself, and the reads of T."""
     image = magnified(surroundings(mode, texels), MAGNIFY)
-    box = image.width // 3 - 1, image.height // 3 - 1, 2 * image.width // 3, 2 * image.height // 3
-    ImageDraw.Draw(image).rectangle(box, outline=ACCENT)
+    third = np.array(image.size) // 3
+    image = outlined(image, [third, 2 * third])
     if mode not in MODES:
-        return Panel(mode, image, "beyond a pole: half a turn away")
+        return Panel(mode, image, "half a turn beyond a pole")
     values = table(mode)[(INDICES >= -4) & (INDICES < 8)].reshape(3, 4)
-    return Panel(mode, image, "   |   ".join(" ".join(map(str, part)) for part in values.tolist()))
+    return Panel(mode, image, " | ".join(" ".join(map(str, part)) for part in values.tolist()))
 
 
 def main(argv: list[str] | None = None) -> int:

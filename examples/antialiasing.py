@@ -10,13 +10,13 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from panels import Panel, magnified, save, sheet
-from PIL import Image, ImageDraw
+from panels import Panel, magnified, outlined, save, sheet
+from PIL import Image
 from textured_plane import FILTERS, HORIZON, encode, tile, view
 
 import jaxtex as jt
 
-TITLES = {"linear": "one linear read a pixel", "anisotropic, 16": "antialiased: max_anisotropy=16"}
+TITLES = {"linear": "one linear read a pixel", "anisotropic, 16": "max_anisotropy=16"}
 MAGNIFY = 4
 
 
@@ -35,11 +35,9 @@ def main(argv: list[str] | None = None) -> int:
     for name, title in TITLES.items():
         seen = Image.fromarray(encode(np.asarray(view(texture, width, height, FILTERS[name]))))
         part = magnified(seen.crop((left, top, left + part_width, top + part_height)), MAGNIFY)
-        ImageDraw.Draw(seen).rectangle(
-            (left - 1, top - 1, left + part_width, top + part_height), outline="#c5221f", width=2
-        )
-        rows[0].append(Panel(title, seen))
-        rows[1].append(Panel("", part, f"the framed part, {MAGNIFY} times as large"))
+        frame = (left, top), (left + part_width, top + part_height)
+        rows[0].append(Panel(title, outlined(seen, frame, width=3)))
+        rows[1].append(Panel("", part, f"the framed part x {MAGNIFY}"))
     save(sheet(rows).quantize(128, dither=Image.Dither.NONE), args.out)
     return 0
 

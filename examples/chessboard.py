@@ -23,8 +23,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from panels import ACCENT, Panel, save, sheet, to_bytes
-from PIL import Image, ImageDraw
+from numpy.typing import ArrayLike
+from panels import Panel, outlined, save, sheet, to_image
+from PIL import Image
 from tqdm import tqdm
 
 import jaxtex as jt
@@ -143,12 +144,9 @@ def lines(corners: np.ndarray) -> list[np.ndarray]:
     return [*corners, *corners.swapaxes(0, 1)]
 
 
-def marked(image: np.ndarray, corners: np.ndarray) -> np.ndarray:
+def marked(image: ArrayLike, corners: np.ndarray) -> Image.Image:
     """An image with straight lines between the ends of the outer rows and columns of corners."""
-    drawn = Image.fromarray(to_bytes(image))
-    for line in (corners[0], corners[-1], corners[:, 0], corners[:, -1]):
-        ImageDraw.Draw(drawn).line([tuple(line[0]), tuple(line[-1])], fill=ACCENT)
-    return np.asarray(drawn)
+    return outlined(image, corners[[0, 0, -1, -1], [0, -1, -1, 0]])
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -202,21 +200,18 @@ def main(argv: list[str] | None = None) -> int:
     cuts, side = [], width / CUT[0]
     for guess in (first, parameters):
         cut = np.asarray(cut_out(guess, photograph, tuple(round(n * side) for n in CUT[::-1])))
-        image = Image.fromarray(to_bytes(cut))
-        for x, y in np.stack(grid, axis=-1).reshape(-1, 2) * side:
-            ImageDraw.Draw(image).line((x, 0, x, image.height), fill=ACCENT)
-            ImageDraw.Draw(image).line((0, y, image.width, y), fill=ACCENT)
+        image = to_image(cut)
+        for line in lines(np.stack(grid, axis=-1) * side):
+            image = outlined(image, line, closed=False)
         cuts.append(image)
     k1, k2 = found[:2]
     rows = [
         [
-            Panel(
-                "rendered, as through a lens", marked(photograph, seen), f"true k1 {truth[0]:.3f}, k2 {truth[1]:.3f}"
-            ),
+            Panel("through a lens", marked(photograph, seen), f"true k1 {truth[0]:.3f}, k2 {truth[1]:.3f}"),
             Panel("corrected by undistort", marked(corrected, straight), f"found k1 {k1:.3f}, k2 {k2:.3f}"),
         ],
         [
-            Panel("cut out at the start", cuts[0], "red: where the squares should be"),
+            Panel("cut out at the start", cuts[0], "red: edges of its pattern"),
             Panel("cut out at the end", cuts[1]),
         ],
     ]

@@ -16,7 +16,7 @@ from PIL import Image, ImageDraw
 import jaxtex as jt
 from jaxtex import warp as jw
 
-FINE = 2  # the picture is drawn this many times as large, then reduced
+FINE = 4  # the picture is drawn this many times as large, then reduced by half
 INK, GRAY, PALE, RED, BLUE = "#202020", "#9a9a9a", "#e9edf2", "#c8102e", "#1f5fbf"
 LETTER = np.array(
     [[c == "#" for c in row] for row in (".......", ".####..", ".#.....", ".###...", ".#.....", ".#.....", ".......")]
@@ -32,7 +32,7 @@ class Sheet:
         self.image = Image.new("RGB", (width * FINE, height * FINE), "white")
         self.pen = ImageDraw.Draw(self.image)
 
-    def text(self, at: Place, text: str, color: str = INK, anchor: str = "mm", size: int = 14):
+    def text(self, at: Place, text: str, color: str = INK, anchor: str = "mm", size: int = 15):
         self.pen.text((at[0] * FINE, at[1] * FINE), text, color, anchor=anchor, font_size=size * FINE)
 
     def line(self, points: Sequence[Place], color: str = INK, width: float = 1):
@@ -102,7 +102,7 @@ def image_of(matrix: jax.Array, x: float, y: float) -> Place:
 
 def draw_points(sheet: Sheet, left: float, top: float):
     """A small image with its axes, corners and centers."""
-    cell, (width, height) = 52, (4, 3)
+    cell, (width, height) = 42, (4, 3)
     at = lambda x, y: (left + x * cell, top + y * cell)
     sheet.cells(at(0, 0), np.zeros((height, width)), cell)
     sheet.box(at(2, 1), cell, cell, "#cfe0f7", GRAY)
@@ -116,9 +116,9 @@ def draw_points(sheet: Sheet, left: float, top: float):
         sheet.dot(at(x, y), INK)
         corner = at(x, y)
         sheet.text((corner[0] + (-5 if x == 0 else 5), corner[1] + (-3 if y == 0 else 3)), f"({x}, {y})", INK, anchor)
-    sheet.line([at(2.5, 1.5), at(4.35, 1.5)], RED)
-    sheet.text(at(4.42, 1.5), "image[1, 2]", RED, "lm")
-    sheet.text(at(4.42, 1.86), "is at x = 2.5, y = 1.5", RED, "lm")
+    sheet.line([at(2.5, 1.5), at(2.5, 3.4)], RED)
+    sheet.text(at(2.2, 3.65), "image[1, 2] is at", RED)
+    sheet.text(at(2.2, 4.1), "x = 2.5, y = 1.5", RED)
 
 
 def draw_rulers(sheet: Sheet, left: float, top: float):
@@ -135,12 +135,12 @@ def draw_rulers(sheet: Sheet, left: float, top: float):
             sheet.text((left + (column + 0.5) * cell, y), f"{place:.3g}", RED)
         for column in (0, 2, 4):
             edge = places[0] - half + 2 * half * column
-            sheet.text((left + column * cell, y), f"{edge + 0.0:.3g}", GRAY, size=13)
+            sheet.text((left + column * cell, y), f"{edge + 0.0:.3g}", "#707070", size=14)
 
 
 def draw_align_corners(sheet: Sheet, left: float, top: float):
     """The positions of the centers of seven pixels in an image of four, if theta is the identity."""
-    size, wide, cell = 4, 7, 76
+    size, wide, cell = 4, 7, 72
     for row, align in enumerate((False, True)):
         matrix = jw.matrix_from_torch(jnp.eye(2, 3), (1, size), (1, wide), align_corners=align)
         x, y = left, top + row * 106
@@ -156,12 +156,12 @@ def draw_align_corners(sheet: Sheet, left: float, top: float):
             place = image_of(matrix, column + 0.5, 0.5)[0]
             sheet.dot((x + place * cell, y + cell / 2))
             if column in (0, 1, wide - 1):
-                sheet.text((x + place * cell, y + cell / 2 + 17), f"{place:.3g}", RED, size=13)
+                sheet.text((x + place * cell, y + cell / 2 + 17), f"{place:.3g}", RED, size=14)
 
 
 def draw_theta(sheet: Sheet, left: float, top: float):
     """The part of an image that a theta reads."""
-    cell = 22
+    cell = 20
     theta = jnp.array([[0.5, 0.0, -0.25], [0.0, 0.5, -0.25]])
     matrix = jw.matrix_from_torch(theta, LETTER.shape, LETTER.shape)
     side = cell * len(LETTER)
@@ -171,8 +171,8 @@ def draw_theta(sheet: Sheet, left: float, top: float):
     sheet.line([(left + x * cell, top + y * cell) for x, y in frame], RED, 2.5)
     for start in (left, left + side + 116):
         for value in (-1, 0, 1):
-            sheet.text((start + (value + 1) / 2 * side, top - 11), f"{value}", GRAY, size=13)
-            sheet.text((start - 11, top + (value + 1) / 2 * side), f"{value}", GRAY, size=13)
+            sheet.text((start + (value + 1) / 2 * side, top - 11), f"{value}", "#707070", size=14)
+            sheet.text((start - 11, top + (value + 1) / 2 * side), f"{value}", "#707070", size=14)
     outer = left + side + 116
     sheet.arrow([(outer - 22, top + side * 0.75), (left + side + 8, top + side * 0.75)], RED)
     sheet.text((left + side + 50, top + side * 0.75 - 16), "theta", RED)
@@ -190,7 +190,7 @@ def draw_pair(
     names: Sequence[str],
 ):
     """Two images side by side, and an arrow from a point of the first to one of the second."""
-    (left, top), cell, gap = at, 18, 74
+    (left, top), cell, gap = at, 14, 54
     side = cell * len(LETTER)
     starts = left, left + side + gap
     for start, image, name in zip(starts, images, names):
@@ -210,7 +210,7 @@ def draw_matrix(sheet: Sheet, left: float, top: float):
     matrix = jnp.array([[1.0, 0.0, 2.0], [0.0, 1.0, 1.0]])
     moved = jw.warp_affine(IMAGE, matrix, filter="point")[..., 0]
     ends = (1.5, 1.5), image_of(matrix, 1.5, 1.5)
-    words = "matrix = [[1, 0, 2], [0, 1, 1]]: input to output;", "with inverse_map=True output to input"
+    words = "matrix = [[1, 0, 2], [0, 1, 1]]:", "input to output; output to", "input with inverse_map=True"
     draw_pair(sheet, (left, top), (LETTER, moved), ends, words, ("input", "output"))
 
 
@@ -224,7 +224,7 @@ def draw_flow(sheet: Sheet, left: float, top: float):
 
 def draw_rotation(sheet: Sheet, left: float, top: float):
     """A positive angle turns an image counter-clockwise, as seen."""
-    cell, turned = 18, jw.rotate(IMAGE, 90.0, filter="point")[..., 0]
+    cell, turned = 14, jw.rotate(IMAGE, 90.0, filter="point")[..., 0]
     side = cell * len(LETTER)
     sheet.cells((left, top), turned, cell)
     angles = np.radians(np.linspace(-50, 40, 30))
@@ -235,26 +235,26 @@ def draw_rotation(sheet: Sheet, left: float, top: float):
 
 def picture() -> Image.Image:
     """All drawings on one sheet."""
-    sheet = Sheet(980, 856)
+    sheet = Sheet(580, 1136)
     headings = (
         ((20, 24), "Points of an image"),
-        ((480, 24), "The same along an axis: edges and centers"),
-        ((20, 316), "Seven pixels read from four"),
-        ((480, 316), "theta: which part is read"),
-        ((20, 620), "A matrix"),
-        ((404, 620), "An angle"),
-        ((604, 620), "A flow"),
+        ((276, 24), "Seven pixels read from four"),
+        ((20, 318), "Four pixels in five units: edges and centers"),
+        ((20, 634), "theta: which part is read"),
+        ((468, 634), "An angle"),
+        ((20, 906), "A matrix"),
+        ((316, 906), "A flow"),
     )
     for at, text in headings:
         sheet.text(at, text, INK, "lm", 18)
-    draw_points(sheet, 74, 76)
-    draw_rulers(sheet, 656, 52)
-    draw_align_corners(sheet, 20, 368)
-    draw_theta(sheet, 500, 372)
-    draw_matrix(sheet, 20, 650)
-    draw_rotation(sheet, 404, 650)
-    draw_flow(sheet, 604, 650)
-    return sheet.image.reduce(FINE)
+    draw_points(sheet, 56, 76)
+    draw_align_corners(sheet, 276, 76)
+    draw_rulers(sheet, 254, 346)
+    draw_theta(sheet, 44, 690)
+    draw_rotation(sheet, 468, 690)
+    draw_matrix(sheet, 20, 936)
+    draw_flow(sheet, 316, 936)
+    return sheet.image.reduce(2)
 
 
 def checks() -> dict[str, bool]:

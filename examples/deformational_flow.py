@@ -23,7 +23,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from PIL import Image, ImageDraw
+from panels import Panel, colored, save, sheet
 
 import jaxtex as jt
 
@@ -35,8 +35,6 @@ SCHEMES = {
 }
 # The error of the cosine bells at which `--threshold` stops.
 THRESHOLD = 0.033
-# From no tracer to the most of it.
-COLORS = ("#0b2545", "#134e6f", "#2a9d8f", "#e9c46a", "#f4a261", "#fff4e0")
 
 
 class Grid(NamedTuple):
@@ -182,20 +180,12 @@ def threshold(scheme: str, height: int, steps: int) -> float:
     return 180 / height * (THRESHOLD / errors[0]) ** (1 / order)
 
 
-def paint(values: jax.Array) -> np.ndarray:
-    """Amounts of tracer as colors, looked up in a 1D texture."""
-    colors = np.array([[int(color[k : k + 2], 16) for k in (1, 3, 5)] for color in COLORS], np.float32)
-    return np.uint8(jt.sample(jt.texture1d(colors), (values[..., 0],)))
-
-
-def panel(tracer: jax.Array, grid: Grid, label: str, width: int) -> np.ndarray:
-    """A line of text over the map of the tracer, on even latitudes."""
-    text = Image.new("RGB", (width, 22), "white")
-    ImageDraw.Draw(text).text((width // 2, 11), label, fill="black", font_size=14, anchor="mm")
+def chart(tracer: jax.Array, grid: Grid, width: int) -> jax.Array:
+    """The map of the tracer, on even latitudes."""
     texture = jt.texture2d(tracer, knots=(None, grid.latitudes))
     at = (jnp.arange(width) + 0.5) / width, jnp.pi / 2 - (jnp.arange(width // 2)[:, None] + 0.5) * (2 * jnp.pi / width)
     how = jt.Sampler(address_mode="sphere", filter_mode="lagrange", limit="taps")
-    return np.concatenate([np.asarray(text), paint(jt.sample(texture, at, how))])
+    return colored(jt.sample(texture, at, how)[..., 0])
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -224,12 +214,10 @@ def main(argv: list[str] | None = None) -> int:
     for k in range(4):
         states.append(carried(states[-1], grid, wind, "limited", args.steps, k * args.steps // 4, args.steps // 4))
     others = [carried(states[0], grid, wind, name, args.steps, 0, args.steps) for name in ("lagrange", "linear")]
-    labels = ("at the start", "a quarter", "half", "at the end, limited", "at the end, lagrange", "at the end, linear")
-    panels = [panel(state, grid, label, args.panel) for state, label in zip((*states[:3], states[4], *others), labels)]
-    gap = np.full((len(panels[0]), 6, 3), 255, np.uint8)
-    rows = [np.concatenate([a for one in panels[k : k + 3] for a in (one, gap)][:-1], axis=1) for k in (0, 3)]
-    Image.fromarray(np.concatenate(rows)).save(args.out)
-    print(f"wrote {args.out}")
+    titles = "at the start", "a quarter", "half", "limited, at the end", "lagrange, at the end", "linear, at the end"
+    shown = zip(titles, (*states[:3], states[4], *others))
+    panels = [Panel(title, chart(state, grid, args.panel)) for title, state in shown]
+    save(sheet([panels[:3], panels[3:]]), args.out)
     return 0
 
 

@@ -8,8 +8,8 @@ its place. All queries together are classified. Places, points and weights are l
 reads, from the labels alone. The same network with points that stay on a regular grid is trained for comparison.
 (X. Zhu et al., "Deformable DETR", 2021.)
 
-The program prints how many test digits both read right, for several seeds. The picture shows test digits, and in color
-where the second look reads: a dot for each point, larger if it counts more. Below each is the answer, red if wrong.
+The program prints how many test digits both read right, for several seeds. The picture shows test digits, and below
+each in color where the second look reads, a dot for each point, larger if it counts more, and the answer.
 """
 
 import argparse
@@ -23,6 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from panels import Panel, magnified, save, sheet
 from PIL import Image, ImageDraw
 from sklearn.datasets import load_digits
 from tqdm import tqdm
@@ -35,7 +36,7 @@ SIDE, HEADS, WIDTH, POINTS, LOOKS = 4, 2, 32, 2, 2  # queries start as a grid of
 LEVELS = ((16, 16), (8, 8))
 QUERIES = SIDE * SIDE
 SPREAD, REACH = 0.4, 0.06  # of the places at the start, and of the points around each, in widths of the canvas
-ZOOM, LINE = 6, 24  # of the picture
+ZOOM = 6  # of the picture
 
 Parameters = dict[str, Any]
 
@@ -173,25 +174,19 @@ def train_epoch(state: Any, digits: Any, key: jax.Array, chooses: bool | jax.Arr
 def draw(
     images: np.ndarray, labels: np.ndarray, answers: np.ndarray, points: np.ndarray, weights: np.ndarray
 ) -> Image.Image:
-    """Two of each digit, with the points at which each query reads."""
-    chosen = [k for turn in range(2) for digit in range(10) for k in np.flatnonzero(labels == digit)[turn : turn + 1]]
-    side = SIZE * ZOOM
-    picture = Image.new("RGB", (10 * (side + 2) - 2, 2 * (side + LINE)), "white")
-    for number, k in enumerate(chosen):
-        left, top = number % 10 * (side + 2), number // 10 * (side + LINE)
-        gray = Image.fromarray(np.uint8(np.clip(images[k, ..., 0], 0, 1) * 200 + 0.5))
-        tile = gray.resize((side, side), Image.Resampling.NEAREST).convert("RGB")
-        pen = ImageDraw.Draw(tile)
+    """Five digits, and below each the points at which each query reads."""
+    rows = [], []
+    for k in (np.flatnonzero(labels == digit)[0] for digit in (2, 3, 5, 6, 9)):
+        tile = magnified(images[k], ZOOM)
+        dotted = tile.copy()
+        pen = ImageDraw.Draw(dotted)
         for query, (places, shares) in enumerate(zip(points[k], weights[k])):
             color = f"hsv({query * 360 // QUERIES},85%,95%)"
-            for (x, y), share in zip(places.reshape(-1, 2) * side, shares.reshape(-1)):
-                radius = 1 + 6 * float(share)
-                pen.ellipse([x - radius, y - radius, x + radius, y + radius], color, "black")
-        picture.paste(tile, (left, top))
-        place, right = (left + side / 2, top + side + LINE / 2), answers[k] == labels[k]
-        pen = ImageDraw.Draw(picture)
-        pen.text(place, str(answers[k]), "black" if right else "firebrick", font_size=18, anchor="mm")
-    return picture
+            for (x, y), share in zip(places.reshape(-1, 2) * SIZE * ZOOM, shares.reshape(-1)):
+                pen.circle((x, y), 1 + 3 * float(share), color)
+        rows[0].append(Panel(f"a {labels[k]}", tile))
+        rows[1].append(Panel("", dotted, f"read as {answers[k]}"))
+    return sheet(rows)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -227,8 +222,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"{name}: {np.mean(values):.1f} % right on average, {min(values):.1f} to {max(values):.1f} %")
     print(f"{steps} steps of {BATCH} digits, {len(labels)} test digits a seed; {time.perf_counter() - began:.0f} s")
     answers, points, weights = (np.asarray(part) for part in found["chosen points"])
-    draw(np.asarray(images), np.asarray(labels), answers.argmax(-1), points, weights).save(args.out, optimize=True)
-    print(f"wrote {args.out}")
+    save(draw(np.asarray(images), np.asarray(labels), answers.argmax(-1), points, weights), args.out)
     return 0
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
-from panels import Panel, save, sheet
+from panels import INK, Panel, font, save, sheet
 from PIL import Image, ImageDraw
 
 import jaxtex as jt
@@ -136,7 +136,7 @@ def with_levels(size: int, width: int) -> Image.Image:
     for crop, (name, (_, lod, _)) in zip(crops, SPHERES.items()):
         texels = max(1, size >> int(lod))
         rows[0].append(Panel(f"{name}: lod={lod:g}", crop))
-        rows[1].append(Panel(f"level {lod:g}: faces of {texels} x {texels}", panorama(texture, lod, side)))
+        rows[1].append(Panel(f"level {lod:g}: {texels} x {texels}", panorama(texture, lod, side)))
     return sheet(rows)
 
 
@@ -148,26 +148,28 @@ def to_bytes(linear: jax.Array) -> np.ndarray:
 
 
 def faces(size: int) -> Image.Image:
-    """The six faces on a sheet, each with its name, its number and its axes."""
+    """The six faces in a cross, each with its name, its number, its axes and the direction of (s, t)."""
     levels = to_bytes(environment(size).levels[0])
-    sheet = Image.new("RGB", (4 * size, 3 * size), "white")
-    draw = ImageDraw.Draw(sheet)
+    cross = Image.new("RGB", (4 * size, 3 * size), "white")
+    pen, unit = ImageDraw.Draw(cross), size / 20
+    words = {"fill": "white", "font": font(2.2 * unit), "anchor": "mm", "stroke_width": 3, "stroke_fill": INK}
     for number, name in enumerate(FACES):
         top, left = (size * k for k in SHEET[name])
-        sheet.paste(Image.fromarray(levels[number]), (left, top))
-        draw.rectangle((left, top, left + size - 1, top + size - 1), outline="white")
-        corner, length = (left + 14, top + 14), size // 3
-        for end, word in (((length, 0), "s"), ((0, length), "t")):
-            x, y = corner[0] + end[0], corner[1] + end[1]
-            draw.line((*corner, x, y), fill="yellow", width=3)
-            side = (y - corner[1]) / length, (x - corner[0]) / length
-            tip = [(x + 5 * side[0], y + 5 * side[1]), (x - 5 * side[0], y - 5 * side[1])]
-            draw.polygon([*tip, (x + 9 * side[1], y + 9 * side[0])], fill="yellow")
-            draw.text((x + 4 + 10 * side[1], y - 2 + 4 * side[0]), word, fill="yellow", font_size=17)
-        text = f"{name}   face {number}\n{DIRECTIONS[number]}"
-        middle = (left + size / 2, top + size * 0.62)
-        draw.text(middle, text, "white", anchor="mm", align="center", font_size=16, stroke_width=2, stroke_fill="black")
-    return sheet
+        cross.paste(Image.fromarray(levels[number]), (left, top))
+        pen.rectangle((left, top, left + size - 1, top + size - 1), outline="white", width=2)
+        corner = np.array([left, top]) + 2 * unit
+        for along, word in zip(unit * np.eye(2), "st"):
+            tip, aside = corner + 5 * along, 0.6 * along[::-1]
+            for color, width in ((INK, 7), ("white", 3)):
+                pen.line([*corner, *tip], color, width)
+            pen.polygon([tuple(tip + 1.4 * along), tuple(tip + aside), tuple(tip - aside)], "white", INK)
+            pen.text(tuple(tip + 2.6 * along), word, **words)
+        plate = left + 3 * unit, top + 11.5 * unit, left + 17 * unit, top + 18.5 * unit
+        pen.rounded_rectangle(plate, unit, INK)
+        pen.text(
+            (left + 10 * unit, top + 15 * unit), f"face {number}: {name}\n{DIRECTIONS[number]}", align="center", **words
+        )
+    return cross
 
 
 def seams(size: int) -> Image.Image:
@@ -182,8 +184,8 @@ def seams(size: int) -> Image.Image:
     row = []
     for title, note, sampler in (
         ("the texels", 'filter_mode="point"', jt.Sampler(filter_mode="point")),
-        ("each face filtered by itself", "seamless_cubemap=False", jt.Sampler(seamless_cubemap=False)),
-        ("filtered across the seams", "the default", jt.Sampler()),
+        ("each face alone", "seamless_cubemap=False", jt.Sampler(seamless_cubemap=False)),
+        ("across the seams", "the default", jt.Sampler()),
     ):
         row.append(Panel(title, to_bytes(jt.sample(texture, ray, sampler)), note))
     return sheet([row])

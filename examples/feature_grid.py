@@ -8,8 +8,8 @@ Graphics Primitives with a Multiresolution Hash Encoding", 2022).
 A training step reads far more points than there are texels. The gradient with respect to a texel, which is the adjoint
 of the read, is therefore a sum of many terms. The program prints the numbers of parameters and pixels and the points
 per second of a training step, and compares the fit with the photograph shrunk to as many numbers as there are
-parameters. The picture shows the photograph, the fit, five times their difference, and the features of the two finest
-textures.
+parameters. The picture shows a detail of the photograph, of the fit, and of the photograph of as many numbers, and the
+features of the three finest textures.
 """
 
 import argparse
@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from panels import DATA, Panel, save, sheet
+from panels import DATA, Panel, magnified, save, sheet
 from PIL import Image
 from tqdm import tqdm
 
@@ -135,17 +135,14 @@ def main(argv: list[str] | None = None) -> int:
     print(f"{steps * rounds} steps, {points * steps * rounds / seconds / 1e6:.2f} million points a second")
     print(f"fit {psnr(fit, truth):.2f} dB; as many numbers as pixels {psnr(shrunk(image, count), truth):.2f} dB")
 
-    features = [spread(texture, height, width) for texture in state[0]["textures"][-2:]]
-    panels = {
-        "photograph": truth,
-        f"fit, {psnr(fit, truth):.1f} dB": fit,
-        "5 times the difference": 0.5 + 5 * (fit - truth),
-        f"{count} numbers as pixels": shrunk(image, count),
-        f"features, {widths[-2]} texels wide": features[0],
-        f"features, {widths[-1]} texels wide": features[1],
-    }
-    row = [Panel(*panel) for panel in panels.items()]
-    save(sheet([row[:3], row[3:]]), args.out)
+    top, left = int(0.55 * height), width // 2  # the spoon
+    detail = lambda image: magnified(image[top:, left:][: height // 4, : width // 4], 4)
+    fitted = [Panel("photograph", detail(truth))]
+    for title, found in (("fit", fit), ("as many pixels", shrunk(image, count))):
+        fitted.append(Panel(f"{title}: {psnr(found, truth):.1f} dB", detail(found)))
+    textures = zip(widths[-3:], state[0]["textures"][-3:])
+    features = [Panel(f"features, {wide} wide", spread(texture, height, width)) for wide, texture in textures]
+    save(sheet([fitted, features]), args.out)
     return 0
 
 

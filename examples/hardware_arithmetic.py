@@ -13,8 +13,8 @@ from pathlib import Path
 
 import jax
 import numpy as np
-from panels import Panel, difference, plot, save, sheet, to_bytes
-from PIL import Image, ImageDraw
+from panels import Panel, difference, outlined, plot, save, sheet
+from PIL import Image
 
 import jaxtex as jt
 
@@ -42,7 +42,7 @@ def curves(size: int, steps: int = 6) -> Image.Image:
     """A ramp in both arithmetics, over the first `steps` steps."""
     x = np.linspace(0, steps * STEP, 8 * size, dtype=np.float32)
     lines = {name: (x / STEP, np.asarray(ramp(x, name)) / STEP) for name in SAMPLERS}
-    return plot((size, size), lines, "position, 1/256 texel", "value, 1/256", limits=((0, steps), (0, steps)))
+    return plot((size, size), lines, "position x 256", "value x 256", limits=((0, steps), (0, steps)))
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -68,17 +68,16 @@ def main(argv: list[str] | None = None) -> int:
     print(f"largest difference in the detail: {largest:.6f}, shown times {amplify}")
 
     whole = square(texels, (0, 0), 4, args.size, "hardware")
-    first = Image.fromarray(to_bytes(whole))
     left, top = (round(c / 4 * args.size) for c in CORNER)
-    ImageDraw.Draw(first).rectangle((left - 4, top - 4, left + 6, top + 6), outline="white", width=2)
+    framed = outlined(whole, [(left - 4, top - 4), (left + 6, top + 6)], "white")
     row = [
-        Panel("4 x 4 texels", first, "framed: the detail"),
+        Panel("4 x 4 texels", framed, "framed: 1/16 texel"),
         Panel("1/16 texel, float", (smooth - low) / (high - low)),
         Panel("1/16 texel, hardware", (stepped - low) / (high - low)),
         Panel(f"difference x {amplify}", difference(stepped, smooth, amplify)),
         Panel("a ramp", curves(args.size)),
     ]
-    save(sheet([row]), args.out)
+    save(sheet([row[:3], row[3:]]), args.out)
     return 0
 
 

@@ -8,9 +8,8 @@ vertex, and so coarser levels. (T. Müller, A. Evans, C. Schied and A. Keller, "
 Multiresolution Hash Encoding", 2022.)
 
 The volume is a made-up phantom: shells thinner than the vertices of the dense grid lie apart. Each step reads random
-points, and moves the features and the network by Adam. The program prints the peak signal-to-noise ratio as seconds go
-by, of both grids. The picture shows the truth, both fits and the ratio by seconds: above of the photograph, below of a
-slice of the volume.
+points, and moves the features and the network by Adam. The program prints the peak signal-to-noise ratio of both grids
+as seconds go by.
 """
 
 import argparse
@@ -25,17 +24,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from PIL import Image, ImageDraw
+from panels import DATA
+from PIL import Image
 from tqdm import tqdm
 
 import jaxtex as jt
 from jaxtex.nn import MultiresolutionGrid
 
-PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
+PHOTOGRAPH = DATA / "coffee.png"
 HIDDEN = 32
 OPTIMIZER = optax.adam(1e-2, b2=0.99, eps=1e-15)  # as instant-ngp
 SHELLS, THICKNESS = 4, 0.016  # of the phantom
-GAP, COLORS = 4, {"hash grid": (200, 60, 30), "dense grid": (40, 90, 170)}
 
 Points = jax.Array | np.ndarray  # (..., D), from 0 to 1
 
@@ -46,13 +45,11 @@ class Task(NamedTuple):
     Attributes:
         truth: the values (..., C) at points.
         grids: what it is fitted by, by name.
-        shown: the points of the picture, (H, W, D).
         tested: the points at which fits are compared.
     """
 
     truth: Callable[[Points], jax.Array]
     grids: dict[str, MultiresolutionGrid]
-    shown: Points
     tested: Points
 
 
@@ -130,34 +127,10 @@ def tasks(photograph: Image.Image, small: bool) -> dict[str, Task]:
             ((2, 5, 64, 9, 38), (3, 4, 32, 11, 17)) if small else ((2, 10, 400, 12, 152), (3, 6, 100, 13, 32))
         )
     )
-    view = (photograph.height, photograph.width)
-    # A slice through the middle, with pixels as wide as high.
-    x, y = np.moveaxis(centers(*view), -1, 0)
-    slices = np.stack([x, 0.5 + (y - 0.5) * view[0] / view[1], np.full_like(x, 0.5)], -1)
     return {
-        "photograph": Task(read, flat, centers(*view), centers(*view)),
-        "volume": Task(phantom, deep, slices, centers(side, side, side)),
+        "photograph": Task(read, flat, centers(photograph.height, photograph.width)),
+        "volume": Task(phantom, deep, centers(side, side, side)),
     }
-
-
-def curves(histories: dict[str, list[tuple[float, float]]], size: tuple[int, int]) -> Image.Image:
-    """The ratio of each grid by seconds."""
-    picture, (left, bottom) = Image.new("RGB", size, "white"), (34, 22)
-    pen, points = ImageDraw.Draw(picture), [point for history in histories.values() for point in history]
-    longest, (low, high) = max(t for t, _ in points), (f([v for _, v in points]) for f in (min, max))
-    low, high = np.floor(low), np.ceil(high)
-    across = lambda t: left + t / longest * (size[0] - left - 10)
-    up = lambda v: (size[1] - bottom) - (v - low) / (high - low) * (size[1] - bottom - 24)
-    for v in range(int(low), int(high) + 1, max(1, int(high - low) // 5)):
-        pen.line([(left, up(v)), (size[0], up(v))], (225, 225, 225))
-        pen.text((left - 4, up(v)), str(v), "black", font_size=11, anchor="rm")
-    pen.text((4, 2), "dB by seconds", "black", font_size=12)
-    for tick in np.linspace(0, longest, 4)[1:]:
-        pen.text((across(tick), size[1] - 4), f"{tick:.1f}", "black", font_size=11, anchor="rs")
-    for row, (name, history) in enumerate(histories.items()):
-        pen.line([(across(t), up(v)) for t, v in history], COLORS[name], 2)
-        pen.text((size[0] - 8, size[1] - bottom - 34 + 15 * row), name, COLORS[name], font_size=13, anchor="rm")
-    return picture
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -165,15 +138,12 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--small", action="store_true", help="use 96 x 64 pixels and few steps; takes seconds")
-    parser.add_argument("--out", type=Path, default=Path("hash_grid.png"))
     args = parser.parse_args(argv)
 
     width, height, rounds, steps, points = (96, 64, 4, 25, 1 << 10) if args.small else (300, 200, 20, 40, 1 << 14)
     photograph = Image.open(args.photograph).convert("RGB").resize((width, height), Image.Resampling.LANCZOS)
-    picture = Image.new("RGB", (4 * (width + GAP) - GAP, 2 * (height + GAP) - GAP), "white")
-    for line, (what, task) in enumerate(tasks(photograph, args.small).items()):
-        truth = jax.jit(task.truth)
-        wanted, histories, panels = np.asarray(truth(task.tested)), {}, {what: truth(task.shown)}
+    for what, task in tasks(photograph, args.small).items():
+        wanted, histories = np.asarray(jax.jit(task.truth)(task.tested)), {}
         for name, grid in task.grids.items():
             key, *keys = jax.random.split(jax.random.key(args.seed), rounds + 1)
             parameters = start(key, grid, wanted.shape[-1])
@@ -190,21 +160,12 @@ def main(argv: list[str] | None = None) -> int:
                 seconds += time.perf_counter() - began
                 history.append((seconds, ratio(state[0])))
             histories[name] = history
-            panels[f"{name}, {history[-1][1]:.1f} dB"] = evaluate(state[0], task.shown)
         for number in sorted({1, rounds // 4, rounds // 2, rounds}):
             told = (
                 f"{name} {history[number][1]:.2f} dB after {history[number][0]:.2f} s"
                 for name, history in histories.items()
             )
             print(f"{what}, {number * steps} steps: " + ", ".join(told))
-        drawn = [np.uint8(np.clip(np.broadcast_to(p, (height, width, 3)), 0, 1) * 255 + 0.5) for p in panels.values()]
-        images = [Image.fromarray(panel) for panel in drawn]
-        for image, label in zip(images, panels):
-            ImageDraw.Draw(image).text((4, 2), label, "white", font_size=15, stroke_width=2, stroke_fill="black")
-        for column, image in enumerate([*images, curves(histories, (width, height))]):
-            picture.paste(image, (column * (width + GAP), line * (height + GAP)))
-    picture.save(args.out)
-    print(f"wrote {args.out}")
     return 0
 
 

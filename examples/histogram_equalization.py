@@ -84,7 +84,7 @@ def main(argv: list[str] | None = None) -> int:
         )
         height, width = gray.shape
         rows[0].append(Panel(f"{name}: levels {gray.min()} to {gray.max()}", gray))
-        rows[1].append(Panel("", bars(found, width, height // 3), "histogram of levels 0 to 255; red: cumulative sum"))
+        rows[1].append(Panel("", bars(found, width, height // 3), "histogram; red: cumulative sum"))
     save(sheet(rows), args.out)
     return 0 if equal else 1
 

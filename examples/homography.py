@@ -7,8 +7,8 @@ residual. A few steps on each level of a mip chain are enough, from coarse to fi
 
 A warp with `antialias=True` makes the view at twice the resolution, so that the truth is known. The program prints the
 error of the corners of the photograph, in pixels of the view. The upper pictures are the photograph, and the view with
-the outline of the photograph: in black where the search starts, in red where it ends. The lower pictures are the
-differences of the two, before and after, gray where they are zero.
+the outline of the photograph as it was found. The lower pictures are the differences of the two, before and after the
+view is warped back, gray where they are zero.
 """
 
 import argparse
@@ -18,8 +18,9 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
-from panels import ACCENT, DATA, Panel, save, sheet, to_bytes
-from PIL import Image, ImageDraw
+from chessboard import homography_of
+from panels import DATA, Panel, outlined, save, sheet
+from PIL import Image
 
 import jaxtex as jt
 
@@ -31,14 +32,6 @@ STEPS = 15  # on each level
 def corners(width: int, height: int) -> np.ndarray:
     """The corners of an image, (4, 2): x, y in pixels."""
     return np.array([(0, 0), (width, 0), (width, height), (0, height)], np.float64)
-
-
-def homography_of(source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """The homography that maps four points to four others, (3, 3)."""
-    rows = []
-    for (x, y), (u, v) in zip(source, target):
-        rows += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]
-    return np.append(np.linalg.solve(np.array(rows), target.ravel()), 1).reshape(3, 3)
 
 
 def mapped(matrix: np.ndarray, points: np.ndarray) -> np.ndarray:
@@ -105,15 +98,6 @@ def corner_error(parameters: jax.Array, truth: np.ndarray, width: int, height: i
     return float(np.linalg.norm(found - mapped(truth, ends), axis=1).mean())
 
 
-def framed(view: np.ndarray, outlines: list[tuple[np.ndarray, str]]) -> np.ndarray:
-    """The view with quadrilaterals drawn on it."""
-    image = Image.fromarray(to_bytes(view))
-    for outline, color in outlines:
-        points = [tuple(point) for point in outline]
-        ImageDraw.Draw(image).line([*points, points[0]], fill=color, width=2)
-    return np.asarray(image)
-
-
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Find the homography between a photograph and a view of it.")
     parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
@@ -146,12 +130,14 @@ def main(argv: list[str] | None = None) -> int:
 
     before, after = (residual(p, seen, photograph) for p in (jnp.zeros(8), parameters))
     found = mapped(np.asarray(in_pixels(parameters, width, height)), ends)
-    outlined = framed(np.asarray(seen), [(ends * 0.998 + 0.5, "black"), (found, ACCENT)])
     rows = [
-        [Panel("the photograph", photograph), Panel("a view of it: start in black, found in red", outlined)],
         [
-            Panel("view - photograph, at the start", 0.5 + before, f"corners off by {start:.1f} pixels"),
-            Panel("view, warped back, - photograph", 0.5 + after, f"corners off by {error:.2g} pixels"),
+            Panel("the photograph", photograph),
+            Panel("a view of it, and where it was found", outlined(seen, found, width=3)),
+        ],
+        [
+            Panel("view - photograph, before", 0.5 + before, f"corners off by {start:.1f} pixels"),
+            Panel("view - photograph, after", 0.5 + after, f"corners off by {error:.2g} pixels"),
         ],
     ]
     save(sheet(rows), args.out)

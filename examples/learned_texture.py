@@ -158,15 +158,15 @@ def main(argv: list[str] | None = None) -> int:
     rows = [
         [
             Panel("true texture", truth, f"{FINER * size} x {FINER * size} texels"),
-            *(Panel(f"learned {name}", textures[name], f"{ratios[name][1]:.1f} dB") for name in MODELS),
+            *(Panel(name, textures[name], f"learned: {ratios[name][1]:.1f} dB") for name in MODELS),
         ],
         [
-            Panel(f"view {number} of {len(seen)} to learn from", large(seen[number - 1]), f"{size} x {size} pixels")
+            Panel(f"view {number} of {len(seen)}", large(seen[number - 1]), f"{size} x {size} pixels")
             for number in (1, 2, 3)
         ],
         [
-            Panel("an unseen view, true", large(expected[0])),
-            *(Panel(f"rendered {name}", large(renders[name][0]), f"{ratios[name][0]:.1f} dB") for name in MODELS),
+            Panel("an unseen view", large(expected[0]), "true"),
+            *(Panel(name, large(renders[name][0]), f"rendered: {ratios[name][0]:.1f} dB") for name in MODELS),
         ],
     ]
     save(sheet(rows), args.out)

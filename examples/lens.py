@@ -60,16 +60,13 @@ def main(argv: list[str] | None = None) -> int:
     straight = mapped(plane, *np.meshgrid(*(np.arange(n + 1.0) for n in SQUARES)))
     bent = jt.warp.distort_points(tuple(map(jnp.float32, straight)), camera(width, height), found)
     corrected = jt.warp.undistort(photograph, camera(width, height), found)
-    gray = lambda image: np.repeat(np.asarray(image), 3, axis=-1)
     left, top = round(0.52 * width), round(0.15 * height)
     rows = [], []
     for title, pixels, corners in (("photographed", photograph, bent), ("corrected by undistort", corrected, straight)):
-        drawn = marked(gray(pixels), np.stack(corners, axis=-1))
-        part = drawn[top:, left:][: height // MAGNIFY // 2, : width // MAGNIFY]
+        drawn = marked(pixels, np.stack(corners, axis=-1))
+        part = drawn.crop((left, top, left + width // MAGNIFY, top + height // MAGNIFY // 2))
         rows[0].append(Panel(title, drawn))
-        rows[1].append(
-            Panel("", magnified(part, MAGNIFY), f"the upper edge, {MAGNIFY} times as large; red: a straight line")
-        )
+        rows[1].append(Panel("", magnified(part, MAGNIFY), f"upper edge x {MAGNIFY}; red: straight"))
     save(sheet(rows), args.out)
     return 0
 

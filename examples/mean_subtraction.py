@@ -4,8 +4,7 @@
 and the texture is donated: the result uses its memory, and the argument is invalid afterwards. The compiled program
 reports how many bytes of its arguments it reuses for its results; intermediate values may use other memory.
 
-[2, 4, 6] becomes [-2, 0, 2]. The upper pictures are red, green and blue of the photograph, each as gray. The lower ones
-are the same without their means, shown plus 0.5: red was the brightest, now all have the same mean.
+[2, 4, 6] becomes [-2, 0, 2]. The program does the same with the channels of a photograph.
 """
 
 import argparse
@@ -15,7 +14,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
-from panels import DATA, Panel, save, sheet, to_bytes
+from panels import DATA
 from PIL import Image
 
 import jaxtex as jt
@@ -42,7 +41,6 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Subtract the mean, in place.")
     parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
     parser.add_argument("--size", type=int, nargs=2, metavar=("W", "H"), help="resize the photograph first")
-    parser.add_argument("--out", type=Path, default=Path("mean_subtraction.png"))
     args = parser.parse_args(argv)
 
     small = jt.texture2d(jnp.array([2.0, 4.0, 6.0])[None, :, None])
@@ -57,14 +55,6 @@ def main(argv: list[str] | None = None) -> int:
     print(f"photograph: {memory}, argument given up: {texture.texels.is_deleted()}")
     print("mean before:", *(f"{mean:.4f}" for mean in photograph.mean((0, 1), dtype=np.float64)))
     print("mean after: ", *(f"{abs(mean):.4f}" for mean in centered.mean((0, 1), dtype=np.float64)))
-
-    rows = []
-    for pixels, shift in ((photograph, 0), (centered, 0.5)):
-        channels = [Image.fromarray(to_bytes(channel)).reduce(2) for channel in np.moveaxis(pixels + shift, -1, 0)]
-        means = [f"mean {abs(mean):.2f}" for mean in pixels.mean((0, 1), dtype=np.float64)]
-        notes = [f"{mean}, shown plus 0.5" for mean in means] if shift else means
-        rows.append([Panel(*panel) for panel in zip(("red", "green", "blue"), channels, notes)])
-    save(sheet(rows, ("before", "after")), args.out)
     return 0
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
-from panels import ACCENT, DATA, Panel, save, sheet, to_bytes
-from PIL import Image, ImageDraw
+from panels import DATA, Panel, save, sheet
+from PIL import Image
 
 from jaxtex import ndimage
 
@@ -70,14 +70,6 @@ def window(y: int, x: int, side: int) -> tuple[slice, slice]:
     return slice(y - side // 2, y - side // 2 + side), slice(x - side // 2, x - side // 2 + side)
 
 
-def framed(image: np.ndarray, part: tuple[slice, slice]) -> np.ndarray:
-    """An image with a frame around a part of it."""
-    picture = Image.fromarray(image)
-    rows, columns = part
-    ImageDraw.Draw(picture).rectangle((columns.start - 1, rows.start - 1, columns.stop, rows.stop), outline=ACCENT)
-    return np.asarray(picture)
-
-
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Turn and enlarge a photograph by splines.")
     parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
@@ -93,14 +85,13 @@ def main(argv: list[str] | None = None) -> int:
     side = height // 2
     detail, small = window(height // 2, width // 2, side), window(7 * height // 10, 3 * width // 5, side // FACTOR)
 
-    around = [Panel("photograph", photograph[detail])]
-    enlarged = [Panel("what is enlarged", framed(to_bytes(photograph), small)[detail])]
+    around, enlarged = [], []
     for order in ORDERS:
         found = np.asarray(turned_around(photograph, order, args.steps))
         ratio = decibels(found, photograph, inside)
         print(f"order {order}: {ratio:.1f} dB after {args.steps} turns by {360 / args.steps:g} degrees")
         around.append(Panel(f"order {order}: {ratio:.1f} dB", found[detail]))
-        enlarged.append(Panel(f"{FACTOR} times, order {order}", zoomed(photograph[small], order)))
+        enlarged.append(Panel(f"order {order}, x {FACTOR}", zoomed(photograph[small], order)))
     save(sheet([around, enlarged]), args.out)
 
     target = ndimage.rotate(photograph, TURNED, reshape=False, order=5, mode="mirror")

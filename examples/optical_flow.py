@@ -7,9 +7,9 @@ flows through the coordinates of the warp. It sees the image within a texel only
 of the resolution, on the coarse levels of a mip chain, and each level starts from the flow of the one before.
 
 The second frame is a photograph; the first is the photograph moved by a smooth random flow, at twice the resolution, so
-that the truth is known. The picture shows both frames; the second frame warped back, and its difference from the first
-before and after, gray where it is zero; and the true flow and the flow found, with its direction as hue and its length
-as saturation, as on the wheel.
+that the truth is known. The picture shows both frames; the second minus the first, before and after it is warped back,
+gray where it is zero; and the true flow and the flow found, with its direction as hue and its length as saturation, as
+on the wheel.
 """
 
 import argparse
@@ -138,21 +138,19 @@ def main(argv: list[str] | None = None) -> int:
     print(f"second frame against the first: {psnr[0]:.1f} dB as it is, {psnr[1]:.1f} dB warped back")
 
     longest = float(np.linalg.norm(np.asarray(truth), axis=0).max())
-    key = np.ones((height, width, 3))
-    size = height // 2
-    key[size // 2 :, (width - size) // 2 :][:size, :size] = wheel(size)
+    key, colors = height // 2, painted(truth, longest)
+    colors[-key:, :key] = wheel(key)
     panels = {
         "first frame": first,
-        "second frame": second,
         "second - first": 0.5 + second - first,
-        "true flow": painted(truth, longest),
-        f"colors of flows: rim {longest:.0f} pixels": key,
-        "second, warped back": back,
+        "true flow": colors,
+        "second frame": second,
         "warped back - first": 0.5 + back - first,
         "found flow": painted(flow, longest),
     }
     row = [Panel(*panel) for panel in panels.items()]
-    save(sheet([row[:4], row[4:]]), args.out)
+    row[2] = row[2]._replace(note=f"rim of the wheel: {longest:.0f} px")
+    save(sheet([row[:3], row[3:]]), args.out)
     return 0
 
 

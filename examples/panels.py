@@ -5,16 +5,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageColor, ImageDraw, ImageFont
+
+import jaxtex as jt
 
 DATA = Path(__file__).parent / "data"
 MARGIN, GAP = 10, 14  # pixels around the sheet and between panels
-TITLE, NOTE = 26, 22  # pixels for the line above a panel and for the line below it
-SIZE, SMALLEST = 17, 11  # of the font of titles; it becomes smaller where a title is wider than its panel
+# A sheet is at most as wide as so many sizes of its type, so that it can be read on a phone: 10 of 390 pixels.
+WIDEST, SIZE, SMALLEST = 37, 17, 11
 INK, FAINT, RULE, ACCENT = "#1a1a1a", "#5f5f5f", "#dddddd", "#c5221f"
 COLORS = (ACCENT, "#1f4e99", "#2e7d32", "#b26a00")
+AMOUNTS = ("#0b2545", "#134e6f", "#2a9d8f", "#e9c46a", "#f4a261", "#fff4e0")  # from nothing to the most
 FINE = 3  # curves are drawn this many times as large, then reduced
 
 
@@ -52,6 +57,25 @@ def difference(image: ArrayLike, other: ArrayLike, gain: float = 1.0) -> np.ndar
     return 0.5 + gain * (np.asarray(image, np.float32) - np.asarray(other, np.float32))
 
 
+def colored(amounts: ArrayLike) -> jax.Array:
+    """Amounts from 0 to 1 as colors of bytes, looked up in a 1D texture: (..., 3)."""
+    texture = jt.texture1d(np.float32([ImageColor.getrgb(color) for color in AMOUNTS]))
+    return jnp.uint8(jt.sample(texture, (jnp.asarray(amounts),)))
+
+
+def outlined(
+    image: Image.Image | ArrayLike, points: ArrayLike, color: str = ACCENT, width: int = 2, closed: bool = True
+) -> Image.Image:
+    """An image with a line through points (N, 2), x and y in pixels; or with a frame around a part, from and to."""
+    image, places = to_image(image).copy(), np.asarray(points, np.float64)
+    pen, corners = ImageDraw.Draw(image), [tuple(place) for place in places.tolist()]
+    if closed and len(places) == 2:
+        pen.rectangle((*(places[0] - width), *(places[1] + width - 1)), None, color, width)
+    else:
+        pen.line([*corners, *(corners[:2] if closed else ())], color, width, "curve")
+    return image
+
+
 def font(size: float) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
     return ImageFont.load_default(size)
 
@@ -62,38 +86,37 @@ def fitting(words: Sequence[tuple[str, int]], size: float) -> float:
     return max(SMALLEST, math.floor(size * min([1.0, *ratios])))
 
 
-def sheet(rows: Sequence[Sequence[Panel]], beside: Sequence[str] = ()) -> Image.Image:
-    """Rows of panels, each below its title and above its note, and the names of the rows at the left."""
+def lines(width: int) -> tuple[float, int, int]:
+    """The size of the type of a sheet, and the pixels for the line above and the line below a panel."""
+    size = max(SIZE, width / WIDEST)
+    return size, round(1.5 * size), round(1.3 * size)
+
+
+def sheet(rows: Sequence[Sequence[Panel]]) -> Image.Image:
+    """Rows of panels, each below its title and above its note."""
     images = [[to_image(panel.image) for panel in row] for row in rows]
-    words = [(p.title, i.width) for row, line in zip(rows, images) for p, i in zip(row, line)]
-    titles = fitting(words, SIZE)
-    notes = fitting([(p.note, i.width) for row, line in zip(rows, images) for p, i in zip(row, line)], SIZE - 3)
-    left = MARGIN + (max(round(font(titles).getlength(name)) for name in beside) + GAP if beside else 0)
     columns = max(map(len, rows))
     widths = [max(line[k].width for line in images if k < len(line)) for k in range(columns)]
+    width = sum(widths) + GAP * (columns - 1) + 2 * MARGIN
+    size, title, note = lines(width)
+    each = [(p, i.width) for row, line in zip(rows, images) for p, i in zip(row, line)]
+    titles = fitting([(panel.title, wide) for panel, wide in each], size)
+    notes = fitting([(panel.note, wide) for panel, wide in each], 0.9 * size)
     heights = [max(image.height for image in line) for line in images]
-    above = [TITLE if any(panel.title for panel in row) else 0 for row in rows]
-    below = [NOTE if any(panel.note for panel in row) else 0 for row in rows]
-    width = left + sum(widths) + GAP * (columns - 1) + MARGIN
+    above = [title if any(panel.title for panel in row) else 0 for row in rows]
+    below = [note if any(panel.note for panel in row) else 0 for row in rows]
     height = 2 * MARGIN + sum(above) + sum(heights) + sum(below) + GAP * (len(rows) - 1)
     picture = Image.new("RGB", (width, height), "white")
     pen, top = ImageDraw.Draw(picture), MARGIN
     for k, (row, line) in enumerate(zip(rows, images)):
-        at, bottom = left, top + above[k] + heights[k]
-        if beside:
-            pen.text((MARGIN, top + above[k] + heights[k] / 2), beside[k], INK, font(titles), anchor="lm")
+        at, bottom = MARGIN, top + above[k] + heights[k]
         for panel, image, across in zip(row, line, widths):
             picture.paste(image, (at, top + above[k]))
-            pen.text((at, top + TITLE / 2 - 2), panel.title, INK, font(titles), anchor="lm")
-            pen.text((at, bottom + NOTE / 2 + 1), panel.note, FAINT, font(notes), anchor="lm")
+            pen.text((at, top + title / 2 - 2), panel.title, INK, font(titles), anchor="lm")
+            pen.text((at, bottom + note / 2 + 1), panel.note, FAINT, font(notes), anchor="lm")
             at += across + GAP
         top = bottom + below[k] + GAP
     return picture
-
-
-def label(image: Image.Image, text: str, at: tuple[float, float], anchor: str = "mm", size: float = SIZE) -> None:
-    """Writes white text with a dark rim on an image."""
-    ImageDraw.Draw(image).text(at, text, "white", font(size), anchor=anchor, stroke_width=2, stroke_fill="black")
 
 
 def steps(low: float, high: float, count: int = 4) -> list[float]:
@@ -112,8 +135,12 @@ def plot(
     up: str,
     logarithmic: bool = False,
     limits: tuple[tuple[float, float], tuple[float, float]] | None = None,
+    columns: int = 3,
 ) -> Image.Image:
-    """Curves, by name, over axes with round numbers. `limits` are those of both axes, else they follow the curves."""
+    """Curves, by name, over axes with round numbers. `limits` are those of both axes, else they follow the curves.
+
+    The type is that of a sheet on which so many `columns` of this size stand side by side.
+    """
     xs = {name: np.asarray(x, np.float64) for name, (x, _) in curves.items()}
     ys = {name: np.log10(y) if logarithmic else np.asarray(y, np.float64) for name, (_, y) in curves.items()}
     span = lambda values: (min(v.min() for v in values.values()), max(v.max() for v in values.values()))
@@ -121,43 +148,45 @@ def plot(
     if logarithmic and not limits:
         low, high = math.floor(low), math.ceil(high)
     width, height = size
-    box = 58, 14, width - 14, height - 44  # of the axes, in pixels
+    letter = 0.9 * lines(columns * width)[0]
+    box = 3.9 * letter, letter, width - letter, height - 3 * letter  # of the axes, in pixels
     picture = Image.new("RGB", (width * FINE, height * FINE), "white")
-    pen = ImageDraw.Draw(picture)
+    pen, small = ImageDraw.Draw(picture), font(letter * FINE)
     x_of = lambda x: (box[0] + (x - left) / (right - left) * (box[2] - box[0])) * FINE
     y_of = lambda y: (box[3] - (y - low) / (high - low) * (box[3] - box[1])) * FINE
-    small, tick = font(13 * FINE), font(12 * FINE)
     for y in range(low, high + 1) if logarithmic and not limits else steps(low, high):
         pen.line((box[0] * FINE, y_of(y), box[2] * FINE, y_of(y)), RULE, FINE)
         text = f"1e{round(y)}" if logarithmic else f"{y:g}"
-        pen.text(((box[0] - 6) * FINE, y_of(y)), text, FAINT, tick, anchor="rm")
+        pen.text(((box[0] - 6) * FINE, y_of(y)), text, FAINT, small, anchor="rm")
     for x in steps(left, right):
         pen.line((x_of(x), box[3] * FINE, x_of(x), (box[3] + 4) * FINE), FAINT, FINE)
-        pen.text((x_of(x), (box[3] + 6) * FINE), f"{x:g}", FAINT, tick, anchor="mt")
+        pen.text((x_of(x), (box[3] + 6) * FINE), f"{x:g}", FAINT, small, anchor="mt")
     pen.line(
         [(box[0] * FINE, box[1] * FINE), (box[0] * FINE, box[3] * FINE), (box[2] * FINE, box[3] * FINE)], INK, FINE
     )
     for k, (name, color) in enumerate(zip(curves, COLORS)):
         pen.line([*zip(map(x_of, xs[name]), map(y_of, ys[name]))], color, 2 * FINE, joint="curve")
         if len(curves) > 1:
-            pen.text((box[2] * FINE, (box[3] - 6 - 18 * k) * FINE), name, color, small, anchor="rb")
-    pen.text(((box[0] + box[2]) / 2 * FINE, (height - 6) * FINE), across, INK, small, anchor="mb")
-    side = Image.new("L", (height * FINE, 20 * FINE), 0)
-    ImageDraw.Draw(side).text(((height - (box[1] + box[3]) / 2) * FINE, 10 * FINE), up, 255, small, anchor="mm")
+            pen.text((box[2] * FINE, (box[3] - 6 - 1.3 * letter * k) * FINE), name, color, small, anchor="rb")
+    pen.text(((box[0] + box[2]) / 2 * FINE, (height - 0.3 * letter) * FINE), across, INK, small, anchor="mb")
+    side = Image.new("L", (height * FINE, round(1.4 * letter * FINE)), 0)
+    middle = (height - (box[1] + box[3]) / 2) * FINE, side.height / 2
+    ImageDraw.Draw(side).text(middle, up, 255, small, anchor="mm")
     side = side.rotate(90, expand=True)
     picture.paste(Image.new("RGB", side.size, INK), (0, 0), side)
     return picture.reduce(FINE)
 
 
-def save(picture: Image.Image, path: Path, quality: int = 88) -> None:
+def save(picture: Image.Image, path: Path, quality: int = 85) -> None:
     """Writes a picture. The name's ending chooses the format; `quality` is that of a JPEG."""
+    gray = picture.convert("L")
+    picture = gray if gray.convert(picture.mode).tobytes() == picture.tobytes() else picture
     picture.save(path, quality=quality, optimize=True)
     print(f"wrote {path}")
 
 
 def animate(frames: Sequence[Image.Image], path: Path, milliseconds: int) -> None:
-    """Writes frames as an animation that repeats, and rests at its last frame. The name's ending chooses the format."""
-    times = [milliseconds] * (len(frames) - 1) + [25 * milliseconds]
-    options = {"quality": 75, "method": 4} if path.suffix == ".webp" else {"optimize": True}
-    frames[0].save(path, save_all=True, append_images=list(frames[1:]), duration=times, loop=0, **options)
+    """Writes frames as an animation that ends at its last frame. The name's ending chooses the format."""
+    options = {"quality": 70, "method": 6, "loop": 1} if path.suffix == ".webp" else {"optimize": True}
+    frames[0].save(path, save_all=True, append_images=list(frames[1:]), duration=milliseconds, **options)
     print(f"wrote {path}, {len(frames)} frames")

@@ -81,7 +81,7 @@ def main(argv: list[str] | None = None) -> int:
         density = shown(grid[slab].mean(0))
         above.append(Panel(name, magnified(density, 2)))
         detail = density[corner : corner + size // 4, corner : corner + size // 4]
-        below.append(Panel("", magnified(detail, 8), f"aliases near 2 cells: {100 * share:.0f} %"))
+        below.append(Panel("", magnified(detail, 8), f"{100 * share:.0f} % aliases"))
     save(sheet([above, below]), args.out)
     return 0
 

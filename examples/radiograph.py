@@ -145,12 +145,12 @@ def main(argv: list[str] | None = None) -> int:
     for name, pose in named.items():
         print("{}: {:.2f} degrees and {:.2f} texels from the truth".format(name, *error(np.asarray(pose))))
     bright = lambda image: np.asarray(image / exact.max())
-    above = [Panel("Radiograph", bright(measured))]
-    for title, pose in zip(("Start", "Registered"), named.values()):
+    above = [Panel("radiograph", bright(measured))]
+    for title, pose in zip(("start", "found"), named.values()):
         seen = radiograph(volume, pose, args.pixels)
-        note = "{:.2f}°, {:.2f} texels away".format(*error(np.asarray(pose)))
-        above.append(Panel(f"{title}: difference", difference(bright(seen), bright(measured), 1.5), note))
-    titles = "Maximum intensity", "First crossing", "Emission and absorption"
+        note = "off {:.2f}°, {:.2f} texels".format(*error(np.asarray(pose)))
+        above.append(Panel(f"{title} - radiograph", difference(bright(seen), bright(measured), 1.5), note))
+    titles = "maximum", "first crossing", "emission and absorption"
     below = [Panel(title, np.asarray(image)) for title, image in zip(titles, views(volume, found, 2 * args.pixels))]
     size = (2 * args.pixels,) * 2
     enlarged = lambda image: np.asarray(jt.warp.resize(jnp.asarray(image)[..., None], size, filter="linear"))

@@ -9,9 +9,7 @@ All-Pairs Field Transforms for Optical Flow", 2020.)
 
 The features are patches of both frames without their mean, of length one. The second frame is a photograph; the first
 is the photograph moved by a smooth random flow, so that the truth is known. The program prints how far end points are
-off in each round. The picture shows both frames and the error of each round; true and found flow, with direction as hue
-and length as saturation; and what one pixel (the cross) sees in each level at the start and at the end: the middle of a
-window is where its flow ends, and bright is alike.
+off in each round.
 """
 
 import argparse
@@ -21,8 +19,8 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
-from panels import DATA, Panel, plot, save, sheet
-from PIL import Image, ImageDraw
+from panels import DATA
+from PIL import Image
 
 import jaxtex as jt
 
@@ -93,39 +91,11 @@ def windows(pyramid: tuple[jax.Array, ...], flow: Flow) -> jax.Array:
     return found.reshape(height, width, LEVELS, 2 * RADIUS + 1, 2 * RADIUS + 1)
 
 
-def painted(flow: np.ndarray, longest: float) -> np.ndarray:
-    """The direction of a flow as hue, its length as saturation."""
-    dx, dy = np.moveaxis(np.asarray(flow), -1, 0)
-    hue = (np.arctan2(dy, dx) / (2 * np.pi)) % 1
-    saturation = np.clip(np.hypot(dx, dy) / longest, 0, 1)
-    hsv = np.uint8(np.stack([hue * 255, saturation * 255, np.full_like(hue, 255)], axis=-1) + 0.5)
-    return np.asarray(Image.fromarray(hsv, "HSV").convert("RGB")) / 255
-
-
-def as_image(values: np.ndarray, size: tuple[int, int]) -> Image.Image:
-    """Values from 0 to 1, enlarged to (width, height)."""
-    shown = np.broadcast_to(values, (*np.shape(values)[:2], 3))
-    return Image.fromarray(np.uint8(np.clip(shown, 0, 1) * 255 + 0.5)).resize(size, Image.Resampling.NEAREST)
-
-
-def sights(before: np.ndarray, after: np.ndarray, size: tuple[int, int]) -> Image.Image:
-    """The windows of one pixel in each level: above at the start, below at the end."""
-    picture, side = Image.new("RGB", size, "white"), min(size[0] // LEVELS, size[1] // 2) - 4
-    for row, seen in enumerate((before, after)):
-        for level in range(LEVELS):
-            tile = as_image(0.5 + 0.5 * seen[level].T[..., None], (side, side))
-            middle = side / 2
-            ImageDraw.Draw(tile).rectangle([middle - 3, middle - 3, middle + 3, middle + 3], outline=(230, 60, 40))
-            picture.paste(tile, (level * (side + 4), row * (side + 4)))
-    return picture
-
-
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Find the flow between two frames by lookups in correlations.")
     parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
     parser.add_argument("--seed", type=int, default=0, help="of the true flow")
     parser.add_argument("--small", action="store_true", help="use frames of 144 x 96 pixels")
-    parser.add_argument("--out", type=Path, default=Path("raft.png"))
     args = parser.parse_args(argv)
 
     width, height = (144, 96) if args.small else (300, 200)
@@ -142,32 +112,11 @@ def main(argv: list[str] | None = None) -> int:
     flow = jnp.zeros_like(coarse_truth)
     inside = np.asarray(jt.warp.warp_flow(jnp.ones((*flow.shape[:2], 1)), coarse_truth, filter="point"))[..., 0] > 0
     error = lambda flow: STRIDE * np.linalg.norm(np.asarray(flow - coarse_truth), axis=-1)[inside].mean()
-    errors, start = [error(flow)], np.asarray(windows(pyramid, flow))
+    errors = [error(flow)]
     for level in (1, 1, 1, 0, 0, 0):
         flow = moved(pyramid, flow, level)
         errors.append(error(flow))
         print(f"round {len(errors) - 1}, level {level}: off by {errors[-1]:.2f} pixels, {errors[0]:.2f} at the start")
-
-    longest = float(np.linalg.norm(np.asarray(coarse_truth), axis=-1).max())
-    # The pixel that moves the most among those inside, away from the edges.
-    lengths = np.where(inside, np.linalg.norm(np.asarray(coarse_truth), axis=-1), 0)
-    lengths[:6], lengths[-6:], lengths[:, :6], lengths[:, -6:] = 0, 0, 0, 0
-    row, column = np.unravel_index(lengths.argmax(), lengths.shape)
-    size = (width, height)
-    limits = (0, len(errors) - 1), (0, 1.1 * max(errors))
-    chart = plot(size, {"error": (np.arange(len(errors)), errors)}, "round", "error in pixels", limits=limits)
-    panels = [as_image(np.asarray(frame), size) for frame in (first, second)]
-    panels += [chart, *(as_image(painted(f, longest), size) for f in (coarse_truth, flow))]
-    panels.append(sights(start[row, column], np.asarray(windows(pyramid, flow))[row, column], size))
-    middle = np.array([column + 0.5, row + 0.5]) * STRIDE
-    for panel, (x, y) in zip(panels, (middle, middle + STRIDE * np.asarray(flow)[row, column])):
-        pen = ImageDraw.Draw(panel)
-        pen.line([x - 6, y - 6, x + 6, y + 6], (90, 255, 90), 2)
-        pen.line([x - 6, y + 6, x + 6, y - 6], (90, 255, 90), 2)
-    titles = "first frame", "second frame", "error of the flow", "true flow", "found flow", "what x sees"
-    notes = "a pixel: x", "where x goes", "", "", "", f"levels 0 to {LEVELS - 1}; above at first, below at last"
-    row = [Panel(*panel) for panel in zip(titles, panels, notes)]
-    save(sheet([row[:3], row[3:]]), args.out)
     return 0
 
 

@@ -8,7 +8,7 @@ Diffusion follows the difference between a texel and its surroundings, which fou
 corner of the texel. A step writes all texels to a surface, which the next step reads as a texture. The steps run in a
 compiled loop whose state is donated: the last state uses the memory of the first.
 
-The program compares the reads with a sum over neighbors. The picture shows V at five times.
+The program compares the reads with a sum over neighbors. The picture shows V at three times.
 """
 
 import argparse
@@ -31,7 +31,7 @@ CORNERS = [(dx, dy) for dx in (-0.5, 0.5) for dy in (-0.5, 0.5)]
 STENCIL = np.array([[1, 2, 1], [2, -12, 2], [1, 2, 1]]) / 4
 WRAP = jt.Sampler(address_mode="wrap")
 RADIUS = 6  # of the spots of V at the start, in texels
-FRAMES = 5
+FRAMES = 3
 # From no V to the largest amount.
 COLORS = ("#10152e", "#15476b", "#1f8a8c", "#8fc98b", "#f6edc0", "#fff9ee")
 MOST = 0.4
@@ -101,7 +101,7 @@ def paint(texture: jt.Texture) -> np.ndarray:
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Let a pattern grow by reaction and diffusion.")
     parser.add_argument("--size", type=int, default=512, help="the width of the plane in texels")
-    parser.add_argument("--steps", type=int, default=3000, help="in five equal parts, each of which ends with a frame")
+    parser.add_argument("--steps", type=int, default=3000, help="in three equal parts, each of which ends with a frame")
     parser.add_argument("--spots", type=int, default=24, help="the number of spots of V at the start")
     parser.add_argument("--out", type=Path, default=Path("reaction_diffusion.png"))
     args = parser.parse_args(argv)

@@ -96,7 +96,7 @@ def errors(motion: Motion, truth: Motion, size: int) -> tuple[float, float, floa
 
 
 def words(degrees: float, percent: float, pixels: float) -> list[str]:
-    return [f"{degrees:.2g} degrees", f"{percent:.2g} % of scale", f"{pixels:.2g} pixels"]
+    return [f"{round(number, 3):.2g}{unit}" for number, unit in ((degrees, "°"), (percent, " %"), (pixels, " px"))]
 
 
 def frame(moved: jax.Array, fixed: jax.Array, motion: Motion, losses: np.ndarray, count: int, size: int) -> Image.Image:
@@ -105,9 +105,9 @@ def frame(moved: jax.Array, fixed: jax.Array, motion: Motion, losses: np.ndarray
     limits = (0, len(losses)), (math.floor(np.log10(losses.min())), math.ceil(np.log10(losses.max())))
     curve = {"loss": (np.arange(count + 1), losses[: count + 1])}
     row = [
-        Panel(f"registered, step {count}", seen),
-        Panel("difference from the original", difference(seen, fixed)),
-        Panel("loss", plot((size, size), curve, "step", "mean squared difference", True, limits)),
+        Panel(f"step {count}", seen),
+        Panel("minus the original", difference(seen, fixed)),
+        Panel("loss", plot((size, size), curve, "step", "mean square", True, limits)),
     ]
     return sheet([row])
 
@@ -145,14 +145,14 @@ def main(argv: list[str] | None = None) -> int:
 
     final = warp(moved, motion)
     losses, motions = np.concatenate(losses), np.concatenate(motions)
-    curve = plot((size, size), {"loss": (np.arange(len(losses)), losses)}, "step", "mean squared difference", True)
-    start, end = ("by " + ", ".join(words(*errors(m, truth, size))) for m in (jnp.array(START), motion))
+    curve = plot((size, size), {"loss": (np.arange(len(losses)), losses)}, "step", "mean square", True)
+    start, end = ("off " + ", ".join(words(*errors(m, truth, size))) for m in (jnp.array(START), motion))
     rows = [
         [Panel("original", fixed), Panel("moved", moved), Panel("registered", final)],
         [
-            Panel("loss, on five levels", curve),
-            Panel("moved - original", difference(moved, fixed), f"off {start}"),
-            Panel("registered - original", difference(final, fixed), f"off {end}"),
+            Panel("loss", curve),
+            Panel("moved - original", difference(moved, fixed), start),
+            Panel("registered - original", difference(final, fixed), end),
         ],
     ]
     save(sheet(rows), args.out)

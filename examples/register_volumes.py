@@ -21,6 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from panels import Panel, save, sheet, to_image
 from PIL import Image, ImageDraw
 
 import jaxtex as jt
@@ -45,7 +46,7 @@ SMOOTH = 1e-4  # the cost of a difference between control points, of squared hal
 STEPS, RATES = (100, 60, 20), (0.01, 0.005, 0.002)
 COLORS = np.array([(28, 28, 40), (90, 90, 110), (60, 90, 150), (80, 160, 200), (240, 200, 70), (240, 200, 70)])
 COLORS = np.concatenate([COLORS, [(220, 120, 60), (220, 120, 60), (150, 200, 110), (230, 60, 80)]])
-PANEL, GAP, LINES = 256, 4, 20
+PANEL, LINES = 256, 20
 
 Points = tuple[jax.Array | np.ndarray, ...]
 
@@ -149,10 +150,6 @@ def enlarged(values: np.ndarray, sharp: bool = False) -> np.ndarray:
     return np.asarray(Image.fromarray(values).resize((PANEL, PANEL), how))
 
 
-def gray(values: np.ndarray) -> np.ndarray:
-    return np.repeat(enlarged(values)[..., None], 3, -1)
-
-
 def colored(regions: np.ndarray, truth: np.ndarray) -> np.ndarray:
     """Regions as colors, and the outlines of others in white."""
     regions, truth = enlarged(regions, sharp=True), enlarged(truth, sharp=True)
@@ -171,15 +168,15 @@ def stretched(determinant: np.ndarray) -> np.ndarray:
     return color * (determinant > 0)[..., None]
 
 
-def grid_on(picture: np.ndarray, flow: np.ndarray) -> np.ndarray:
+def grid_on(picture: np.ndarray, flow: np.ndarray) -> Image.Image:
     """A slice, and over it the lines of a regular grid, moved by the two components of a flow in its plane."""
-    size, drawn = len(flow), Image.fromarray(np.uint8(255 * np.clip(gray(0.6 * picture), 0, 1)))
+    size, drawn = len(flow), to_image(enlarged(0.6 * picture))
     draw, (y, x) = ImageDraw.Draw(drawn), np.mgrid[:size, :size] + 0.5
     at = np.stack([x + flow[..., 0], y + flow[..., 1]], -1) * (PANEL / size)
     for k in np.linspace(0, size - 1, LINES).round().astype(int):
         for line in (at[k], at[:, k]):
-            draw.line([tuple(point) for point in line.tolist()], fill=(255, 190, 60), width=1)
-    return np.asarray(drawn) / 255
+            draw.line([tuple(point) for point in line.tolist()], fill=(255, 190, 60), width=2)
+    return drawn
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -226,22 +223,17 @@ def main(argv: list[str] | None = None) -> int:
     middle = lambda volume, channel=0: np.asarray(volume)[size // 2, ..., channel]
     in_plane = np.stack([middle(found, 0), middle(found, 1)], -1)
     panels = {
-        "moving": gray(middle(moving)),
-        "registered": gray(middle(registered)),
-        "fixed": gray(middle(fixed)),
-        "regions carried over": colored(middle(regions), middle(fixed_regions)),
-        "moving - fixed": gray(0.5 + middle(moving - fixed)),
-        "registered - fixed": gray(0.5 + middle(registered - fixed)),
+        "moving": enlarged(middle(moving)),
+        "registered": enlarged(middle(registered)),
+        "fixed": enlarged(middle(fixed)),
+        "carried regions": colored(middle(regions), middle(fixed_regions)),
+        "moving - fixed": enlarged(0.5 + middle(moving - fixed)),
+        "registered - fixed": enlarged(0.5 + middle(registered - fixed)),
         "a grid, moved": grid_on(middle(moving), in_plane),
-        "stretched, shrunk": stretched(determinant[size // 4]),
+        "Jacobian: blue < 1": stretched(determinant[size // 4]),
     }
-    picture = Image.new("RGB", (4 * (PANEL + GAP) - GAP, 2 * (PANEL + GAP) - GAP), "white")
-    for number, (label, panel) in enumerate(panels.items()):
-        drawn = Image.fromarray(np.uint8(np.clip(panel, 0, 1) * 255 + 0.5))
-        ImageDraw.Draw(drawn).text((5, 3), label, "white", font_size=15, stroke_width=2, stroke_fill="black")
-        picture.paste(drawn, (number % 4 * (PANEL + GAP), number // 4 * (PANEL + GAP)))
-    picture.save(args.out)
-    print(f"wrote {args.out}")
+    row = [Panel(*panel) for panel in panels.items()]
+    save(sheet([row[:4], row[4:]]), args.out)
     return 0
 
 

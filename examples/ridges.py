@@ -51,7 +51,7 @@ def main(argv: list[str] | None = None) -> int:
     print(f"{lines.mean():.3f} of all points are on a line; their mean brightness is {value[lines].mean():.3f}")
     print(f"the mean brightness of all points is {value.mean():.3f}")
     shown = np.stack([value] * 3, -1)
-    shown[lines] = (1, 0.2, 0.1)
+    shown[(np.abs(step) < 1 / args.finer) & (bend > WEAKEST * strongest)] = (1, 0.2, 0.1)
     rows = [
         [Panel("brightness", value), Panel("slope", slope / np.quantile(slope, 0.99))],
         [Panel("bend", bend / strongest), Panel("lines", shown)],

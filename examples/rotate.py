@@ -65,11 +65,11 @@ def main(argv: list[str] | None = None) -> int:
     rows = [
         [
             Panel("the photograph", photograph),
-            Panel(f"turned by {args.theta:g} rad, address mode wrap", rotate(texture, args.theta)),
+            Panel(f"turned by {args.theta:g} rad, wrapped", rotate(texture, args.theta)),
         ],
         [
-            Panel("theta = 0, read at (x + 0.5) / W", cut(rotate(texture, 0.0)), "equal to the photograph"),
-            Panel("theta = 0, read at x / W", cut(rotate(texture, 0.0, 0.0)), "blurred, and shifted by half a texel"),
+            Panel("theta = 0, at (x + 0.5) / W", cut(rotate(texture, 0.0)), "equal to the photograph"),
+            Panel("theta = 0, at x / W", cut(rotate(texture, 0.0, 0.0)), "blurred, and shifted by half a texel"),
         ],
     ]
     save(sheet(rows), args.out)

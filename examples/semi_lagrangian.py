@@ -22,7 +22,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType
 from jax.sharding import PartitionSpec as P
-from PIL import Image, ImageDraw
+from panels import Panel, colored, save, sheet
+from PIL import Image
 
 import jaxtex as jt
 
@@ -34,8 +35,6 @@ FILTERS = {
 FRAMES = 5
 # The greatest speed of the vortex, and of the wind across, in boxes per period.
 VORTEX, ACROSS = 2.0, 1.0
-# From no tracer to the most of it.
-COLORS = ("#0b2545", "#134e6f", "#2a9d8f", "#e9c46a", "#f4a261", "#fff4e0")
 
 
 def wind(x: jax.Array, y: jax.Array, t: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -87,18 +86,9 @@ def carried(tracer: jax.Array, name: str, steps: int, first: int | jax.Array, co
     return jax.lax.fori_loop(first, first + count, step, tracer)
 
 
-def paint(values: jax.Array) -> np.ndarray:
-    """Amounts of tracer as colors, looked up in a 1D texture."""
-    colors = np.array([[int(color[k : k + 2], 16) for k in (1, 3, 5)] for color in COLORS], np.float32)
-    return np.uint8(jt.sample(jt.texture1d(colors), (jnp.asarray(np.asarray(values))[..., 0],)))
-
-
-def panel(tracer: jax.Array, label: str, size: int) -> np.ndarray:
-    """A line of text over the tracer."""
-    text = Image.new("RGB", (size, 22), "white")
-    ImageDraw.Draw(text).text((size // 2, 11), label, fill="black", font_size=13, anchor="mm")
-    image = Image.fromarray(paint(tracer)).resize((size, size), Image.Resampling.BICUBIC)
-    return np.concatenate([np.asarray(text), np.asarray(image)])
+def panel(tracer: jax.Array, title: str, size: int) -> Panel:
+    image = Image.fromarray(np.asarray(colored(np.asarray(tracer)[..., 0])))
+    return Panel(title, image.resize((size, size), Image.Resampling.BICUBIC))
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -135,13 +125,10 @@ def main(argv: list[str] | None = None) -> int:
             )
             frames[name] = states
 
-    labels = [f"{k} of {FRAMES - 1} quarters" for k in range(1, FRAMES - 1)]
-    labels = ["at the start", *labels, "at the end, cubic, limited"]
-    panels = [panel(state, label, args.panel) for state, label in zip(frames["cubic, limited"], labels)]
-    panels.append(panel(frames["linear"][-1], "at the end, linear", args.panel))
-    gap = np.full((len(panels[0]), 6, 3), 255, np.uint8)
-    Image.fromarray(np.concatenate([a for one in panels for a in (one, gap)][:-1], axis=1)).save(args.out)
-    print(f"wrote {args.out}")
+    titles = "at the start", "a quarter", "half", "three quarters", "cubic, limited, at the end"
+    panels = [panel(state, title, args.panel) for state, title in zip(frames["cubic, limited"], titles)]
+    panels.append(panel(frames["linear"][-1], "linear, at the end", args.panel))
+    save(sheet([panels[:3], panels[3:]]), args.out)
     return 0
 
 

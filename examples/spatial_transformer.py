@@ -24,7 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from flax import nnx
-from panels import INK, Panel, animate, font, plot, save, sheet
+from panels import ACCENT, INK, Panel, animate, font, magnified, plot, save, sheet
 from PIL import Image, ImageDraw
 from sklearn.datasets import load_digits
 from tqdm import tqdm
@@ -38,7 +38,7 @@ TESTED, POSES = 500, 4  # the number of test digits, and of distortions of each
 BATCH, RATE = 64, 3e-3
 HIDDEN, WIDER = 128, 192  # the first hidden layer with and without a spatial transformer
 LOCALIZATION = (64, 32)
-ZOOM, LEFT, LINE = 3, 92, 22  # of the picture
+ZOOM, LINE = 3, 28  # of the picture
 
 Digits = tuple[jax.Array, jax.Array]  # images (N, H, W, 1) and which digit each shows
 
@@ -134,11 +134,17 @@ def applied(network: Callable[[jax.Array], jax.Array], images: jax.Array) -> jax
     return network(images)
 
 
-def tiles(images: np.ndarray) -> Image.Image:
-    """Images (10, H, W) from 0 to 1 in a row."""
-    row = np.concatenate(list(np.pad(images, ((0, 0), (1, 1), (1, 1)), constant_values=1)), axis=1)
-    gray = Image.fromarray(np.uint8(np.clip(row, 0, 1) * 255 + 0.5))
-    return gray.resize((gray.width * ZOOM, gray.height * ZOOM), Image.Resampling.NEAREST).convert("RGB")
+def tiles(images: np.ndarray, answers: np.ndarray | None = None) -> Image.Image:
+    """Images (10, H, W) from 0 to 1 in a row, each above the answer to it, red if wrong."""
+    row = magnified(np.concatenate(list(np.pad(images, ((0, 0), (1, 1), (1, 1)), constant_values=1)), axis=1), ZOOM)
+    if answers is None:
+        return row
+    picture, side = Image.new("RGB", (row.width, row.height + LINE), "white"), row.width / 10
+    picture.paste(row)
+    for digit, answer in enumerate(answers.tolist()):
+        place, color = ((digit + 0.5) * side, row.height + LINE / 2), INK if answer == digit else ACCENT
+        ImageDraw.Draw(picture).text(place, str(answer), color, font(LINE), anchor="mm")
+    return picture
 
 
 @functools.partial(jax.jit, static_argnames="graph")
@@ -160,7 +166,7 @@ def frames(seen: list[tuple[np.ndarray, float]], inputs: np.ndarray, steps: int)
         rows = [
             [Panel("input", row)],
             [Panel(f"behind the layer, after {counts[k]} steps", tiles(seen[k][0]))],
-            [Panel("", plot((row.width, 200), curve, "step", "read right, %", limits=limits))],
+            [Panel("", plot((row.width, 200), curve, "step", "right, %", limits=limits, columns=1))],
         ]
         picture = sheet(rows)
         drawn.append(picture.resize((2 * picture.width // 3, 2 * picture.height // 3), Image.Resampling.LANCZOS))
@@ -174,28 +180,13 @@ def draw(networks: dict[str, nnx.Sequential], images: jax.Array, labels: np.ndar
     mean = lambda images: np.stack([images[labels == digit].mean(axis=0) for digit in range(10)])
     brightest = mean(after).max()
     answers = {name: np.asarray(applied(network, images)).argmax(-1)[first] for name, network in networks.items()}
-    rows = [
-        ("input", before[first], answers["without"]),
-        ("transformed", after[first], answers["with"]),
-        ("mean input", mean(before) / brightest, None),
-        ("mean\ntransformed", mean(after) / brightest, None),
-    ]
-    side = (SIZE + 2) * ZOOM
-    picture = Image.new("RGB", (LEFT + 10 * side, 4 * side + 2 * LINE), "white")
-    pen, top = ImageDraw.Draw(picture), 0
-    for name, images, found in rows:
-        picture.paste(tiles(images), (LEFT, top))
-        pen.text((4, top + side / 2), name, INK, font(14), anchor="lm")
-        top += side
-        if found is not None:
-            pen.text((4, top + LINE / 2), "read as", INK, font(14), anchor="lm")
-            for digit, answer in enumerate(found.tolist()):
-                place = LEFT + (digit + 0.5) * side, top + LINE / 2
-                pen.text(
-                    place, str(answer), fill="black" if answer == digit else "firebrick", font_size=16, anchor="mm"
-                )
-            top += LINE
-    return picture
+    rows = {
+        "input, and how it is read without the layer": tiles(before[first], answers["without"]),
+        "behind the layer, and how it is read": tiles(after[first], answers["with"]),
+        "means of the input": tiles(mean(before) / brightest),
+        "means behind the layer": tiles(mean(after) / brightest),
+    }
+    return sheet([[Panel(*row)] for row in rows.items()])
 
 
 def main(argv: list[str] | None = None) -> int:

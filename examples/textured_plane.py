@@ -99,7 +99,7 @@ def main(argv: list[str] | None = None) -> int:
         seen = np.asarray(view(texture, width, height, sampler))
         print(f"{name:15} mean difference from 256 reads a pixel: {np.abs(seen - expected).mean():.4f}")
         panels.append(Panel(name, encode(seen), f"off by {np.abs(seen - expected).mean():.3f}"))
-    save(sheet([panels]).quantize(128, dither=Image.Dither.NONE), args.out)
+    save(sheet([panels[:2], panels[2:]]).quantize(128, dither=Image.Dither.NONE), args.out)
     return 0
 
 

@@ -17,7 +17,7 @@ import jaxtex as jt
 
 PHOTOGRAPH = DATA / "rocket.jpg"
 FINE = 2  # the picture is drawn this many times as large, then reduced
-MARGIN, GAP, HEAD = 40, 20, 11
+MARGIN, GAP, HEAD, TYPE = 58, 0, 14, 24
 FRAME, ARROWS = "#d11141", ("#ffd54a", "#7cfc9a")
 CORNERS = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)])
 BESIDE = ("lm", 8, 0), ("mt", 0, 8), ("rb", -4, -4)  # anchors and offsets of the names of the arrows and the center
@@ -35,27 +35,27 @@ def panel(pixels: np.ndarray, name: str) -> tuple[Image.Image, ImageDraw.ImageDr
     photograph = Image.fromarray(pixels).resize((width, height), Image.Resampling.BICUBIC)
     picture = Image.new("RGB", (width + 2 * MARGIN * FINE, height + 2 * MARGIN * FINE), "white")
     picture.paste(photograph, (MARGIN * FINE, MARGIN * FINE))
-    pen, tick = ImageDraw.Draw(picture), font(13 * FINE)
+    pen, tick = ImageDraw.Draw(picture), font(0.9 * TYPE * FINE)
     for value in (-1, 0, 1):
         x, y = place(np.array([value, value]), pixels.shape)
-        pen.text((x, (MARGIN + 12) * FINE + height), f"{'x = ' * (value == 0)}{value}", FAINT, tick, anchor="mm")
-        pen.text(((MARGIN - 6) * FINE, y), f"{'y = ' * (value == 0)}{value}", FAINT, tick, anchor="rm")
-    pen.text((MARGIN * FINE, (MARGIN - 14) * FINE), name, INK, font(17 * FINE), anchor="lm")
+        pen.text((x, (MARGIN + 16) * FINE + height), f"{'x=' * (value == 0)}{value}", FAINT, tick, anchor="mm")
+        pen.text(((MARGIN - 6) * FINE, y), f"{'y=' * (value == 0)}{value}", FAINT, tick, anchor="rm")
+    pen.text((MARGIN * FINE, (MARGIN - 20) * FINE), name, INK, font(TYPE * FINE), anchor="lm")
     return picture, pen
 
 
 def draw_frame(pen: ImageDraw.ImageDraw, theta: np.ndarray, shape: tuple[int, ...], names: tuple[str, ...]) -> None:
     """Draws the frame of the output, its center and its axes, mapped by theta, on the panel of a photograph."""
     corners = [tuple(place(theta @ (*corner, 1), shape)) for corner in CORNERS]
-    pen.line([*corners, *corners[:2]], fill=FRAME, width=3 * FINE, joint="curve")
+    pen.line([*corners, *corners[:2]], fill=FRAME, width=4 * FINE, joint="curve")
     middle = place(theta[:, 2], shape)
     tips = [place(theta[:, 2] + theta[:, axis], shape) for axis in (0, 1)]
     for tip, color in zip(tips, ARROWS):
         along = (tip - middle) / np.hypot(*(tip - middle)) * HEAD * FINE
         across = np.array([-along[1], along[0]]) / 2
-        pen.line([*middle, *(tip - along)], fill=color, width=3 * FINE)
+        pen.line([*middle, *(tip - along)], fill=color, width=4 * FINE)
         pen.polygon([tuple(tip), tuple(tip - along + across), tuple(tip - along - across)], fill=color)
-    text = {"fill": "white", "font_size": 14 * FINE, "stroke_width": FINE, "stroke_fill": "black"}
+    text = {"fill": "white", "font_size": TYPE * FINE, "stroke_width": 2 * FINE, "stroke_fill": "black"}
     for point, name, (anchor, *offset) in zip((*tips, middle), names, BESIDE):
         pen.text(tuple(point + np.array(offset) * FINE), name, anchor=anchor, **text)
 
@@ -81,9 +81,9 @@ def main(argv: list[str] | None = None) -> int:
     for row, axis in zip(theta, "xy"):
         print(f"{axis} of the input = {row[0]:.3f} x {row[1]:+.3f} y {row[2]:+.3f}")
 
-    left, pen = panel(image, "input, and where the output lies in it")
+    left, pen = panel(image, "input; red: the output")
     draw_frame(pen, theta, image.shape, ("(a, d)", "(b, e)", "(c, f)"))
-    right, pen = panel(output, "output: the red frame")
+    right, pen = panel(output, "output")
     draw_frame(pen, np.eye(2, 3), output.shape, ("", "", ""))
 
     picture = Image.new("RGB", (left.width + right.width + GAP * FINE, left.height), "white")

@@ -131,12 +131,12 @@ def main(argv: list[str] | None = None) -> int:
     print(f"reconstruction: error {error(found):.4f}")
     sinogram = np.asarray(jax.image.resize(views / views.max(), shape, "nearest"))
     panels = [
-        Panel("Sinogram", sinogram, f"{args.views} views"),
-        Panel("Truth", truth),
-        Panel("Filtered backprojection", back, f"error {error(back):.3f}"),
-        Panel("Reconstruction", found, f"error {error(found):.3f}"),
+        Panel("sinogram", sinogram, f"{args.views} views"),
+        Panel("truth", truth),
+        Panel("filtered backprojection", back, f"error {error(back):.3f}"),
+        Panel("reconstruction", found, f"error {error(found):.3f}"),
     ]
-    save(sheet([panels]), args.out)
+    save(sheet([panels[:2], panels[2:]]), args.out)
     return 0
 
 

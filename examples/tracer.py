@@ -8,7 +8,7 @@ error of the filter: no pole needs a formula of its own.
 
 The program prints this error for three filters; the spline reads coefficients that `spline_filter` makes in each step.
 The picture shows the tracer that the spline carries at five times, on the globe from straight above, and on the map;
-and at the right what the linear filter leaves of it.
+and at last what the linear filter leaves of it.
 """
 
 import argparse
@@ -18,7 +18,8 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
-from PIL import Image, ImageDraw
+from panels import Panel, colored, save, sheet
+from PIL import Image
 
 import jaxtex as jt
 
@@ -26,10 +27,7 @@ FILTERS = ("linear", "cubic", "bspline")
 QUARTERS = 4
 # Where the spots of the tracer are at the start, in radians to the right and up, and how wide they are.
 SPOTS = [(0.0, 0.0, 0.16), *((0.42 * np.sin(a), 0.42 * np.cos(a), 0.09) for a in np.arange(5) * 2 * np.pi / 5)]
-# From no tracer to the most of it.
-COLORS = ("#0b2545", "#134e6f", "#2a9d8f", "#e9c46a", "#f4a261", "#fff4e0")
 LINE = 0.012  # half the width of the lines of the globe, in radians
-GAP = 6
 
 
 def direction(longitude: jax.Array, latitude: jax.Array) -> jax.Array:
@@ -91,12 +89,6 @@ def errors(found: jax.Array, exact: jax.Array) -> tuple[jax.Array, jax.Array]:
     return square(found - exact) / square(exact), jnp.abs(found - exact).max()
 
 
-def paint(values: jax.Array) -> jax.Array:
-    """Amounts of tracer as colors, looked up in a 1D texture."""
-    colors = np.array([[int(color[k : k + 2], 16) for k in (1, 3, 5)] for color in COLORS], np.float32)
-    return jt.sample(jt.texture1d(colors), (values[..., 0],))
-
-
 @functools.partial(jax.jit, static_argnames="size")
 def globe(tracer: jax.Array, angle: float, size: int) -> jax.Array:
     """The globe from above what a turn by `angle` reaches, with lines every 15 degrees."""
@@ -106,7 +98,7 @@ def globe(tracer: jax.Array, angle: float, size: int) -> jax.Array:
     out = jnp.sqrt(jnp.maximum(1 - square, 0))
     # At the start east is to the right and north is up.
     at = turned(jnp.stack(jnp.broadcast_arrays(-right, out, up)), angle)
-    image = paint(jt.sample(jt.texture2d(tracer), place(at), sampler("cubic")))
+    image = colored(jt.sample(jt.texture2d(tracer), place(at), sampler("cubic"))[..., 0])
     x, y = place(at)
     level = jnp.sin(jnp.pi * y)
     from_line = lambda turns: jnp.abs((turns * 24 + 0.5) % 1 - 0.5) * (2 * jnp.pi / 24)
@@ -121,15 +113,7 @@ def globe(tracer: jax.Array, angle: float, size: int) -> jax.Array:
 def chart(tracer: jax.Array, size: int) -> jax.Array:
     """The map, enlarged."""
     across, down = (jnp.arange(size) + 0.5) / size, (jnp.arange(size // 2)[:, None] + 0.5) / (size // 2)
-    return jnp.uint8(paint(jt.sample(jt.texture2d(tracer), (across, down), sampler("cubic"))))
-
-
-def column(tracer: jax.Array, angle: float, label: str, size: int) -> np.ndarray:
-    """A line of text, the globe and the map."""
-    text = Image.new("RGB", (size, 22), "white")
-    ImageDraw.Draw(text).text((size // 2, 11), label, fill="black", font_size=14, anchor="mm")
-    gap = np.full((GAP, size, 3), 255, np.uint8)
-    return np.concatenate([np.asarray(text), globe(tracer, angle, size), gap, chart(tracer, size)])
+    return colored(jt.sample(jt.texture2d(tracer), (across, down), sampler("cubic"))[..., 0])
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -151,15 +135,17 @@ def main(argv: list[str] | None = None) -> int:
         mean, most = errors(states[-1], first)
         print(f"{name:8} error {mean:9.5f} in the mean, {most:9.5f} at most, of a tracer of up to {first.max():.2f}")
 
-    labels = ("at the start", "north pole", "half around", "south pole", "once around, bspline")
-    columns = [
-        column(state, k * 2 * np.pi / QUARTERS, label, args.size)
-        for k, (state, label) in enumerate(zip(frames["bspline"], labels))
-    ]
-    columns.append(column(frames["linear"][-1], 0.0, "once around, linear", args.size))
-    gap = np.full((len(columns[0]), GAP, 3), 255, np.uint8)
-    Image.fromarray(np.concatenate([a for pair in columns for a in (pair, gap)][:-1], axis=1)).save(args.out)
-    print(f"wrote {args.out}")
+    shown = dict(
+        zip(("at the start", "north pole", "half around", "south pole", "bspline, at the end"), frames["bspline"])
+    )
+    shown["linear, at the end"] = frames["linear"][-1]
+    rows = []
+    for k, (title, state) in enumerate(shown.items()):
+        if k % 3 == 0:
+            rows += [[], []]
+        rows[-2].append(Panel(title, globe(state, k % 5 * 2 * np.pi / QUARTERS, args.size)))
+        rows[-1].append(Panel("", chart(state, args.size)))
+    save(sheet(rows).quantize(64, dither=Image.Dither.NONE), args.out)
     return 0
 
 

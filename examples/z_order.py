@@ -3,8 +3,8 @@
 The index interleaves the bits of x, y (and z), with x lowest. Texels that are close in the plane are then close in
 memory, a layout that suits the caches of texture units. (5, 3) is at 27 and (1, 2, 3) at 53.
 
-The picture shows the first indices along their curve, the 1D texture in the order of memory, in rows of equal width,
-and the image that fetch reads back.
+The picture shows the first indices along their curve, and the 1D texture in the order of memory, in rows of equal
+width.
 """
 
 import argparse
@@ -45,7 +45,7 @@ def curve(size: int) -> Image.Image:
     pen.line([((x + 0.5) * cell, (y + 0.5) * cell) for x, y in zip(columns, rows)], COLORS[1], 2)
     for (y, x), index in np.ndenumerate(order):
         place = (x + 0.5) * cell, (y + 0.5) * cell
-        pen.text(place, str(index), INK, font(cell * 0.4), anchor="mm", stroke_width=3, stroke_fill="#f3f5f8")
+        pen.text(place, str(index), INK, font(cell * 0.5), anchor="mm", stroke_width=3, stroke_fill="#f3f5f8")
     return picture
 
 
@@ -81,9 +81,8 @@ def main(argv: list[str] | None = None) -> int:
         print(f"a tile of 8 x 4 texels touches {lines} lines of {LINE} texels in {name}")
 
     row = [
-        Panel("the order of 8 x 8 texels", curve(args.size)),
-        Panel("memory, in rows", np.asarray(memory).reshape(texels.shape)),
-        Panel("read back by fetch", np.asarray(restored)),
+        Panel("order of 8 x 8 texels", curve(args.size)),
+        Panel("a cat in memory, in rows", np.asarray(memory).reshape(texels.shape)),
     ]
     save(sheet([row]), args.out)
     return 0 if equal else 1

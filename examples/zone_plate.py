@@ -133,10 +133,10 @@ def main(argv: list[str] | None = None) -> int:
             note = title
             if seen is not found[-1]:
                 error = np.sqrt(((np.asarray(seen) - found[-1]) ** 2).mean())
-                note = f"{title}, off by {error:.3f}"
+                note = f"off by {error:.3f}"
                 print(f"{title}: {name:18} root mean square difference from the reference {error:.4f}")
             panels.append(Panel(name, np.asarray(seen), note))
-    save(sheet([panels[start : start + 3] for start in range(0, len(panels), 3)]).convert("L"), args.out)
+    save(sheet([panels[start : start + 3] for start in range(0, len(panels), 3)]), args.out)
     return 0
 
 

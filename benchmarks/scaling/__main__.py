@@ -1,8 +1,8 @@
 """`python -m benchmarks.scaling`: the same work on one device and on several, with what bounds it.
 
 Strong scaling: a work of one size, over more devices. Weak scaling: each device has as much as one device had. Before
-anything is timed, results are compared with those of one device. `--from` makes tables and the picture of an earlier
-run, on any machine. To try it on a CPU: `XLA_FLAGS=--xla_force_host_platform_device_count=8`, `--size small`.
+anything is timed, results are compared with those of one device. `--from` makes the tables of an earlier run, on
+any machine. To try it on a CPU: `XLA_FLAGS=--xla_force_host_platform_device_count=8`, `--size small`.
 """
 
 import argparse
@@ -16,10 +16,8 @@ import jax
 
 from ..environment import environment
 from ..peers.protocol import on_gpu
-from ..picture import available
 from .measure import figures
 from .page import replace_section
-from .picture import draw
 from .rates import rates
 from .report import markdown
 from .works import Work, works
@@ -37,22 +35,17 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--from", dest="earlier", type=pathlib.Path, help="measure nothing, and take this file's figures"
     )
-    parser.add_argument("--picture", type=pathlib.Path, help="draw the figures to this PNG file")
     parser.add_argument("--page", type=pathlib.Path, help="write the section 'Measured' of this page, docs/scaling.md")
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     options = parser().parse_args(argv)
-    if options.picture and not available():
-        raise SystemExit("--picture needs matplotlib, which is not installed; it comes with the extra bench")
     found = json.loads(options.earlier.read_text()) if options.earlier else run(options)
     text = markdown(found)
     print(text)
-    if options.picture:
-        draw(found, options.picture)
     if options.page:
-        replace_section(options.page, text, options.picture)
+        replace_section(options.page, text)
     return 0
 
 

@@ -1,6 +1,5 @@
 """The section of a page that is made from figures."""
 
-import os
 import pathlib
 import re
 
@@ -10,18 +9,14 @@ These commands compare the time on several devices with the time on one:
 
 ```sh
 python -m benchmarks.scaling --json run.json           # on a machine with several GPUs
-python -m benchmarks.scaling --from run.json --picture docs/images/scaling.png --page docs/scaling.md
+python -m benchmarks.scaling --from run.json --page docs/scaling.md
 XLA_FLAGS=--xla_force_host_platform_device_count=8 python -m benchmarks.scaling --size small   # to try it without GPUs
 ```"""
 
 
-def replace_section(page: pathlib.Path, text: str, picture: pathlib.Path | None) -> None:
+def replace_section(page: pathlib.Path, text: str) -> None:
     """Writes the section "Measured", up to the next heading of its kind."""
-    parts = [HEADING, COMMANDS]
-    if picture:
-        place = os.path.relpath(picture.absolute(), page.absolute().parent)
-        parts.append(f"![Bars: time on several devices divided by time on one, with lower bounds]({place})")
-    section = "\n\n".join([*parts, text])
+    section = "\n\n".join([HEADING, COMMANDS, text])
     found = page.read_text()
     if not re.search(rf"^{HEADING}$", found, re.MULTILINE):
         raise SystemExit(f"--page {page} has no section '{HEADING}'; add this heading where the figures are to stand")

@@ -1,4 +1,4 @@
-"""The benchmark of several devices: results are compared, bytes counted, and a report and a picture made of figures."""
+"""The benchmark of several devices: results are compared, bytes counted, and a report made of figures."""
 
 import dataclasses
 import importlib
@@ -177,21 +177,6 @@ def test_an_estimate_adds_what_does_not_overlap(module, found):
     # Of 5 ms, 0.1 are a launch and 2 the exchange. Of a quarter of the samples three quarters travel, where a half of a
     # half did.
     assert pair.estimate(4) == pytest.approx(0.1 + (5 - 0.1 - 2.0) / 2 + 2.0 * (3 / 16) / (1 / 4))
-
-
-def test_picture_is_small_and_wide(module, found, tmp_path):
-    pytest.importorskip("matplotlib")
-    image = importlib.import_module("PIL.Image")
-    page, picture = tmp_path / "scaling.md", tmp_path / "images" / "bars.png"
-    picture.parent.mkdir()
-    page.write_text(PAGE)
-    (tmp_path / "run.json").write_text(json.dumps(found))
-    options = ["--from", str(tmp_path / "run.json"), "--picture", str(picture), "--page", str(page)]
-    assert module("__main__").main(options) == 0
-    assert picture.stat().st_size < 150_000
-    with image.open(picture) as drawn:
-        assert drawn.width == 1200
-    assert "](images/bars.png)" in page.read_text()
 
 
 def test_what_cannot_be_measured_is_said(module):

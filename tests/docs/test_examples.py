@@ -60,11 +60,11 @@ def pixels(path):
 
 def panel(path, row, column, size, noted=False):
     """A panel of a picture whose panels have titles and all have the same size, width and height."""
-    panels = importlib.import_module("panels")
-    width, height = size
+    panels, picture = importlib.import_module("panels"), pixels(path)
+    (width, height), (_, title, note) = size, panels.lines(picture.shape[1])
     left = panels.MARGIN + column * (width + panels.GAP)
-    top = panels.MARGIN + panels.TITLE + row * (height + panels.TITLE + panels.GAP + noted * panels.NOTE)
-    return pixels(path)[top : top + height, left : left + width]
+    top = panels.MARGIN + title + row * (height + title + panels.GAP + noted * note)
+    return picture[top : top + height, left : left + width]
 
 
 def numbers(line):
@@ -156,16 +156,8 @@ def test_address_modes(printed, tmp_path):
     np.testing.assert_array_equal(sphere[:19, 20:40], np.roll(sphere[tile], 10, 1)[:0:-1])
 
 
-def test_table_lookup(printed, tmp_path):
-    lines = printed("table_lookup", "--out", tmp_path / "out.png")
-    np.testing.assert_array_equal([numbers(line)[1] for line in lines[:7]], [1, 2, 3, 2.5, 2, 3.5, 5])
-    gray, colored = (panel(tmp_path / "out.png", 0, column, (640, 427)) for column in (0, 1))
-    for level, color in ((0, (13, 10, 43)), (255, (252, 251, 191))):
-        found = colored[gray[..., 0] == level]
-        assert not len(found) or (found == color).all()
-    halfway = colored[gray[..., 0] == 127].mean(axis=0)
-    # Half a code of gray, where a color rises by up to two, and the color's own rounding.
-    assert_close("rounded code", halfway, (187, 56, 101), 3)
+def test_table_lookup(printed):
+    assert [numbers(line)[-1] for line in printed("table_lookup")] == [1, 1, 2, 3, 2.5, 2, 3.5, 5, 5]
 
 
 def test_gather(printed):
@@ -186,15 +178,12 @@ def test_bloom_filter(printed):
     assert abs(measured - theory) < 4 * np.sqrt(theory / 100 / 10_000) * 100
 
 
-def test_two_pass(printed, tmp_path):
-    lines = printed("two_pass", "--out", tmp_path / "out.png")
+def test_two_pass(printed):
+    lines = printed("two_pass")
     assert lines[0] == "[2. 4. 6.] -> [-2.  0.  2.]"
     for line in lines[1:3]:
         assert_close("long sum", numbers(line)[-1], 0, 1)
     assert_close("reordered", numbers(lines[3])[0], 0, 1)
-    warm, cold = (panel(tmp_path / "out.png", 1, column, (360, 360), noted=True) for column in (0, 1))
-    assert np.abs(warm - cold).max() <= 1
-    assert np.abs(warm.mean((0, 1)) - 127.5).max() < 1, "no color is left over"
 
 
 def test_z_order(printed, tmp_path):
@@ -202,7 +191,10 @@ def test_z_order(printed, tmp_path):
     table = [[int(value) for value in line.split()] for line in lines[:4]]
     assert table == [[0, 1, 4, 5], [2, 3, 6, 7], [8, 9, 12, 13], [10, 11, 14, 15]]
     assert lines[4:6] == ["(5, 3) -> 27, (1, 2, 3) -> 53", "read back equal: True"]
-    _, memory, image = (panel(tmp_path / "out.png", 0, column, (32, 32)) for column in range(3))
+    memory = panel(tmp_path / "out.png", 0, 1, (32, 32))
+    image = Image.open(ROOT / "examples/data/chelsea.jpg").convert("RGB")
+    left = (image.width - image.height) // 2
+    image = np.asarray(image.crop((left, 0, left + image.height, image.height)).resize((32, 32)))
     np.testing.assert_array_equal(memory.reshape(-1, 3)[:4], image[:2, :2].reshape(-1, 3))
     np.testing.assert_array_equal(memory.reshape(-1, 3)[27], image[3, 5])
 
@@ -230,8 +222,8 @@ def test_register_volumes(printed, tmp_path):
     assert overlap[1] > overlap[0] + 0.05
     assert off[1] < off[0]
     assert jacobian[0] > 0.1, "nothing folds"
-    before, after = pixels(tmp_path / "out.png")[260:, :256], pixels(tmp_path / "out.png")[260:, 260:516]
-    assert np.abs(after[40:] - 128).mean() < 0.75 * np.abs(before[40:] - 128).mean()
+    before, after = (panel(tmp_path / "out.png", 1, column, (256, 256)) for column in (0, 1))
+    assert np.abs(after - 128).mean() < 0.75 * np.abs(before - 128).mean()
 
 
 def test_tomography(printed, tmp_path):
@@ -248,8 +240,8 @@ def test_block_compression(printed, tmp_path):
     lines = printed("block_compression", *args, DETAIL=(8, 8, 32, 24), TIMES=2)
     for pillow, descent, gain in ((*lines[:2], 2), (*lines[2:4], 8)):
         assert numbers(descent)[-1] > numbers(pillow)[-1] + gain
-    error = [np.abs(panel(tmp_path / "out.png", 1, column, (64, 48)) - 128).mean() for column in (2, 4)]
-    assert error[1] < error[0] / 2
+    original, pillow, descent = (panel(tmp_path / "out.png", 1, column, (64, 48), noted=True) for column in range(3))
+    assert np.abs(descent - original).mean() < np.abs(pillow - original).mean() / 2
 
 
 def test_radiograph(printed, tmp_path):
@@ -309,7 +301,9 @@ def test_spatial_transformer(printed, tmp_path):
     assert with_layer > 60 > without > 20
     assert numbers(next(line for line in lines if line.startswith("margin")))[0] > 20
     # The means of the digits have more contrast behind the layer.
-    rows = (pixels(tmp_path / "out.png")[top + 3 : top + 87, 92:] for top in (224, 314))
+    picture, above = pixels(tmp_path / "out.png"), importlib.import_module("panels").lines(920)[1]
+    bottom = len(picture) - 10
+    rows = (picture[end - 87 : end - 3, 10:910] for end in (bottom - 90 - 14 - above, bottom))
     before, after = (np.mean([tile[:, 3:87].std() for tile in np.split(row, 10, axis=1)]) for row in rows)
     assert after > 1.5 * before
 
@@ -334,9 +328,9 @@ def test_theta(printed, tmp_path):
     assert numbers(lines[0]) == [0.364, 0, 0.1]
     assert numbers(lines[1]) == [0, 0.455, -0.1]
     picture = pixels(tmp_path / "out.png")
-    assert picture.shape == (340, 390 + 312 + 4 * 40 + 20, 3)
+    assert picture.shape == (260 + 2 * 58, 390 + 312 + 4 * 58, 3)
     # The frame on the left: red where theta takes the output's left edge, at x = 0.1 - 0.364 of the input.
-    edge = picture[40 + 117, 40 + round(390 * (1 + 0.1 - 0.364) / 2)]
+    edge = picture[58 + 117, 58 + round(390 * (1 + 0.1 - 0.364) / 2)]
     assert_close("drawn line", edge, (209, 17, 65), 255)
 
 
@@ -347,7 +341,8 @@ def test_textured_plane(printed, tmp_path):
     assert anisotropic < 0.75 * trilinear
     assert trilinear < 0.75 * linear
     assert linear < point
-    panels = [panel(tmp_path / "out.png", 0, column, (48, 60)) for column in range(4)]
+    places = (0, 0), (0, 1), (1, 0), (1, 1)
+    panels = [panel(tmp_path / "out.png", *place, (48, 60), noted=True) for place in places]
     # Contrast between neighbors at half height: the trilinear panel is blurred, the anisotropic one is not.
     contrast = [np.abs(np.diff(found[22:34], axis=1)).mean() for found in panels]
     assert contrast[2] < 0.7 * contrast[3] < 0.7 * contrast[0]
@@ -397,7 +392,8 @@ def test_hardware_arithmetic(printed, tmp_path):
     lines = printed("hardware_arithmetic", "--size", 64, "--out", tmp_path / "out.png")
     assert numbers(lines[3]) == [0, 0, 1, 1, 1, 1, 2, 2, 2]
     assert numbers(lines[4])[1] == numbers(lines[5])[1] == 1
-    smooth, stepped, difference = (panel(tmp_path / "out.png", 0, column, (64, 64)) for column in (1, 2, 3))
+    places = (0, 1), (0, 2), (1, 0)
+    smooth, stepped, difference = (panel(tmp_path / "out.png", *place, (64, 64), noted=True) for place in places)
     # 64 pixels over 16 steps: squares of 4 x 4 pixels, but for the half step at the edges.
     squares = stepped[2:62, 2:62].reshape(15, 4, 15, 4, 3)
     assert (squares == squares[:, :1, :, :1]).all()
@@ -417,10 +413,10 @@ def test_conventions(printed, tmp_path):
         [0, 1, 2, 3],
     ]
     assert [line.rsplit(": ")[1] for line in lines[5:-1]] == ["True"] * 5
-    # The letter F, moved by two cells of 18 pixels to the right and one down.
+    # The letter F, moved by two cells of 28 pixels to the right and one down.
     blue = (np.abs(pixels(tmp_path / "out.png") - (31, 95, 191)) < 20).all(axis=-1)
-    before, after = (blue[651 : 651 + 126, left : left + 126] for left in (21, 221))
-    assert (before[:-18, :-36] & after[18:, 36:]).sum() > 0.9 * after.sum() > 1000
+    before, after = (blue[1873 : 1873 + 196, left : left + 196] for left in (41, 345))
+    assert (before[:-28, :-56] & after[28:, 56:]).sum() > 0.9 * after.sum() > 1000
 
 
 @pytest.mark.slow
@@ -441,15 +437,10 @@ def test_warp_gallery(printed, tmp_path):
     assert (lifted.max(axis=-1) == 0).sum() > 50, "a hole where the cup was"
 
 
-def test_separable_blur(printed, tmp_path):
-    lines = printed("separable_blur", "--size", 60, 40, "--sigma", 2, "--out", tmp_path / "out.png")
+def test_separable_blur(printed):
+    lines = printed("separable_blur", "--size", 60, 40, "--sigma", 2)
     assert lines[0] == "13 weights in 7 reads a pixel and pass"
     assert_close("sum", numbers(lines[1])[0], 0, 1)
-    before, half, after = (panel(tmp_path / "out.png", 0, column, (20, 40)) for column in range(3))
-    rough = lambda image, axis: np.abs(np.diff(image, axis=axis)).mean()
-    assert rough(after, 1) < 0.5 * rough(before, 1)
-    assert rough(half, 1) < 0.5 * rough(before, 1)
-    assert rough(after, 0) < 0.8 * rough(half, 0)
 
 
 def test_separable_blur_spreads_a_point_by_its_weights():
@@ -458,18 +449,15 @@ def test_separable_blur_spreads_a_point_by_its_weights():
     assert abs((weights * np.arange(-6, 7) ** 2).sum() / weights.sum() - 4) < 0.2
     point = np.zeros((15, 15, 1), np.float32)
     point[7, 7] = 1
-    _, spread = example.blur(jt.texture2d(point), *map(jax.numpy.asarray, example.paired(weights)))
+    spread = example.blur(jt.texture2d(point), *map(jax.numpy.asarray, example.paired(weights)))
     expected = np.zeros((15, 15))
     expected[1:14, 1:14] = np.outer(weights, weights)
     assert_close("float32", spread[..., 0], expected, expected.max())
 
 
-def test_copy_kernel(printed, tmp_path):
-    lines = printed("copy_kernel", "--size", 60, 40, "--out", tmp_path / "out.png")
-    assert lines[:2] == ["9600 bytes copied, equal: True", "read as uint, equal: True"]
-    stripes = pixels(tmp_path / "out.png")[36 : 36 + 384, -394:-10]
-    assert (stripes[:, 36:48] == 255).all(), "the fourth byte of a texel is alpha"
-    np.testing.assert_array_equal(stripes[::12, ::12], stripes[11::12, 11::12])
+def test_copy_kernel(printed):
+    lines = printed("copy_kernel", "--size", 60, 40)
+    assert lines == ["9600 bytes copied, equal: True", "read as uint, equal: True", "read as uchar, equal: True"]
 
 
 def test_surface_memset(printed):
@@ -479,13 +467,11 @@ def test_surface_memset(printed):
     assert all(line.endswith("untouched") for line in lines[2:])
 
 
-def test_mean_subtraction(printed, tmp_path):
-    lines = printed("mean_subtraction", "--size", 60, 40, "--out", tmp_path / "out.png")
+def test_mean_subtraction(printed):
+    lines = printed("mean_subtraction", "--size", 60, 40)
     assert lines[0] == "[2. 4. 6.] -> [-2.  0.  2.] (12 of 12 bytes reused)"
     assert lines[1] == "photograph: 28800 of 28800 bytes reused, argument given up: True"
     assert lines[3].split()[-3:] == ["0.0000"] * 3
-    red, green, blue = (pixels(tmp_path / "out.png")[-52:-32, -138 + 44 * k :][:, :30].mean() for k in range(3))
-    assert_close("rounded code", [red, green, blue], [127.5] * 3, 128)
 
 
 def test_histogram_equalization(printed, tmp_path):
@@ -512,10 +498,10 @@ def test_histogram_equalization_draws_bars():
 def test_reaction_diffusion(printed, tmp_path):
     lines = printed("reaction_diffusion", "--size", 64, "--steps", 400, "--spots", 2, "--out", tmp_path / "out.png")
     assert lines[0] == "32768 of 32768 bytes of the state reused"
-    covered = [numbers(line)[-1] for line in lines[1:6]]
+    covered = [numbers(line)[-1] for line in lines[1:4]]
     assert 0 < covered[0] < covered[-1] < 50
-    assert_close("sum", numbers(lines[6])[0], 0, 1)
-    assert pixels(tmp_path / "out.png").shape == (32 + 46, 5 * 32 + 4 * 14 + 20, 3)
+    assert_close("sum", numbers(lines[4])[0], 0, 1)
+    assert pixels(tmp_path / "out.png").shape == (32 + 46, 3 * 32 + 2 * 14 + 20, 3)
 
 
 def test_reaction_diffusion_spreads_waves_and_keeps_rest():
@@ -532,11 +518,10 @@ def test_tracer(printed, tmp_path):
     mean, most = np.array([numbers(line)[:2] for line in lines[1:4]]).T
     assert mean[2] < 0.3 * mean[1] < 0.1 * mean[0]
     assert most[2] < 0.04
-    globes = pixels(tmp_path / "out.png")[22:70].astype(int)
-    north, half = (globes[8:40, k * 54 + 8 : k * 54 + 40] for k in (1, 2))
+    start, north, half = (panel(tmp_path / "out.png", 0, column, (48, 48))[8:40, 8:40] for column in range(3))
     # The lines of the globe differ, and the tracer does not, whose middle is bright.
     assert np.median(np.abs(north - half)) < 8
-    assert (globes[22:26, 22:26, 0] > 240).all()
+    assert (start[14:18, 14:18, 0] > 240).all()
 
 
 @pytest.mark.slow
@@ -550,7 +535,7 @@ def test_semi_lagrangian(printed, tmp_path):
     assert error[1] < 0.8 * error[0]
     # The limit keeps values between those of texels.
     assert low[1] < 0 <= low[2] <= high[2] <= 1 < high[1]
-    assert pixels(tmp_path / "out.png").shape == (70, 6 * 54 - 6, 3)
+    assert pixels(tmp_path / "out.png").shape == (2 * 74 + 34, 3 * 48 + 48, 3)
 
 
 @pytest.mark.slow
@@ -580,7 +565,7 @@ def test_ndimage(printed, tmp_path):
     (*_, error, angle) = numbers(lines[-1])
     assert np.sqrt(error) < 0.003
     assert abs(angle - load("ndimage").TURNED) < 0.01
-    enlarged = panel(tmp_path / "out.png", 1, 1, (32, 32))
+    enlarged = panel(tmp_path / "out.png", 1, 0, (32, 32))
     np.testing.assert_array_equal(enlarged[::8, ::8], enlarged[7::8, 7::8])
 
 
@@ -591,7 +576,7 @@ def test_optical_flow(printed, tmp_path):
     before, after, psnr = map(numbers, lines[-4:-1])
     assert after[0] < 0.3 * before[0]
     assert psnr[1] > psnr[0] + 15
-    assert pixels(tmp_path / "out.png").shape == (214, 4 * 96 + 62, 3)
+    assert pixels(tmp_path / "out.png").shape == (236, 3 * 96 + 48, 3)
 
 
 def test_optical_flow_paints_directions_as_hues():
@@ -665,7 +650,7 @@ def test_digits(printed, tmp_path, weights_of_digits):
     names = [line.split(":")[0] for line in lines if " on average" in line]
     assert names == ["chosen points", "a regular grid"]
     assert numbers(next(line for line in lines if " steps of " in line))[:3] == [4, 64, 500]
-    assert pixels(tmp_path / "out.png").shape == (432, 1938, 3)
+    assert pixels(tmp_path / "out.png").shape[1] == 5 * 192 + 4 * 14 + 20
 
 
 def test_digits_look_around_a_guess_or_at_a_grid(weights_of_digits):
@@ -682,19 +667,18 @@ def test_digits_look_around_a_guess_or_at_a_grid(weights_of_digits):
 
 
 @pytest.mark.slow
-def test_raft(printed, tmp_path):
-    lines = printed("raft", "--small", "--out", tmp_path / "out.png")
+def test_raft(printed):
+    lines = printed("raft", "--small")
     rounds = [numbers(line)[2:] for line in lines if line.startswith("round ")]
     assert len(rounds) == 6
     after, before = rounds[-1]
     assert after < 0.85 * before
-    assert pixels(tmp_path / "out.png").shape == (322, 3 * 144 + 48, 3)
 
 
 @pytest.mark.slow
-def test_hash_grid(printed, tmp_path):
+def test_hash_grid(printed):
     pytest.importorskip("optax")
-    lines = printed("hash_grid", "--small", "--out", tmp_path / "out.png")
+    lines = printed("hash_grid", "--small")
     for what in ("photograph", "volume"):
         grids = [numbers(line)[-1] for line in lines if line.startswith(f"{what}, ") and line.endswith("parameters")]
         assert 0.9 < grids[0] / grids[1] < 1.1
@@ -702,7 +686,6 @@ def test_hash_grid(printed, tmp_path):
         # Of both grids, the ratio after the first and after the last round.
         assert last[1] > first[1]
         assert last[3] > first[3]
-    assert pixels(tmp_path / "out.png").shape == (132, 396, 3)
 
 
 @pytest.mark.slow
