@@ -24,6 +24,7 @@ extensions = [
     "sphinx_copybutton",
     "docstrings",
     "reference",
+    "cuda_names",
     "links",
     "navigation",
     "repository",

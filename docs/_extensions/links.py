@@ -33,7 +33,7 @@ MODULE_OF = {
     "volumes": "jaxtex.warp",
     "porting-cuda": "jaxtex.cuda",
     "start/cuda": "jaxtex.cuda",
-    "from/cuda": "jaxtex.cuda",
+    "api/cuda-names": "jaxtex.cuda",
 }
 
 
@@ -107,7 +107,7 @@ class NamesInCode(SphinxPostTransform):
     default_priority = 5  # before references are resolved
 
     def run(self, **kwargs: Any) -> None:
-        if self.env.docname.startswith("api/"):
+        if self.env.docname.startswith("api/") and self.env.docname not in MODULE_OF:
             return
         public = public_names(self.env)
         for code in list(self.document.findall(nodes.literal)):

@@ -26,11 +26,10 @@ MENU = {
         "porting-cuda",
         "scaling",
         "performance",
-        "errors",
     ),
-    "Coming from": ("from/pytorch", "from/opencv", "from/scipy", "from/cuda", "from/nvdiffrast"),
+    "Coming from": ("from/pytorch", "from/opencv", "from/scipy", "from/nvdiffrast"),
     "Examples and figures": ("examples", "benchmarks"),
-    "Reference": ("api/index", "glossary", "faq", "limits", "versions", "changelog", "credits"),
+    "Reference": ("api/index", "help/index", "versions", "changelog", "credits"),
     "Development": ("architecture", "quality", "contributing"),
 }
 

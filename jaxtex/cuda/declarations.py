@@ -1,6 +1,6 @@
 """The declarations of CUDA's functions: the one table of their names, their parameters, and what documents them.
 
-Signatures, errors of wrong calls, parts of docstrings, and the tables in the guide come from here. Parameters have
+Signatures, errors of wrong calls, parts of docstrings, and the tables in the reference come from here. Parameters have
 CUDA's names: those of its headers, or of its programming guide where the headers name none.
 """
 

@@ -51,7 +51,7 @@ MARK = r"<!-- not run: (?P<reason>.*?) -->\n+"
 FENCE = r"```(?:python|\{code-cell\} ipython3)"
 BLOCK = re.compile(rf"^(?:{MARK})?{FENCE}(?P<more>.*)\n(?P<code>(?s:.*?))^```", re.MULTILINE)
 # Pages whose lines that print stand above what they print, and how many such lines there are at least.
-PRINTED = {"porting-cuda": 4, "surfaces": 2}
+PRINTED = {"porting-cuda": 4, "surfaces": 2, "help/errors": 20}
 # Values are printed on the pages with up to three digits behind the point.
 DIGITS = 3
 
