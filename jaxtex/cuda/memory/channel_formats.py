@@ -260,7 +260,10 @@ def createChannelDesc(
         if x in FIXED_BITS:
             return ChannelFormatDesc(*FIXED_BITS[x], x)
     if f is None:
-        raise invalid("createChannelDesc: f is missing; pass a kind for the bits, such as ChannelFormatKind.Float.")
+        raise invalid(
+            "createChannelDesc: f is missing; pass the name of a type alone, such as 'float4', or a kind for the bits, "
+            "such as ChannelFormatKind.Float."
+        )
     return ChannelFormatDesc(int(x), int(y), int(z), int(w), choose("createChannelDesc", "f", ChannelFormatKind, f))
 
 

@@ -111,25 +111,27 @@ def check_indices(function: str, coords: tuple[ArrayLike, ...], access: Access) 
     """
     x: Any
     x, *others = (check_integer(function, name, c, wrap_unsigned=True) for name, c in zip("xyz", coords))
-    if is_misaligned(known_integers(coords[0]), x, access.size):
+    wrong = first_misaligned(known_integers(coords[0]), x, access.size)
+    if wrong is not None:
         raise CudaError(
             MISALIGNED_ADDRESS,
-            f"{function}: x is {coords[0]!r}, expected multiples of {access.size}, the size of the access: x counts "
-            f"bytes.",
+            f"{function}: x holds {wrong}, expected multiples of {access.size}, the size of the access; x counts "
+            f"bytes: multiply the numbers of texels by {access.size}.",
         )
     if isinstance(x, np.ndarray):
         x = cast(Any, x - x % access.size)  # where x saturated
     return cast(tuple[jax.Array, ...], (x, *others))
 
 
-def is_misaligned(known: np.ndarray | None, x: Any, size: int) -> bool:
-    """Whether an x of which the value is known is no multiple of `size`; `known` is that value in its own width."""
+def first_misaligned(known: np.ndarray | None, x: Any, size: int) -> int | None:
+    """The first number of x that is known and no multiple of `size`; `known` holds the numbers in their own width."""
     if size == 1 or isinstance(x, Tracer):
-        return False
-    if known is not None:
-        return bool(np.any(known % size != 0))  # one integer of more than 64 bits gives a bool
-    with jax.ensure_compile_time_eval():  # an array that a jitted function closes over is known too
-        return bool(_any_misaligned(x, size=size))
+        return None
+    if known is None:
+        with jax.ensure_compile_time_eval():  # an array that a jitted function closes over is known too
+            known = np.asarray(x) if _any_misaligned(x, size=size) else np.zeros(0, int)
+    wrong = np.ravel(known)[np.ravel(known % size != 0)]  # one integer of more than 64 bits gives a bool
+    return int(wrong[0]) if wrong.size else None
 
 
 @typed_jit("size", inline=False)
