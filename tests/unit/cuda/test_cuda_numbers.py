@@ -83,8 +83,9 @@ def test_wide_places_of_texture_functions():
 
 def test_a_misaligned_place_that_is_known_is_an_error():
     for x in (jnp.asarray(6), jnp.asarray([0, 6]), np.int64(2**33 + 2), 2**40 + 2):
-        refused(lambda x=x: cuda.surf1Dread(LINE, x), 716, "multiples of 4")
-        refused(lambda x=x: cuda.surf1Dwrite(1.0, LINE, x), 716, "multiples of 4")
+        wrong = f"x holds {np.ravel(x)[-1]}, expected multiples of 4"
+        refused(lambda x=x: cuda.surf1Dread(LINE, x), 716, wrong)
+        refused(lambda x=x: cuda.surf1Dwrite(1.0, LINE, x), 716, wrong)
     six = jnp.asarray(6)
     refused(lambda: jax.jit(lambda: cuda.surf1Dread(LINE, six))(), 716)
     assert_exact(jax.jit(lambda x: cuda.surf1Dread(LINE, x))(6), np.float32(0))
