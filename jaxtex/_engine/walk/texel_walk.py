@@ -19,12 +19,12 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from ..._jax.calls import where_needed
-from ..._tables.address_rules import Addressed, Size, clamp, is_inside
+from ..._tables.address_rules import INSIDE, Addressed, Size, clamp, is_inside
 from ..._tables.filter_kernels import Weight
 from ..describe.axis import Axis, Role, num_given
 from ..describe.operands import Coords
 from ..describe.spec import AxisTaps
-from .texel_order import groups, in_level, num_levels, shares_index, starts_of, stored_sizes
+from .texel_order import INDEX_LIMIT, groups, in_level, num_levels, shares_index, starts_of, stored_sizes
 
 # One axis
 
@@ -32,6 +32,8 @@ from .texel_order import groups, in_level, num_levels, shares_index, starts_of, 
 COORDINATE_LIMIT = 2.0**24
 # Positions from here on act as 0, so that the taps around a position fit in int32.
 POSITION_LIMIT = 2.0**30
+# Below this size, float32 holds the number of every texel, and of half a texel.
+SIZE_LIMIT = 2**22
 
 
 def usable(coord: jax.Array, axis: Axis) -> jax.Array:
@@ -124,6 +126,8 @@ class Tap(NamedTuple):
         missing: whether the tap lies off a corner of a cube, where there is no texel; `None` if no tap can.
         available: whether the tap's texel is stored, or lies outside the texture; `None` if all texels are stored. A
             tap that is not available counts as outside.
+        further: what to add to the last stored index. If all taps are known to be inside, `index` is that of the first
+            one, so that a kernel loads them at constant distances from one place.
     """
 
     index: tuple[jax.Array, ...]
@@ -133,6 +137,7 @@ class Tap(NamedTuple):
     offset: tuple[int, ...] = ()
     missing: jax.Array | None = None
     available: jax.Array | None = None
+    further: int = 0
 
 
 class Step(NamedTuple):
@@ -175,6 +180,7 @@ class TexelAddress(NamedTuple):
         inside: whether all taps so far are inside; `None` if all taps always are.
         start: the flat index at which the level of this walk starts in a mip chain; `None` without levels.
         level: that level, int32; `None` without levels.
+        further: what to add to the last flat index, see `Tap.further`.
     """
 
     indices: tuple[jax.Array, ...] = ()
@@ -182,21 +188,26 @@ class TexelAddress(NamedTuple):
     inside: jax.Array | None = None
     start: jax.Array | None = None
     level: jax.Array | None = None
+    further: int = 0
 
     def advance(self, tap: Tap, sizes: tuple[Size, ...]) -> "TexelAddress":
         """The address after one more step, at `tap`."""
-        indices, extent = self.indices, self.extent
+        indices, extent, further = self.indices, self.extent, self.further
         for index, size in zip(tap.index, sizes):
             if indices and (self.start is not None or shares_index(extent, size)):
                 indices, extent = (*indices[:-1], indices[-1] * size + index), extent * size
+                further = further and further * int(size)
             else:
+                assert not further, "taps that are known to be inside share one flat index"
                 indices, extent = (*indices, index), size
-        return self._replace(indices=indices, extent=extent, inside=both(self.inside, tap.inside))
+        inside, further = both(self.inside, tap.inside), further + tap.further
+        return self._replace(indices=indices, extent=extent, inside=inside, further=further)
 
     @property
     def flat_index(self) -> tuple[jax.Array, ...]:
         """The indices into the stored texels."""
-        return self.indices if self.start is None else (self.start + self.indices[0],)
+        indices = self.indices if self.start is None else (self.start + self.indices[0],)
+        return (*indices[:-1], indices[-1] + self.further) if self.further else indices
 
 
 # The weight of a walk, the address where it starts, and its steps.
@@ -212,6 +223,42 @@ def weighted(weight: Weight, value: jax.Array) -> jax.Array:
     if isinstance(weight, jax.Array):
         return value * weight[..., None].astype(value.dtype)
     return value if weight == 1.0 else value * weight
+
+
+def with_taps_inside(axes: tuple[Axis, ...], dtype: DTypeLike) -> tuple[Axis, ...] | None:
+    """Axes for coordinates whose taps are all inside, see `taps_are_inside`; `None` if there are none such."""
+    spaces = [axis for axis in axes if axis.role is Role.SPACE]
+    plain = all(axis.role in (Role.SPACE, Role.WEIGHT) and axis.stored is None for axis in axes)
+    known = all(isinstance(a.size, int) and a.kernel.num_taps <= a.size < SIZE_LIMIT and not a.integer for a in spaces)
+    if not (plain and known and dtype == jnp.float32) or any(axis.address.apply is None for axis in spaces):
+        return None
+    if math.prod(axis.known_size for axis in spaces) >= INDEX_LIMIT:
+        return None
+    return tuple(axis._replace(address=INSIDE) if axis.role is Role.SPACE else axis for axis in axes)
+
+
+def taps_are_inside(coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
+    """Whether all taps are known to be inside, for axes of `with_taps_inside`; it may be false for some that are.
+
+    One comparison on an axis is enough: as integers, the bits of negative numbers and of NaN are large.
+    """
+    bits = functools.partial(jax.lax.bitcast_convert_type, new_dtype=jnp.uint32)
+    last = lambda axis: jnp.float32(axis.known_size - axis.kernel.num_taps + 1)
+    return functools.reduce(jnp.logical_and, (bits(at) < bits(last(axis)) for at, axis in first_taps(coords, axes)))
+
+
+def taps_are_outside(coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
+    """Whether all taps are known to be outside, for axes of `with_taps_inside` whose rules drop such taps."""
+    found = ((at < 1 - axis.kernel.num_taps) | (at >= axis.known_size) for at, axis in first_taps(coords, axes))
+    return functools.reduce(jnp.logical_or, found)
+
+
+def first_taps(coords: Coords, axes: tuple[Axis, ...]) -> Iterator[tuple[jax.Array, Axis]]:
+    """Along each axis of space, the number of the first tap plus the fraction; NaN stays NaN."""
+    for coord, axis in zip(coords, axes, strict=True):
+        if axis.role is Role.SPACE:
+            shifted = coord * texels_per_unit(axis, coord.dtype) - axis.kernel.origin
+            yield (shifted + axis.kernel.first if axis.kernel.first else shifted), axis
 
 
 def both(a: jax.Array | None, b: jax.Array | None) -> jax.Array | None:
@@ -268,6 +315,11 @@ def step_of(coords: Coords, group: tuple[Axis, ...], axis_taps: AxisTaps) -> Ste
 def axis_step(coord: jax.Array, axis: Axis, axis_taps: AxisTaps) -> Step:
     """The step of one axis."""
     pairs = axis_taps(coord, axis)
+    if axis.address.within:
+        first = (pairs[0][0],)
+        return Step(
+            [Tap(first, None, (w,), (tap,), (k,), further=k) for k, (tap, w) in enumerate(pairs)], (axis.extent,)
+        )
     stored = addressed([tap for tap, _ in pairs], axis)
     taps = zip(stored, pairs)
     every = [Tap((i,), inside, (w,), (tap,), (k,)) for k, ((i, inside), (tap, w)) in enumerate(taps)]
