@@ -3,7 +3,6 @@
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,16 +14,18 @@ from ...describe.folds import Fold
 from ...describe.operands import Coords
 from ...describe.spec import ReadSpec
 from ...describe.storage import Slice
+from ...walk.known_taps import taps_are_inside, taps_are_outside
 from ...walk.texel_order import flat_sizes
-from ...walk.texel_walk import TexelAddress, taps_are_inside, taps_are_outside, weighted
+from ...walk.texel_walk import TexelAddress, weighted
 from ..build.arrays import ArrayRole, KernelArrays
 from ..build.source import Constant, KernelSource
 from ..samples.operands import load_numbers
 from ..samples.sample_source import define_or_add, names_of_axes
-from ..samples.sample_tiles import PLACE_AT, SampleTiles, offset, slice_struct, unravelled
+from ..samples.sample_tiles import PLACE_AT, offset, slice_struct
 from ..trace.elementwise import C_TYPES, literal
 from ..trace.emitter import DeviceFunctions, Scalar, names_of, scalar, struct_of_numbers
 from ..trace.indexing import load_row
+from .read_threads import ReadThreads
 
 # A function ``value(load_texel, coords, border_color)``: the result of a read of one sample, (1, C), like the color.
 # Without a border color, `load_texel` returns zero for taps outside, and loads nothing.
@@ -59,40 +60,6 @@ COUNTS, TERM_OF = "bool counts(const Coords& coords)", "Sum term_of(const Coords
 FOLDED = "State folded(const State& state, const Coords& coords, const Sum& value)"
 RESULT_OF_VALUE = "Result result_of_value(const Sum& value)"
 RESULT_OF_STATE = "Result result_of_state(const State& state)"
-
-
-class ReadThreads(NamedTuple):
-    """How a read is divided among threads.
-
-    Attributes:
-        tiles: the samples of a block.
-        parts: the number of threads of a sample.
-        width: the number of channels of a thread.
-        aligned: whether the channels of every thread are aligned for a vector load.
-        summed: the sizes of the sample axes along which the result is summed.
-        along: the positions of these axes.
-    """
-
-    tiles: SampleTiles
-    parts: int
-    width: int
-    aligned: bool
-    summed: tuple[int, ...]
-    along: tuple[int, ...]
-
-    def index_of(self, place: Sequence[jax.Array], number: Sequence[jax.Array]) -> list[jax.Array]:
-        """The index of a sample on each axis. `number`, as in NUMBER, chooses one of the samples that a thread sums."""
-        index = self.tiles.index_of(*place)
-        if self.summed:
-            group, last = number
-            for axis, i in zip(self.along, (*unravelled(group, self.summed[:-1]), last)):
-                index.insert(axis, i)
-        return index
-
-    def first_channel(self, part: jax.Array, channels: int) -> jax.Array:
-        """The first channel of a thread. If `width` does not divide `channels`, the last two threads share channels."""
-        first = part * self.width
-        return first if channels % self.width == 0 else jnp.minimum(first, channels - self.width)
 
 
 class ReadSource(KernelSource):
