@@ -176,6 +176,11 @@ def last(tap: Any, size: Size) -> Addressed:
     return module_of(tap).where(is_inside(tap, size), tap, size - 1), None
 
 
+def inside(tap: Any, size: Size) -> Addressed:
+    del size
+    return tap, None
+
+
 def sphere(taps: TapsOfAxes, sizes: Sequence[Size]) -> list[StoredTap]:
     """The texels of an image whose rows are latitudes and whose columns are longitudes.
 
@@ -212,6 +217,8 @@ REFLECT = _PLAIN._replace(
 )
 # The rule of layers: an index out of range, negative or not, reads the last layer.
 LAST = _PLAIN._replace(name="last", apply=last)
+# The rule of an axis all of whose taps are known to be inside.
+INSIDE = _PLAIN._replace(name="inside", apply=inside, within=True)
 SPHERE = AddressRule(
     "sphere",
     None,

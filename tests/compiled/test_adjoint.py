@@ -607,3 +607,61 @@ def test_operands_of_whole_sums(channels, monkeypatch):
     assert any("typedef Row<float, 6> State;" in source for source in sources) == (channels < 5)
     for a, b in zip(whole, found(2**40)):
         assert_close("sum", a, b, 64)
+
+
+def in_kernels(function, *args):
+    """The results of a program of kernels, with threads that have whole sums, and the sources of these kernels."""
+    sources = []
+
+    def noted(kernel, *args):
+        sources.append(kernel.source)
+        return host_kernels.run(kernel, *args)
+
+    with (
+        kernels_on_cpu(),
+        mock.patch.object(operand_sums, "LEAST_SUMS", 1),
+        mock.patch.object(launch, "run", noted),
+    ):
+        return jax.tree.map(np.asarray, jax.jit(lambda *args: function(*args))(*args)), sources
+
+
+RAYS = np.random.default_rng(5).uniform(-4, 15, (2, 3, 5, 3)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [
+        ({}, 131),
+        ({"filter_mode": "cubic"}, 128),
+        ({"filter_mode": "point"}, 130),
+        ({"address_mode": "clamp"}, 129),
+        ({"address_mode": "mirror"}, 128),
+    ],
+)
+def test_long_sums_tell_apart_where_taps_lie(options, count):
+    """All inside, all outside, or on both sides of an edge: values, and the gradients of the ends; NaN is at 0."""
+    volume, (start, end) = normal(9, 14, 11, 1), RAYS
+    line = lambda v, s, e: jt.rays.line_integral(v, s, e, num_samples=count, sampler=jt.Sampler(**options))
+    run = lambda *args: (line(*args), *jax.grad(lambda *args: (line(*args) ** 2).sum(), (1, 2))(*args))
+    found, sources = in_kernels(run, volume, start, end)
+    assert all("asks_inside = true" in source for source in sources)
+    for a, b in zip(found, run(volume, start, end), strict=True):
+        assert_close("sum", a, b, 64)
+    start = start.copy()
+    start[0, 0] = [np.nan, 1, 1]
+    (special,), _ = in_kernels(lambda *args: [line(*args)], volume, start, end)
+    assert_close("sum", special, line(volume, start, end), 64)
+
+
+@pytest.mark.parametrize(("channels", "least"), [(1, 0.0), (3, 0.3)])
+def test_cotangents_of_the_operands_of_a_fold(channels, least):
+    """One kernel finds the result again, and one all cotangents of operands: no sample is stored."""
+    volume, (start, end) = abs(normal(9, 14, 11, channels)), RAYS
+    options = {"num_samples": 150, "min_transmittance": least, "spacing": np.float32(0.3)}
+    seen = lambda s, e: jt.rays.composite(volume, s, e, **options)
+    run = jax.grad(lambda s, e: (seen(s, e) ** 2).sum(), (0, 1))
+    found, sources = in_kernels(run, start, end)
+    names = [source.partition("__launch_bounds__")[2].partition("(const")[0].split()[-1] for source in sources]
+    assert set(names) == {"texture_fold", "texture_pullback"}
+    for a, b in zip(found, run(start, end), strict=True):
+        assert_close("sum", a, b, 64)

@@ -22,6 +22,7 @@ LOWERINGS = {
     concatenated.concatenated_read_p: choice.LOWERINGS["concatenated_read"],
     derivatives.read_derivatives_p: choice.LOWERINGS["read_derivatives"],
     folds.fold_p: choice.LOWERINGS["fold"],
+    folds.fold_pullback_p: choice.LOWERINGS["fold_pullback"],
     mip_chain.mip_chain_p: choice.LOWERINGS["mip_chain"],
     hardware.read_p: (hardware.LOWERING,),
 }

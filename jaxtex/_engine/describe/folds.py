@@ -62,6 +62,28 @@ class Fold(abc.ABC):
 
 
 @dataclasses.dataclass(frozen=True)
+class Sum(Fold):
+    """The sum of all samples."""
+
+    def start(self, channels: int) -> list[float]:
+        return [0.0] * channels
+
+    def step(self, state: jax.Array, value: jax.Array, number: jax.Array, *given: jax.Array) -> jax.Array:
+        return state + value
+
+    def result(self, state: jax.Array) -> jax.Array:
+        return state
+
+    def pull(
+        self, state: jax.Array, value: jax.Array, cotangent: jax.Array, *given: jax.Array
+    ) -> tuple[jax.Array, jax.Array, list[jax.Array]]:
+        return state, cotangent, []
+
+
+SUM = Sum()
+
+
+@dataclasses.dataclass(frozen=True)
 class Highest(Fold):
     """The number of the first sample that is largest, of each channel. The state is the largest sample, and its number.
 

@@ -218,6 +218,7 @@ LOWERINGS: dict[str, tuple[Lowering, ...]] = {
     "concatenated_read": (Lowering("cuda", *kernel("concatenated_read")),),
     "read_derivatives": (Lowering("cuda", *kernel("read_derivatives"), layout=READ),),
     "fold": (Lowering("cuda", *kernel("fold"), layout=READ),),
+    "fold_pullback": (Lowering("cuda", *kernel("fold_pullback")),),
     "scaled_filter": (Lowering("cpu", *kernel("resized", "cpu_resize")),),
     "read": (
         Lowering("cuda", *(by_views(function, READ) for function in kernel("read")), layout=READ, storages=(Halo,)),

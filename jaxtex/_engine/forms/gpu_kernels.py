@@ -13,6 +13,7 @@ from ..cuda.build.launch import target_capability
 from ..cuda.build.nvrtc import CompilationFailed, CompilerUnavailable
 from ..cuda.convolve.convolution_kernel import convolve
 from ..cuda.mips.mip_kernel import launches_of, mip_chain
+from ..cuda.read.operand_sums import fold_pullback, shared_by_fold
 from ..cuda.read.read_kernel import WIDTHS, concatenated_read, fold, read, read_derivatives, result_shape
 from ..cuda.samples.sample_tiles import Lanes, samples_shape
 from ..cuda.trace.elementwise import C_TYPES
@@ -33,6 +34,7 @@ __all__ = [
     "concatenated_read",
     "convolve",
     "fold",
+    "fold_pullback",
     "mip_chain",
     "read",
     "read_derivatives",
@@ -107,6 +109,15 @@ def supports_fold(texels: Shaped, *operands: Shaped, spec: ReadSpec, fold: Fold,
     """Whether the read kernel supports a fold; a thread may have to take all channels."""
     fits = texels.shape[-1] <= MAX_JOINT_CHANNELS or not fold.joint
     return fits and supports_read(texels, *operands, spec=spec, batch=batch)
+
+
+def supports_fold_pullback(
+    cotangent: Shaped, texels: Shaped, *operands: Shaped, spec: ReadSpec, fold: Fold, wrt: Wrt, batch: int
+) -> bool:
+    """Whether threads that have all samples of a fold pull its cotangents: those of operands alone."""
+    in_sums = {"spec": spec.with_dtype(spec.sums), "batch": batch}
+    alike = cotangent.dtype == spec.sums and supports_fold(texels, *operands, fold=fold, **in_sums)
+    return alike and shared_by_fold(texels, operands, wrt=wrt, **in_sums)
 
 
 def supports_concatenated_read(*avals: Shaped, parts: Sequence[Part], row_axes: int) -> bool:

@@ -170,13 +170,18 @@ def pullback(
     return [found[k] for k in wrt]
 
 
+def pullback_of_batch(*args: jax.Array, spec: ReadSpec, fold: Fold, wrt: Wrt, batch: int) -> list[jax.Array]:
+    """`pullback` over `batch` leading axes."""
+    return list(operators.batched(pullback, *args, spec=spec, fold=fold, wrt=wrt, batch=batch))
+
+
 def transpose(
     cotangent: jax.Array, *args: Any, spec: ReadSpec, fold: Fold, wrt: Wrt, batch: int
 ) -> tuple[jax.Array | None, ...]:
     tangents, primals = args[: len(wrt)], args[len(wrt) :]
     linear = {k: t for k, t in zip(wrt, tangents) if ad.is_undefined_primal(t)}
     params = {"spec": spec, "fold": fold, "wrt": tuple(linear)}
-    found = dict(zip(linear, operators.batched(pullback, cotangent, *primals, batch=batch, **params)))
+    found = dict(zip(linear, bind(fold_pullback_p, cotangent, *primals, batch=batch, **params)))
     return *(as_cotangent(found[k], t.aval) if k in linear else None for k, t in zip(wrt, tangents)), *[None] * len(
         primals
     )
@@ -190,6 +195,14 @@ pushforward_p: Any = define(
     pushforward,
     static=("spec", "fold", "wrt", "batch"),
     linear_in=lambda wrt, **_: range(len(wrt)),
+)
+fold_pullback_p: Any = define(
+    "texture_fold_pullback",
+    pullback_of_batch,
+    static=("spec", "fold", "wrt", "batch"),
+    linear_in=lambda **_: (0,),
+    lowerings=LOWERINGS["fold_pullback"],
+    multiple_results=True,
 )
 ad.primitive_jvps[fold_p] = jvp
 ad.primitive_transposes[pushforward_p] = transpose

@@ -104,7 +104,7 @@ def taps(coord: jax.Array, axis: Axis, *, bounded: bool = False) -> Taps:
     if axis.order:
         scale = math.prod([texels_per_unit(axis, coord.dtype)] * axis.order)
         scale = jnp.asarray(scale, coord.dtype)
-        scale = scale if bounded else jnp.where(usable(coord, axis), scale, 0)
+        scale = jnp.broadcast_to(scale, coord.shape) if bounded else jnp.where(usable(coord, axis), scale, 0)
         weights = [scale * w for w in weights]
     return [(tap + (first + k), weight) for k, weight in enumerate(weights)]
 
@@ -124,6 +124,8 @@ class Tap(NamedTuple):
         missing: whether the tap lies off a corner of a cube, where there is no texel; `None` if no tap can.
         available: whether the tap's texel is stored, or lies outside the texture; `None` if all texels are stored. A
             tap that is not available counts as outside.
+        further: what to add to the last stored index. If all taps are known to be inside, `index` is that of the first
+            one, so that a kernel loads them at constant distances from one place.
     """
 
     index: tuple[jax.Array, ...]
@@ -133,6 +135,7 @@ class Tap(NamedTuple):
     offset: tuple[int, ...] = ()
     missing: jax.Array | None = None
     available: jax.Array | None = None
+    further: int = 0
 
 
 class Step(NamedTuple):
@@ -175,6 +178,7 @@ class TexelAddress(NamedTuple):
         inside: whether all taps so far are inside; `None` if all taps always are.
         start: the flat index at which the level of this walk starts in a mip chain; `None` without levels.
         level: that level, int32; `None` without levels.
+        further: what to add to the last flat index, see `Tap.further`.
     """
 
     indices: tuple[jax.Array, ...] = ()
@@ -182,21 +186,26 @@ class TexelAddress(NamedTuple):
     inside: jax.Array | None = None
     start: jax.Array | None = None
     level: jax.Array | None = None
+    further: int = 0
 
     def advance(self, tap: Tap, sizes: tuple[Size, ...]) -> "TexelAddress":
         """The address after one more step, at `tap`."""
-        indices, extent = self.indices, self.extent
+        indices, extent, further = self.indices, self.extent, self.further
         for index, size in zip(tap.index, sizes):
             if indices and (self.start is not None or shares_index(extent, size)):
                 indices, extent = (*indices[:-1], indices[-1] * size + index), extent * size
+                further = further and further * int(size)
             else:
+                assert not further, "taps that are known to be inside share one flat index"
                 indices, extent = (*indices, index), size
-        return self._replace(indices=indices, extent=extent, inside=both(self.inside, tap.inside))
+        inside, further = both(self.inside, tap.inside), further + tap.further
+        return self._replace(indices=indices, extent=extent, inside=inside, further=further)
 
     @property
     def flat_index(self) -> tuple[jax.Array, ...]:
         """The indices into the stored texels."""
-        return self.indices if self.start is None else (self.start + self.indices[0],)
+        indices = self.indices if self.start is None else (self.start + self.indices[0],)
+        return (*indices[:-1], indices[-1] + self.further) if self.further else indices
 
 
 # The weight of a walk, the address where it starts, and its steps.
@@ -268,6 +277,11 @@ def step_of(coords: Coords, group: tuple[Axis, ...], axis_taps: AxisTaps) -> Ste
 def axis_step(coord: jax.Array, axis: Axis, axis_taps: AxisTaps) -> Step:
     """The step of one axis."""
     pairs = axis_taps(coord, axis)
+    if axis.address.within:
+        first = (pairs[0][0],)
+        return Step(
+            [Tap(first, None, (w,), (tap,), (k,), further=k) for k, (tap, w) in enumerate(pairs)], (axis.extent,)
+        )
     stored = addressed([tap for tap, _ in pairs], axis)
     taps = zip(stored, pairs)
     every = [Tap((i,), inside, (w,), (tap,), (k,)) for k, ((i, inside), (tap, w)) in enumerate(taps)]

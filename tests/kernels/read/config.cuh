@@ -11,6 +11,7 @@ constexpr int num_results = 1;  // of a read: more than one for several derivati
 constexpr int num_reads = 0;  // of which the result is the sum; 0 for one read
 constexpr int group_size = 1;  // the reads of a group, which share indices on all summed axes but the last
 constexpr int reads_at_once = 1;  // the reads of a group whose loads overlap
+constexpr bool asks_inside = false;  // whether reads whose taps are inside are told apart
 constexpr bool stores_aligned = true;
 constexpr int num_noted = 0;  // the tiles of which some are noted, to be read alone; 0 reads all
 constexpr int num_blocks = 384;  // of the launch

@@ -141,6 +141,21 @@ DEVICE Read read_at(const Arrays& arrays, Position at, int part, const Coords& c
   return {{v90, v91, v92, v93}, false};
 }
 
+// Not used.
+DEVICE Read read_inside(const Arrays& arrays, Position at, int part, const Coords& coords) {
+  return {};
+}
+
+// Not used.
+DEVICE bool all_inside(const Coords& coords) {
+  return {};
+}
+
+// Not used.
+DEVICE bool all_outside(const Coords& coords) {
+  return {};
+}
+
 // A value in the dtype of the result.
 DEVICE Result result_of_value(const Sum& value) {
   return {value.v[0], value.v[1], value.v[2], value.v[3]};

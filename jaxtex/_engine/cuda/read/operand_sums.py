@@ -1,4 +1,4 @@
-"""The cotangents of operands that all reads of a sum share, such as the ends of a ray, by the kernel of a read.
+"""The cotangents of operands that all reads of a sum or a fold share, such as the ends of a ray, by the read's kernel.
 
 A thread has all reads of a sum, and adds up in its registers. The scatter kernel, whose lanes share the reads of a sum,
 is for few sums.
@@ -13,10 +13,13 @@ import jax.numpy as jnp
 
 from ...compute.linearization import operand_cotangents, summed_to
 from ...describe.axis import Role
-from ...describe.folds import Fold
+from ...describe.folds import SUM, Fold
 from ...describe.operands import Besides, SeveralReads, Stack
-from ...describe.spec import ReadSpec, Wrt
+from ...describe.spec import TEXELS, ReadSpec, Wrt
+from ...describe.storage import Shaped
 from ..samples.sample_source import AdjointPlan
+from ..samples.sample_tiles import samples_shape
+from .read_kernel import fold as folded
 from .read_kernel import read_each_sample, value_of
 
 # From so many sums on, threads that have a sum each fill a GPU.
@@ -27,20 +30,25 @@ MOST_CHANNELS = 4
 
 @dataclasses.dataclass(frozen=True)
 class OperandSums(Fold):
-    """The cotangents of the operands that all reads of a sum share: sums of the read's slopes, times those of its grid.
+    """The cotangents of operands that all reads of a fold share: sums of the slopes of reads, times those of the grid.
 
-    The value of a sample has its derivatives along the axes of space. The numbers of its operands are given, and behind
-    them the cotangent of the sum.
+    A sample has its value, then its derivatives along the axes of space. The numbers of its operands are given, those
+    that the fold takes as the last ones; then the cotangent of the result, and the state of `Fold.pull` at the start.
+    The state is that of `Fold.pull`, then the cotangents.
 
     Attributes:
-        spec: the spec of the sum, with operands of one number.
+        spec: the spec of the reads, with operands of one number.
         wrt: the numbers of the operands that have cotangents.
-        channels: the number of channels of the read.
+        fold: what the reads become.
+        numbers: the numbers of all operands.
+        pulled: the numbers of the state of `Fold.pull`.
     """
 
     spec: ReadSpec
     wrt: tuple[int, ...]
-    channels: int
+    fold: Fold
+    numbers: int
+    pulled: int
     num_given: int
     joint = True
 
@@ -48,36 +56,55 @@ class OperandSums(Fold):
         return len(self.wrt)
 
     def start(self, channels: int) -> list[float]:
-        return [0.0] * len(self.wrt)
+        return [1.0] * self.pulled + [0.0] * len(self.wrt)
 
     def step(self, state: jax.Array, value: jax.Array, number: jax.Array, *given: jax.Array) -> jax.Array:
-        own = self.num_given - self.channels
-        cotangent = jnp.stack(given[own:], -1)
-        slopes = [jnp.sum(some * cotangent, -1) for some in jnp.split(value, len(self.spec.axes), -1)]
-        found = operand_cotangents(dict(enumerate(slopes)), given[:own], self.spec, self.wrt)
-        return state + jnp.stack([found[k] for k in self.wrt], -1)
+        pulled, sums = state[..., : self.pulled], state[..., self.pulled :]
+        own, last = self.numbers - self.fold.num_given, len(given) - self.pulled
+        if self.pulled:
+            pulled = jnp.where(number[..., None] == 0, jnp.stack(given[last:], -1), pulled)
+        values, *slopes = jnp.split(value, len(self.spec.axes) + 1, -1)
+        cotangent = jnp.stack(given[self.numbers : last], -1)
+        pulled, of_value, of_given = self.fold.pull(pulled, values, cotangent, *given[own : self.numbers])
+        of_coords = {k: jnp.sum(slope * of_value, -1) for k, slope in enumerate(slopes)}
+        found = operand_cotangents(of_coords, given[: self.numbers], self.spec, tuple(k for k in self.wrt if k < own))
+        found |= {own + k: a for k, a in enumerate(of_given)}
+        return jnp.concatenate([pulled, sums + jnp.stack([found[k] for k in self.wrt], -1)], -1)
 
     def result(self, state: jax.Array) -> jax.Array:
-        return state
+        return state[..., self.pulled :]
 
 
 def pull_sums(
-    cotangent: jax.Array, texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, wrt: Wrt, batch: int
+    cotangent: jax.Array,
+    texels: jax.Array,
+    operands: Sequence[jax.Array],
+    spec: ReadSpec,
+    wrt: Wrt,
+    batch: int,
+    fold: Fold = SUM,
+    start: jax.Array | None = None,
 ) -> list[jax.Array]:
-    """The cotangents of operands that all reads of a sum share: a thread has all reads of a sum."""
-    channels, axes = texels.shape[-1], range(len(spec.axes))
-    orders = tuple(tuple(a.order + (k == n) for n, a in enumerate(spec.axes)) for k in axes)
+    """The cotangents of operands that all reads of a sum share: a thread has all reads of a sum.
+
+    Args:
+        fold: what the reads become, if not their sum; `operands` end with those that it takes.
+        start: the state of `Fold.pull` at the start, in the shape of the results.
+    """
+    axes = tuple(a.order for a in spec.axes)
+    orders = axes, *(tuple(order + (k == n) for n, order in enumerate(axes)) for k in range(len(axes)))
     numbers = [spec.numbers_of(k) for k in wrt]
-    count = spec.numbers_of(len(operands) - 1).stop
+    count, pulled = spec.numbers_of(len(operands) - 1).stop, 0 if start is None else start.shape[-1]
+    given = cotangent if start is None else jnp.concatenate([cotangent, start], -1)
     assert not isinstance(spec.grid, SeveralReads)
-    of_numbers = spec.replace(stacks=())
-    fold = OperandSums(of_numbers, tuple(n for some in numbers for n in some), channels, count + channels)
+    wanted, last = tuple(n for some in numbers for n in some), given.shape[-1]
+    sums = OperandSums(spec.replace(stacks=()), wanted, fold, count, pulled, count + last)
     stacks = spec.stacks or (None,) * len(operands)
     several = spec.replace(
-        derivatives=orders, grid=Besides(spec.grid, channels), stacks=(*stacks, Stack(-1, tuple(range(channels))))
+        derivatives=orders, grid=Besides(spec.grid, last), stacks=(*stacks, Stack(-1, tuple(range(last))))
     )
-    args = value_of(several), texels, None, [*operands, cotangent], several, batch, "texture_pullback"
-    found, results, first = read_each_sample(*args, fold=fold), [], 0
+    args = value_of(several), texels, None, [*operands, given], several, batch, "texture_pullback"
+    found, results, first = read_each_sample(*args, fold=sums), [], 0
     for k, some in zip(wrt, numbers):
         stack, parts = spec.stack_of(k), [found[..., first + n] for n in range(len(some))]
         first += len(some)
@@ -89,6 +116,30 @@ def pull_sums(
         shape = (*result.shape[:batch], *operands[k].shape[batch:])
         results.append(summed_to(result, shape).astype(operands[k].dtype))
     return results
+
+
+def fold_pullback(
+    cotangent: jax.Array,
+    texels: jax.Array,
+    *operands: jax.Array,
+    spec: ReadSpec,
+    fold: Fold,
+    wrt: Wrt,
+    batch: int,
+) -> list[jax.Array]:
+    """`rules.folds.pullback` of operands over `batch` leading axes: a thread has all samples of a result."""
+    spec = spec.with_dtype(spec.sums)
+    result = folded(texels, *operands, spec=spec, fold=fold, batch=batch)
+    start = fold.pull_start(result, cotangent)
+    return pull_sums(cotangent, texels, operands, spec, wrt, batch, fold, start)
+
+
+def shared_by_fold(texels: Shaped, operands: Sequence[Shaped], spec: ReadSpec, wrt: Wrt, batch: int) -> bool:
+    """Whether threads that have all samples of a result are enough for the cotangents of the operands in `wrt`."""
+    textures = tuple(texels.shape[:batch])
+    shape = samples_shape(textures, spec.sample_shapes(operands))
+    plan = AdjointPlan(spec, wrt, shape, textures, textures)
+    return TEXELS not in wrt and shared_alone(plan._replace(shared=plan.shared_of(operands)), texels.shape[-1]) == wrt
 
 
 def shared_alone(plan: AdjointPlan, channels: int) -> Wrt:

@@ -8,13 +8,49 @@
 #include "read/config.cuh"
 #include "read/traced.cuh"
 
+DEVICE bool are_outside(const Coords (&coords)[reads_at_once]) {
+  bool outside = true;
+  for (int k = 0; k < reads_at_once; k++) outside = outside && all_outside(coords[k]);
+  return outside;
+}
+
+// Folds the first reads of a group, `reads_at_once` together: those whose taps are all inside need no checks, and those
+// whose taps are all outside are zero. Returns whether the state is not final.
+DEVICE bool fold_inside(const Arrays& arrays, Position at, int part, int group, int count, State& state) {
+#pragma unroll 1
+  for (int number = 0; number < count; number += reads_at_once) {
+    Coords coords[reads_at_once];
+    bool inside = true;
+#pragma unroll
+    for (int k = 0; k < reads_at_once; k++) {
+      coords[k] = coords_of(arrays, at, group, number + k);
+      inside = inside && all_inside(coords[k]);
+    }
+    if (inside) {
+#pragma unroll
+      for (int k = 0; k < reads_at_once; k++)
+        state = folded(state, coords[k], read_inside(arrays, at, part, coords[k]).value);
+    } else if (are_outside(coords)) {
+      for (int k = 0; k < reads_at_once; k++) state = folded(state, coords[k], Sum{});
+    } else {
+#pragma unroll
+      for (int k = 0; k < reads_at_once; k++)
+        state = folded(state, coords[k], read_at(arrays, at, part, coords[k]).value);
+    }
+    if (is_final(state)) return false;
+  }
+  return true;
+}
+
 // The sum of all reads of a sample, or another fold of them. Whether it is final is asked before every fourth read, so
 // that the loads of `reads_at_once` reads overlap.
 DEVICE State fold_of_reads(const Arrays& arrays, Position at, int part) {
+  constexpr int first = asks_inside ? group_size / reads_at_once * reads_at_once : 0;
   State state = no_reads();
   for (int group = 0; group < num_reads / group_size; group++) {
+    if (!fold_inside(arrays, at, part, group, first, state)) return state;
 #pragma unroll reads_at_once
-    for (int number = 0; number < group_size; number++) {
+    for (int number = first; number < group_size; number++) {
       if (number % 4 == 0 && is_final(state)) return state;
       const Coords coords = coords_of(arrays, at, group, number);
       Sum term = {};

@@ -14,13 +14,15 @@ from ...compute.texel_value import LoadTexel, bits_dtype, in_bits
 from ...describe.axis import Role
 from ...describe.folds import Fold
 from ...describe.operands import Coords
-from ...describe.spec import ReadSpec
+from ...describe.spec import Combination, ReadSpec
 from ...describe.storage import WHOLE, Halo, Part, Shaped, Sliced, Storage, WithHalo, each_part, slice_of, slices_of
+from ...walk.known_taps import with_taps_inside
 from ...walk.texel_walk import other_part, taps_are_available
 from ..build.arrays import ArrayRole, KernelArray, KernelArrays, operands_of
 from ..samples.sample_tiles import Extent, SampleTiles, samples_shape
 from .plane_source import PlaneThreads, read_planes
-from .read_source import ReadSource, ReadThreads, ReadValue
+from .read_source import LONG_SUM, ReadSource, ReadValue
+from .read_threads import ReadThreads
 
 # The threads of a block, deep, down and across, for volumes of samples and for images; and their number otherwise.
 BLOCKS: dict[int, Extent] = {3: (4, 1, 32), 2: (1, 8, 16)}
@@ -116,6 +118,14 @@ def value_of(spec: ReadSpec) -> ReadValue:
     return lambda load_texel, coords, color: value_at(load_texel, coords, spec, color, for_channels=None)
 
 
+def value_inside(spec: ReadSpec, summed: Sequence[int]) -> ReadValue | None:
+    """The `ReadValue` of samples whose taps are all inside; `None` where a long sum does not tell them apart."""
+    if not summed or summed[-1] < LONG_SUM or spec.several or spec.expected or spec.num_taps > MOST_TAPS:
+        return None
+    axes = with_taps_inside(spec.axes, spec.sums) if spec.combination is Combination.BLEND else None
+    return None if axes is None else value_of(spec.replace(axes=axes))
+
+
 def read_each_sample(
     value: ReadValue,
     texels: jax.Array | WithHalo,
@@ -178,7 +188,9 @@ def read_each_sample(
         results.append(KernelArray(ArrayRole.NOTES, none, start=none))
     arrays = KernelArrays(given, results, {ArrayRole.NOTED: "const uint8", ArrayRole.NOTES: "uint8"})
     threads = ReadThreads(tiles, parts, width, aligned, summed, along)
-    filled = ReadSource(value, spec, batch, threads, arrays, slice_of(into or own), exact, notes, fold).run(name)
+    inside = None if exact else value_inside(spec, summed)
+    source = ReadSource(value, spec, batch, threads, arrays, slice_of(into or own), exact, notes, fold, inside)
+    filled = source.run(name)
     values = filled[ArrayRole.RESULT, 0]
     if several:
         return [values, *(filled[ArrayRole.DERIVATIVE, k] for k in range(1, several))]

@@ -3,7 +3,6 @@
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,16 +14,18 @@ from ...describe.folds import Fold
 from ...describe.operands import Coords
 from ...describe.spec import ReadSpec
 from ...describe.storage import Slice
+from ...walk.known_taps import taps_are_inside, taps_are_outside
 from ...walk.texel_order import flat_sizes
 from ...walk.texel_walk import TexelAddress, weighted
 from ..build.arrays import ArrayRole, KernelArrays
 from ..build.source import Constant, KernelSource
 from ..samples.operands import load_numbers
-from ..samples.sample_source import names_of_axes
-from ..samples.sample_tiles import PLACE_AT, SampleTiles, offset, slice_struct, unravelled
+from ..samples.sample_source import define_or_add, names_of_axes
+from ..samples.sample_tiles import PLACE_AT, offset, slice_struct
 from ..trace.elementwise import C_TYPES, literal
 from ..trace.emitter import DeviceFunctions, Scalar, names_of, scalar, struct_of_numbers
 from ..trace.indexing import load_row
+from .read_threads import ReadThreads
 
 # A function ``value(load_texel, coords, border_color)``: the result of a read of one sample, (1, C), like the color.
 # Without a border color, `load_texel` returns zero for taps outside, and loads nothing.
@@ -40,6 +41,8 @@ BLOCKS_OF_UNIT = {(2, 1): 9, (2, 4): 8, (3, 4): 6}
 # The largest number of reads of a sum that a thread computes at once, and for how many blocks of a short sum a
 # multiprocessor must have room.
 MOST_AT_ONCE, BLOCKS_OF_SUM = 4, 8
+# The largest number of taps of these reads: more take the compiler minutes.
+MOST_TAPS_AT_ONCE = 256
 # The result types of traced functions.
 RESULTS = """\
 // The value of a read, and whether its tile is noted for another kernel.
@@ -49,46 +52,14 @@ struct Place { int sample, channel; };
 """
 # Sums of so many reads take several at once in any case, which made those of 512 reads 5 to 8 % faster on an H100.
 LONG_SUM = 128
+# Reads of a long sum whose taps are all inside need no checks, and those whose taps are all outside are zero.
+ALL_INSIDE, ALL_OUTSIDE = "bool all_inside(const Coords& coords)", "bool all_outside(const Coords& coords)"
 # The functions of a fold of reads; a sum is one, of terms.
 NO_READS, IS_FINAL = "State no_reads()", "bool is_final(const State& state)"
 COUNTS, TERM_OF = "bool counts(const Coords& coords)", "Sum term_of(const Coords& coords, const Sum& value)"
 FOLDED = "State folded(const State& state, const Coords& coords, const Sum& value)"
 RESULT_OF_VALUE = "Result result_of_value(const Sum& value)"
 RESULT_OF_STATE = "Result result_of_state(const State& state)"
-
-
-class ReadThreads(NamedTuple):
-    """How a read is divided among threads.
-
-    Attributes:
-        tiles: the samples of a block.
-        parts: the number of threads of a sample.
-        width: the number of channels of a thread.
-        aligned: whether the channels of every thread are aligned for a vector load.
-        summed: the sizes of the sample axes along which the result is summed.
-        along: the positions of these axes.
-    """
-
-    tiles: SampleTiles
-    parts: int
-    width: int
-    aligned: bool
-    summed: tuple[int, ...]
-    along: tuple[int, ...]
-
-    def index_of(self, place: Sequence[jax.Array], number: Sequence[jax.Array]) -> list[jax.Array]:
-        """The index of a sample on each axis. `number`, as in NUMBER, chooses one of the samples that a thread sums."""
-        index = self.tiles.index_of(*place)
-        if self.summed:
-            group, last = number
-            for axis, i in zip(self.along, (*unravelled(group, self.summed[:-1]), last)):
-                index.insert(axis, i)
-        return index
-
-    def first_channel(self, part: jax.Array, channels: int) -> jax.Array:
-        """The first channel of a thread. If `width` does not divide `channels`, the last two threads share channels."""
-        first = part * self.width
-        return first if channels % self.width == 0 else jnp.minimum(first, channels - self.width)
 
 
 class ReadSource(KernelSource):
@@ -99,6 +70,7 @@ class ReadSource(KernelSource):
         batch: the number of leading batch axes of the texels.
         filled: the slice of its array that the result fills.
         fold: what the reads of a sample become, if not their sum.
+        inside: `value` for coordinates whose taps are all inside; `None` if they are not told apart.
     """
 
     file, room, made_by = "read/read.cu", "read", "read_source.py"
@@ -115,9 +87,11 @@ class ReadSource(KernelSource):
         exact: bool,
         notes: Callable[[Coords], jax.Array] | None,
         fold: Fold | None = None,
+        inside: ReadValue | None = None,
     ):
         super().__init__()
         self.value, self.spec, self.batch, self.threads, self.arrays = value, spec, batch, threads, arrays
+        self.inside = inside
         self.filled, self.exact, self.notes, self.fold = filled, exact, notes, fold
 
     @property
@@ -145,6 +119,12 @@ class ReadSource(KernelSource):
         return self.num_sums if self.fold is None else len(self.fold.start(self.threads.width))
 
     @property
+    def skips_outside(self) -> bool:
+        """Whether reads are told apart that are zero because all of their taps are outside."""
+        drops = all(axis.role is Role.SPACE and axis.address.drops_outside for axis in self.spec.axes)
+        return drops and self.inside is not None and ArrayRole.COLOR not in self.arrays
+
+    @property
     def averages(self) -> bool:
         """Whether the result is a weighted mean of several reads."""
         return self.spec.several is not None
@@ -162,12 +142,11 @@ class ReadSource(KernelSource):
 
     @property
     def reads_at_once(self) -> int:
-        """The number of reads whose loads overlap: MOST_AT_ONCE, or of a short sum a number that divides a group."""
+        """The number of reads whose loads overlap; of a short sum, it divides a group."""
         if not self.threads.summed:
             return 1
-        if self.group >= LONG_SUM:
-            return MOST_AT_ONCE
-        return max(n for n in range(1, MOST_AT_ONCE + 1) if self.group % n == 0)
+        most = max(1, min(MOST_AT_ONCE, MOST_TAPS_AT_ONCE // self.spec.num_taps))
+        return most if self.group >= LONG_SUM else max(n for n in range(1, most + 1) if self.group % n == 0)
 
     # Functions of a thread, which are traced
 
@@ -196,10 +175,11 @@ class ReadSource(KernelSource):
         tiles = self.threads.tiles
         return [offset(tiles.index_of(*place), tiles.shape), scalar(self.threads.first_channel(part, self.channels))]
 
-    def read(self, *args: jax.Array) -> list[jax.Array]:
+    def read(self, read_value: ReadValue, *args: jax.Array) -> list[jax.Array]:
         """A thread's channels of a read, and whether its tile is noted.
 
         Args:
+            read_value: `value` or `inside`.
             args: the place of the sample, the thread's part of the channels, and the coordinates.
         """
         place, part, coords = args[: len(PLACE_AT)], args[len(PLACE_AT)], args[len(PLACE_AT) + 1 :]
@@ -211,7 +191,10 @@ class ReadSource(KernelSource):
 
         def load_texel(address: TexelAddress) -> jax.Array:
             texture = offset(index, texels.shape[: self.batch])
-            place = [*zip((texture, *address.flat_index), factors), (channel, 1)]
+            first = address._replace(further=0).flat_index
+            place = [*zip((texture, *first), factors), (channel, 1)]
+            if address.further:
+                place.append((jnp.ones_like(channel), address.further * factors[-1]))
             inside = None if ArrayRole.COLOR in self.arrays else address.inside
             return load("arrays.texels", place, dtype=texels.dtype, inside=inside)
 
@@ -220,7 +203,7 @@ class ReadSource(KernelSource):
             color = self.arrays[ArrayRole.COLOR]
             place = [(offset(index, color.shape[: self.batch]), self.channels), (channel, 1)]
             border = load("arrays.color", place, dtype=color.dtype)
-        value = jnp.broadcast_to(self.value(load_texel, coords, border), (1, self.num_sums))
+        value = jnp.broadcast_to(read_value(load_texel, coords, border), (1, self.num_sums))
         return [value, scalar(False if self.notes is None else self.notes(coords))]
 
     # The source
@@ -262,14 +245,24 @@ class ReadSource(KernelSource):
         fields = [(name, a.dtype) for name, a in zip(names, results, strict=True)]
         coords = [(f"coords.{name}", dtype) for name, dtype in fields]
         functions.add("Place place_of(Position at, int part)", "Where a result lies.", self.place, *PLACE_AT, PART)
+        of_read = *PLACE_AT, PART, *coords[: len(self.spec.axes) + self.spec.given]
+        parameters = "(const Arrays& arrays, Position at, int part, const Coords& coords)"
         value, _ = functions.add(
-            "Read read_at(const Arrays& arrays, Position at, int part, const Coords& coords)",
+            f"Read read_at{parameters}",
             f"A read: its taps, weights and texels along the axes ({axes}).",
-            self.read,
-            *PLACE_AT,
-            PART,
-            *coords[: len(self.spec.axes) + self.spec.given],
+            functools.partial(self.read, self.value),
+            *of_read,
         )
+        of_coords, axes = of_read[len(PLACE_AT) + 1 :], self.spec.axes
+        read_inside = self.inside and functools.partial(self.read, self.inside)
+        all_inside = self.inside and (lambda *coords: scalar(taps_are_inside(coords, axes)))
+        all_outside = (lambda *coords: scalar(taps_are_outside(coords, axes))) if self.skips_outside else None
+        for signature, comment, function, args in (
+            (f"Read read_inside{parameters}", "A read all of whose taps are inside.", read_inside, of_read),
+            (ALL_INSIDE, "Whether all taps of a read are known to be inside.", all_inside, of_coords),
+            (ALL_OUTSIDE, "Whether all taps of a read are known to be outside.", all_outside, of_coords),
+        ):
+            define_or_add(functions, signature, comment, function, *args)
         self.dtype = value.dtype
         if self.fold is not None:
             self.add_fold(functions, self.fold, coords)
@@ -382,6 +375,7 @@ class ReadSource(KernelSource):
                 "group_size", self.group, "the reads of a group, which share indices on all summed axes but the last"
             ),
             Constant("reads_at_once", self.reads_at_once, "the reads of a group whose loads overlap"),
+            Constant("asks_inside", self.inside is not None, "whether reads whose taps are inside are told apart"),
             Constant("stores_aligned", self.stores_aligned),
             Constant("num_noted", noted, "the tiles of which some are noted, to be read alone; 0 reads all"),
             Constant("num_blocks", self.num_blocks, "of the launch"),

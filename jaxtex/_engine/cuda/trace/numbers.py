@@ -65,7 +65,11 @@ SHAPES: dict[str, Callable[[Sequence[Names], dict[str, Any], ShapedArray], Names
 
 
 def structural(name: str) -> Rule:
-    return lambda statements, eqn, args: SHAPES[name](args, eqn.params, aval_of(eqn.outvars[0]))
+    def rule(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names | list[Names]:
+        out = aval_of(eqn.outvars[0] if eqn.outvars else eqn.invars[0])  # an axis of size 0 is unstacked into nothing
+        return SHAPES[name](args, eqn.params, out)
+
+    return rule
 
 
 # Numbers
