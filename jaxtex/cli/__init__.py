@@ -77,5 +77,5 @@ def run_warp(options: Options, programs: Path | None) -> int:
             ((source, target),) = targets.items()
             return (warp_large if options.tile else warp_file)(source, target, recipe)
         if options.tile:
-            raise UserError("--tile warps one TIFF; run it for each")
+            raise UserError("--tile warps one TIFF; run jaxtex for each file")
         return warp_folder(title, targets, recipe)

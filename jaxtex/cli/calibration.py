@@ -72,8 +72,8 @@ class Lens(Transform):
         sx, sy = (n / m for n, m in zip(source, self.size))
         if abs(sx - sy) * max(self.size) > 1:  # a pixel is as much as rounding a size may change
             raise UserError(
-                f"the calibration is of images of {self.size[0]}x{self.size[1]}, and this one has {width}x{height}, "
-                "which are other proportions"
+                f"the calibration is for images of {self.size[0]}x{self.size[1]}, and this one of {width}x{height} has other "
+                "proportions"
             )
         return fx * sx, fy * sy, cx * sx, cy * sy
 
@@ -221,7 +221,7 @@ def numbers(path: Path, fields: Mapping[str, Any], names: tuple[str, ...], meani
         raise UserError(f"cannot use {path}: it has no numbers for {meaning}, in a field such as {names[0]}")
     if size != len(found):
         raise UserError(
-            f"cannot use {path}: the matrix of {meaning} is for {size} elements, and has {len(found)} elements"
+            f"cannot use {path}: the matrix of {meaning} has {len(found)} elements, and its rows and cols say {size}"
         )
     return found
 

@@ -225,11 +225,11 @@ def check_combination(options: Options) -> None:
         (options.alpha and address not in WITH_BORDER, f"--alpha has no effect with --address {address}"),
         (
             options.antialias is False and filter_mode == "area",
-            "--filter area averages texels and cannot be combined with --no-antialias",
+            "--filter area averages pixels and cannot be combined with --no-antialias",
         ),
         (
             options.antialias and filter_mode == "point",
-            "--antialias averages texels and cannot be combined with --filter point",
+            "--antialias averages pixels and cannot be combined with --filter point",
         ),
         (options.quiet and options.verbose, "--quiet and --verbose exclude each other"),
         (options.memory is not None and not options.tile, "--memory has no effect without --tile"),

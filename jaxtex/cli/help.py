@@ -14,47 +14,33 @@ The exit code is 0 after success, 2 after an error, 130 after an interrupt and 1
 """
 
 COLORS = """\
-Colors: values are blended as they are stored, gamma-encoded, as image editors do. --linear-light
-blends light instead. Colors are weighted by alpha, so a transparent pixel does not bleed into its
-neighbors.
+Colors are blended as they are stored, gamma-encoded, as image editors do; --linear-light blends light.
+They are weighted by alpha, so transparent pixels do not bleed into their neighbors.
 """
 
 FILES = """\
-Formats: PNG, JPEG, TIFF and WebP files are read and written. An image keeps its 8 or 16 bits per
-channel if the output format can store them (PNG, TIFF: 8 and 16; JPEG, WebP: 8). PNG, TIFF and WebP
-are written without loss, and JPEG with quality 95, unless --quality says otherwise. The packages that
-read and write images are the extra cli: pip install '.[cli]' in a checkout of jaxtex.
+Formats: PNG, JPEG, TIFF and WebP are read and written. PNG and TIFF keep 16 bits per channel; JPEG and
+WebP have 8. JPEG is written with quality 95, the others without loss, unless --quality says otherwise.
+The packages that read and write images: pip install '.[cli]' in a checkout of jaxtex.
 
-Folders: with several inputs, or a folder, OUT is a folder, and files keep their names. The images are
-read, warped and written in parallel. With N cores, of which at most 16 are used, at most 2 N + 9
-images are in memory. An image that fails is reported and skipped. Hidden files are skipped too.
+Folders: if IN is a folder, or several files, OUT is a folder, and files keep their names. An image that
+fails is reported, and the others are written. Hidden files are skipped.
 
-Metadata: an output in the format of its input keeps all metadata. An output in another format keeps
-the color profile, EXIF, XMP and the resolution; a note names what is lost. The EXIF orientation is
-applied and reset, the sizes in EXIF are updated, and its thumbnail is dropped. CMYK is converted to
-sRGB by its profile. --strip drops all metadata except the color profile and the color chunks of PNG,
-without which the colors would change.
+Metadata: EXIF with GPS, XMP, resolution and color profile are kept. Other metadata is kept if the format
+stays the same; a note names what is lost. The EXIF orientation is applied to the pixels. --strip drops
+all metadata except what the colors need.
 
-Several pages: a TIFF of several pages becomes a TIFF with as many pages. --page chooses one page, which
-other output formats need, or one frame of an animation. Camera raw files and volumes are refused.
+Pages: a TIFF of several pages becomes a TIFF of as many pages. --page chooses one, which other formats
+need, or a frame of an animation. Camera raw files are refused.
 
-Limits: images of more than 500 million pixels are refused before memory is allocated for them;
---max-pixels sets another limit. An output with a longer side than its format can store is refused too:
-JPEG 65535, WebP 16383, PNG 1000000.
+Limits: images of more than 500 million pixels are refused; --max-pixels sets another limit. --tile warps
+a TIFF of any size in at most 2 GB of memory, or --memory.
 
-Large images: --tile warps one TIFF of any size to a tiled TIFF, or to a BigTIFF if it may be larger
-than 4 GB. Parts of the input are mapped or decoded as tiles of the output need them. The pixels are
-those of the same command without --tile. The process takes at most --memory, 2 GB by default; the report
-names its peak. A run that was stopped or killed leaves OUT.part and OUT.part.tiles; with --resume and
-the same options, a new run writes the missing tiles.
+Safety: a file is replaced in one step, when the new one is complete. After Ctrl-C, the same command with
+--skip-existing (or --resume) makes what is missing. An output that is also an input needs --overwrite,
+a read-only one --force.
 
-Replacing files: if OUT exists, it is replaced in one step, and is never incomplete. An output that is
-also an input is refused without --overwrite. A file keeps its permissions, and a symbolic link stays a
-link. A new file takes the permissions of IN. A read-only file is refused without --force. Other hard
-links to a file keep the old image.
-
-Resuming: a run that was stopped, by Ctrl-C, SIGTERM or a full disk, leaves only complete files.
---skip-existing (or --resume) then warps only the images that are missing.
+docs/command-line.md has the details.
 """
 
 RESIZE = f"""
@@ -62,10 +48,9 @@ RESIZE = f"""
     jaxtex resize photos/ web/ --fit 1600x1600 --format jpg --quality 85
     jaxtex resize icon.png large.png --size 512x512 --filter point
 
-Sizes are in pixels, width before height. The corners of the image go to the corners of the output.
---size sets both sides, and may change the proportions. --fit keeps them; a smaller image keeps its size,
-unless --enlarge is given too.
-An image that becomes smaller is averaged, so that fine patterns become gray and not false patterns.
+Sizes are in pixels, width before height. --size sets both sides, and may change the proportions. --fit
+keeps them; smaller images keep their size, unless --enlarge is given too. An image that becomes smaller is
+averaged, so that fine patterns become gray and not false patterns.
 
 {COLORS}
 {FILES}"""
@@ -75,11 +60,10 @@ ROTATE = f"""
     jaxtex rotate stamp.png turned.png --angle 20 --expand --alpha
     jaxtex rotate scans/ upright/ --angle 90 --expand --recursive
 
-Angles are in degrees, counter-clockwise as seen. The center of the input goes to the center of the
-output. By default the output has the size of the input: corners of the image are cut off, and the
-corners of the output show the border color. --expand enlarges the output until it shows the whole
-image; then rotations by multiples of 90 degrees do not change any pixel value. --crop reduces the
-output to the largest part that the image covers.
+Angles are in degrees, counter-clockwise as seen. The image turns about its center. By default the output
+has the size of the input: corners of the image are cut off, and the corners of the output show the border
+color. --expand makes the output so large that it shows the whole image; then multiples of 90 degrees
+change no pixel value. --crop makes it the largest part that the image covers.
 
 {COLORS}
 {FILES}"""
@@ -113,24 +97,22 @@ WARP = f"""
 Coordinates are in pixels. The origin is the top left corner of the image, x points right, y points
 down, and pixel centers are at +0.5. A transform maps points of the input to points of the output.
 
---scale, --shear and --rotate act about the center of the image, then --translate moves the result.
-They are always applied in this order. The center of the input maps to the center of the output, also if
---size gives the output another size. --expand makes the output large enough for the whole result.
+--scale, --shear and --rotate act about the center of the image, then --translate moves the result, always
+in this order. The center of the input maps to the center of the output, whatever its size.
 
-Each of the following options is a whole transform, and cannot be combined with another one:
+Each of these options is a whole transform, and cannot be combined with another one:
 --matrix: x' = A x + B y + C and y' = D x + E y + F, about the top left corner. Nine numbers are a
 homography: x' and y' are divided by G x + H y + I.
---perspective: four points of the input and the points of the output to which they map. Pixels of
-the output beyond the horizon, which would show what is behind the camera, read outside the input.
+--perspective: four points of the input, such as the corners of a page, and the points of the output to
+which they map. Beyond the horizon the output shows the outside of the input.
 --lens removes the distortion of a lens, --distort applies it, and --calibration removes the distortion
 that a file of OpenCV describes; "jaxtex undistort --help" explains their values.
 --flow: a NumPy file of shape (height, width, 2) and a floating dtype, with the size of the output.
 The pixel of the output at (x, y) reads the input at (x + dx, y + dy). Where dx or dy is NaN, it reads
 outside the input.
 
-An image that becomes much smaller shows aliasing; --antialias averages the input over the area that
-each pixel of the output covers. Outside the input is the border color. The edge between the two is one
-pixel of the output wide, and the image keeps its full brightness up to the edge.
+An image that becomes much smaller shows false patterns (aliasing); --antialias averages the input over the
+area that each pixel of the output covers. Outside the input is the border color.
 
 {COLORS}
 {FILES}"""

@@ -97,7 +97,7 @@ COEFFICIENT_NAMES = ",".join(values.COEFFICIENTS).upper()
 # What argparse takes for each option, by its first name.
 TRANSFORMS = {
     "--scale": taking("S", values.positive_number, "factor of width and height, above 0, e.g. 0.5 (default: 1)"),
-    "--shear": taking("X", values.number, "shift to the right per pixel down, in pixels, e.g. 0.2 (default: 0)"),
+    "--shear": taking("X", values.number, "pixels to the right for each pixel down, e.g. 0.2 (default: 0)"),
     "--rotate": taking("DEG", values.number, "angle in degrees, counter-clockwise as seen, e.g. 20 (default: 0)"),
     "--translate": taking(
         ("X", "Y"), values.number, "shift right and down, in pixels, e.g. 10 -5 (default: 0 0)", nargs=2
@@ -146,9 +146,8 @@ TRANSFORMS = {
 READS = {
     "--filter": choice(
         FILTERS,
-        "how pixels are blended: not at all (point, the nearest pixel), linearly (linear), by a Catmull-Rom cubic "
-        "(cubic) or the cubic through four pixels (lagrange), by sharper filters (lanczos2, lanczos3) or by smoothing "
-        "filters (bspline, gaussian, mitchell) "
+        "how pixels are blended: point takes the nearest one, linear blends linearly, cubic is Catmull-Rom, lagrange "
+        "the cubic through four pixels; lanczos2 and lanczos3 are sharper, mitchell, gaussian and bspline softer "
         "(default: %(default)s)",
         dest="filter_mode",
         default="cubic",
@@ -161,10 +160,10 @@ READS = {
     "--linear-light": switch("decode colors as sRGB and blend light (default: blend values as they are stored)"),
     "--address": choice(
         ADDRESSES,
-        "what is read outside the input: the border color, with a sharp edge (frame) or blended with the outermost "
-        "pixels as in a texture unit (border); the edge pixel (clamp); or the input repeated (wrap), mirrored "
-        "(mirror), mirrored without repeating the edge pixel (reflect), or as a sphere of longitudes and latitudes "
-        "(sphere) (default: frame)",
+        "what lies outside the input: frame, the border color with a sharp edge; border, the border color blended "
+        "with the outermost pixels, as in a texture unit; clamp, the edge pixel; wrap, the input repeated; mirror, the "
+        "input mirrored; reflect, the same without repeating the edge pixel; sphere, a panorama around the globe "
+        "(default: frame)",
         dest="address_mode",
         default="frame",
     ),
@@ -196,7 +195,7 @@ WRITES = {
 }
 FILES = {
     "--strip": switch(
-        "drop EXIF, XMP, IPTC, comments, text and resolution; color profiles stay, or the colors would change"
+        "drop EXIF and GPS, XMP, IPTC, comments, text and resolution; color profiles stay, or the colors would change"
     ),
     "--force": switch("replace files that are read-only"),
     "--overwrite": switch("allow an output that is also an input, which it replaces"),
@@ -208,7 +207,7 @@ FILES = {
     "--page": taking(
         "N",
         values.whole_number,
-        "number of a page of a TIFF, or of a frame of an animation, from 1, e.g. 2 (default: all pages of a TIFF)",
+        "page of a TIFF, or frame of an animation, counted from 1, e.g. 2 (default: all pages of a TIFF)",
     ),
     "--max-pixels": taking(
         "N",
@@ -224,10 +223,10 @@ RUNNING = {
         "number of threads that read and write files, e.g. 2 (default: the number of cores, at most 16)",
     ),
     "--tile": switch(
-        "warp one TIFF of any size to a tiled TIFF, tile by tile, in bounded memory; --resume resumes a run"
+        "warp one TIFF of any size tile by tile, within --memory; --resume goes on after a stop"
     ),
     "--memory": taking(
-        "SIZE", values.memory, "memory limit of the process with --tile, at least 1G, e.g. 4G (default: 2G)"
+        "SIZE", values.memory, "memory that --tile may use, at least 1G, e.g. 4G (default: 2G)"
     ),
     "--quiet": switch("print only errors"),
     "--verbose": switch("print a line for each image of a folder"),

@@ -98,20 +98,20 @@ class Recipe:
         if channels >= 3:
             color = color * 3 if len(color) == 1 else color
         elif len(set(color)) > 1:
-            raise UserError("the border color is not gray, and the image is")
+            raise UserError("the border color is not gray, and the image is gray")
         else:
             color = color[:1]
         if channels in (2, 4):
             color = [*color, alpha]
         elif alpha != 255:
-            raise UserError("the border color has an alpha, and the image has none")
+            raise UserError("the border color has an alpha, and the image has none; --alpha adds it")
         return np.rint(np.array(color) * (np.iinfo(dtype).max / 255)).astype(dtype)
 
     def __str__(self) -> str:
-        sampler, antialias, frame, linear_light, area, *_ = self.read
+        outside, antialias, linear_light = self.options.address_mode, self.read.antialias, self.read.linear_light
         suffix = f"{', antialiased' if antialias else ''}{', linear light' if linear_light else ''}"
-        address = "frame" if frame else sampler.address_mode
-        return f"{self.transform}, {'area' if area else sampler.filter_mode} filter, {address} address{suffix}"
+        address = "" if outside == "frame" else f", {outside} address"
+        return f"{self.transform}, {self.options.filter_mode} filter{address}{suffix}"
 
 
 def recipe_of(options: Options, device: Device) -> Recipe:

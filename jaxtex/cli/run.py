@@ -188,7 +188,7 @@ def warp_large(path: Path, target: Path, recipe: Recipe) -> int:
     """Warps one TIFF tile by tile, and reports it in one line; returns the exit code."""
     options = recipe.options
     if STREAM in (path, target):
-        raise UserError("--tile reads and writes files, and - is a stream")
+        raise UserError("--tile reads and writes files, not the stream -; name files")
     if format_of(target, options) != "TIFF":
         raise UserError(f"--tile writes TIFF, and {target} has the suffix {target.suffix!r}; name it {target.stem}.tif")
     if options.skip_existing and os.path.isfile(target) and not is_begun(target):
@@ -210,7 +210,7 @@ def only_page(path: Path, recipe: Recipe) -> PictureFile:
     source = find_picture(path, recipe.options.page)
     count = len(source.pages)
     if not count:
-        raise UserError(f"cannot warp {path} with --tile: it is no TIFF, and others are decoded as a whole")
+        raise UserError(f"cannot warp {path} with --tile: it is not a TIFF; leave --tile out")
     if count > 1:
         raise UserError(
             f"cannot warp {path} with --tile: it has {count} pages; choose one with --page 1 to --page {count}"
@@ -280,7 +280,7 @@ def tile_errors() -> Generator[None, None, None]:
         yield
     except WindowTooLarge as error:
         raise UserError(
-            f"{error} at once, more than --memory leaves room for; give it more, or make the picture smaller in steps"
+            f"{error} at once, more than --memory leaves room for; raise --memory, or make the picture smaller in steps"
         ) from error
     except NeedsWholeImage as error:
         raise UserError(
@@ -293,7 +293,7 @@ def fingerprint_of(path: Path, options: Options) -> RunFingerprint:
     """What the tiles of an output are made from and by."""
     given: dict[str, Any] = {name: value for name, value in vars(options).items() if name not in WITHOUT_EFFECT}
     values = {
-        f"--{name.replace('_', '-')}": str(value)
+        f"--{name.removesuffix('_mode').replace('_', '-')}": str(value)
         for name, value in given.items()
         if value is not None and value is not False
     }

@@ -226,8 +226,8 @@ def homography(sources: tuple[str, Array], targets: tuple[str, Array]) -> Array:
     depths = homogeneous(sources[1]) @ matrix[2]
     if depths.min() * depths.max() <= 0:
         raise UserError(
-            f"no camera sees the four points like this, since the horizon passes between the {sources[0]} points; "
-            f"list them in the same order as the {targets[0]} points"
+            f"the four points are no perspective, since the horizon passes between the {sources[0]} points; list them "
+            f"in the same order as the {targets[0]} points"
         )
     return matrix / depths[0]
 

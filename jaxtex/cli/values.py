@@ -112,7 +112,7 @@ def color(text: str) -> tuple[float, ...]:
 def path(text: str) -> Path:
     """A path. An empty one, as of a variable of the shell that is not set, is none, and not the current folder."""
     if not text:
-        raise argparse.ArgumentTypeError("a name is empty")
+        raise argparse.ArgumentTypeError("the name of a file is empty")
     return Path(text)
 
 

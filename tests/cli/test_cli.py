@@ -311,7 +311,7 @@ def test_one_of_several_pages_is_chosen(tmp_path, capsys, suffix, dtype):
     assert code == 2
     several = "it has 2 pages, and PNG stores one; write a TIFF, or choose a page with"
     if suffix == ".webp":
-        several = "it has 2 pages or frames, and one is warped; choose it with"
+        several = "it has 2 pages or frames; choose one with"
     assert f"{several} --page 1 to --page 2" in err
     for number, pixels in enumerate(pages, 1):
         code, _, err = run(capsys, "warp", path, tmp_path / "out.png", "--filter", "point", "--page", number)
@@ -561,7 +561,7 @@ def test_one_file_is_reported_in_one_line(tmp_path, capsys):
     target = tmp_path / "folder" / "in.png"
     assert target.exists()
     start = (
-        f"in.png 9x6 -> {target} 9x6: rotated by 20 degrees, translated by 1 -2.5, linear filter, frame address, on "
+        f"in.png 9x6 -> {target} 9x6: rotated by 20 degrees, translated by 1 -2.5, linear filter, on "
     )
     assert out.startswith(start)
     assert out.endswith(" s)\n")
@@ -583,8 +583,8 @@ ERRORS = {
     "a folder into a file": (["warp", "FOLDER", "IN"], "name a folder"),
     "a folder into itself": (["warp", "FOLDER", "FOLDER/../folder"], "is also an input, which it would replace"),
     "a folder without images": (["warp", "BARE", "made"], "no image file"),
-    "an empty name to read": (["warp", "", "OUT"], "argument IN: a name is empty"),
-    "an empty name to write": (["warp", "IN", ""], "argument OUT: a name is empty"),
+    "an empty name to read": (["warp", "", "OUT"], "argument IN: the name of a file is empty"),
+    "an empty name to write": (["warp", "IN", ""], "argument OUT: the name of a file is empty"),
     "a calibration from a pipe": (["undistort", "IN", "OUT", "--calibration", "PIPE"], "it is a named pipe"),
     "a flow from a pipe": (["warp", "IN", "OUT", "--flow", "PIPE"], "it is a named pipe"),
     "no input, and no format": (["warp", "nowhere.png", "OUT.xyz"], "cannot read nowhere.png: No such file"),

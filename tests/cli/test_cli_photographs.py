@@ -293,7 +293,7 @@ MISTAKES = {
     "no threads": (["warp", "in.png", "out.jpg", "--jobs", "0"], "above 0"),
     "several into a file": (["warp", "in.png", "gray.png", "out.png"], "name a folder"),
     "several into a stream": (["warp", "in.png", "gray.png", "-"], "standard output, and there are several"),
-    "a stream and a file": (["warp", "-", "gray.png", "out"], "given alone"),
+    "a stream and a file": (["warp", "-", "gray.png", "out"], "must be the only input"),
     "two of one name": (["warp", "in.png", "folder/in.png", "out"], "would both be written to out/in.png"),
     "another suffix": (["warp", "in.png", "out.png", "--format", "jpg"], "--format jpg contradicts"),
     "an unknown shell": (["completion", "tcsh"], "tcsh"),

@@ -103,7 +103,7 @@ def test_decoded_segments_leave_the_cache(tmp_path):
         assert 0 < kept.currsize * 64 * 128 * 3 <= 2**16
         assert kept.misses > kept.maxsize
     with (
-        pytest.raises(UserError, match="its tiles have 0 MB each"),
+        pytest.raises(UserError, match="its tiles take 0 MB each"),
         large_tiff.open_large(source, 100, 2),
     ):
         pass
@@ -193,7 +193,7 @@ def test_tiles_of_other_options_are_refused(stopped, capsys, monkeypatch):
     source, target = stopped
     code, _, err, written = resumed(capsys, monkeypatch, source, target, "--filter", "cubic")
     assert (code, written) == (2, [])
-    assert "whose tiles are made otherwise: --filter-mode was point, and is cubic; leave --resume out" in err
+    assert "--filter was point, and is cubic; give the same options as before" in err
     source.write_bytes(source.read_bytes() + b"\0")
     code, _, err, _ = resumed(capsys, monkeypatch, source, target, "--filter", "point")
     assert code == 2
@@ -240,8 +240,8 @@ def test_what_tiles_cannot_do_is_a_sentence(tmp_path, capsys, options, words):
 def test_other_files_are_refused(tmp_path, capsys):
     source = make(tmp_path / "in.tif", "mapped")
     assert "--tile writes TIFF" in run(capsys, "warp", source, tmp_path / "out.png", "--tile")[2]
-    assert "run it for each" in run(capsys, "warp", source, source, tmp_path / "folder", "--tile")[2]
-    assert "is a stream" in run(capsys, "warp", "-", tmp_path / "out.tif", "--tile")[2]
+    assert "run jaxtex for each file" in run(capsys, "warp", source, source, tmp_path / "folder", "--tile")[2]
+    assert "not the stream -" in run(capsys, "warp", "-", tmp_path / "out.tif", "--tile")[2]
     with tifffile.TiffWriter(tmp_path / "two.tif") as tiff:
         for _ in range(2):
             tiff.write(noise(3), photometric="rgb", metadata=None)
@@ -253,7 +253,7 @@ def test_other_files_are_refused(tmp_path, capsys):
     assert run(capsys, "warp", tmp_path / "two.tif", tmp_path / "out.tif", *options)[0] == 0
     assert_exact(load(tmp_path / "out.tif"), noise(3))
     (tmp_path / "in.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(64))
-    assert "it is no TIFF" in run(capsys, "warp", tmp_path / "in.png", tmp_path / "out.tif", "--tile")[2]
+    assert "it is not a TIFF" in run(capsys, "warp", tmp_path / "in.png", tmp_path / "out.tif", "--tile")[2]
     tifffile.imwrite(tmp_path / "float.tif", np.zeros((20, 20), np.float32))
     assert (
         "and --tile reads gray and RGB of 8 and 16 bits"

@@ -94,7 +94,7 @@ def find_files(options: Options) -> tuple[dict[Path, Path], str | None]:
     """
     sources, target = options.sources, options.target
     if STREAM in sources and len(sources) > 1:
-        raise UserError("- reads standard input and is given alone")
+        raise UserError("- reads standard input, and must be the only input")
     if len(sources) == 1 and not os.path.isdir(sources[0]):
         path = single_target(sources[0], target, options)
         check_effects(path, options)
@@ -308,7 +308,7 @@ def choose_frame(count: int, frame: int | None) -> int:
         frame: from 1, as the user chose; `None` for no choice.
     """
     if frame is None and count > 1:
-        raise UserError(f"it has {count} pages or frames, and one is warped; choose it with --page 1 to --page {count}")
+        raise UserError(f"it has {count} pages or frames; choose one with --page 1 to --page {count}")
     if frame is not None and frame > count:
         raise UserError(f"it has no page {frame}, only {count}")
     return (frame or 1) - 1

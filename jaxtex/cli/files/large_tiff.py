@@ -123,8 +123,8 @@ class DecodedSamples:
         if segment_bytes > cache_bytes:
             kind = "tiles" if page.is_tiled else "strips"
             raise UserError(
-                f"its {kind} have {segment_bytes / 2**20:.0f} MB each, of which --memory leaves room for "
-                f"{cache_bytes / 2**20:.0f}; give it more"
+                f"its {kind} take {segment_bytes / 2**20:.0f} MB each, and --memory leaves "
+                f"{cache_bytes / 2**20:.0f} MB for them; raise --memory"
             )
         self.pool, self.lock = ThreadPoolExecutor(threads), threading.Lock()
         self.decoded = functools.lru_cache(maxsize=cache_bytes // segment_bytes)(self.decode)
