@@ -25,6 +25,7 @@ PAGES = {name: path for name, path in PAGES.items() if not name.startswith("_")}
 ELSEWHERE = {"spatial-transformers": "unit/layers/test_layers.py"}
 # Pages that train, and those with many blocks.
 SLOW = {
+    "cookbook",
     "start/transformer",
     "scaling",
     "porting-cuda",
