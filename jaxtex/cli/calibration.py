@@ -72,8 +72,8 @@ class Lens(Transform):
         sx, sy = (n / m for n, m in zip(source, self.size))
         if abs(sx - sy) * max(self.size) > 1:  # a pixel is as much as rounding a size may change
             raise UserError(
-                f"the calibration is for images of {self.size[0]}x{self.size[1]}, and this one of {width}x{height} has other "
-                "proportions"
+                f"the calibration is for images of {self.size[0]}x{self.size[1]}, and this one of {width}x{height} has "
+                "other proportions"
             )
         return fx * sx, fy * sy, cx * sx, cy * sy
 

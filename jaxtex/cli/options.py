@@ -222,12 +222,8 @@ RUNNING = {
         values.whole_number,
         "number of threads that read and write files, e.g. 2 (default: the number of cores, at most 16)",
     ),
-    "--tile": switch(
-        "warp one TIFF of any size tile by tile, within --memory; --resume goes on after a stop"
-    ),
-    "--memory": taking(
-        "SIZE", values.memory, "memory that --tile may use, at least 1G, e.g. 4G (default: 2G)"
-    ),
+    "--tile": switch("warp one TIFF of any size tile by tile, within --memory; --resume goes on after a stop"),
+    "--memory": taking("SIZE", values.memory, "memory that --tile may use, at least 1G, e.g. 4G (default: 2G)"),
     "--quiet": switch("print only errors"),
     "--verbose": switch("print a line for each image of a folder"),
     "--device": taking(

@@ -560,9 +560,7 @@ def test_one_file_is_reported_in_one_line(tmp_path, capsys):
     assert (code, err) == (0, "")
     target = tmp_path / "folder" / "in.png"
     assert target.exists()
-    start = (
-        f"in.png 9x6 -> {target} 9x6: rotated by 20 degrees, translated by 1 -2.5, linear filter, on "
-    )
+    start = f"in.png 9x6 -> {target} 9x6: rotated by 20 degrees, translated by 1 -2.5, linear filter, on "
     assert out.startswith(start)
     assert out.endswith(" s)\n")
 

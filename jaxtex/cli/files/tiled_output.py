@@ -121,8 +121,8 @@ class TiledOutput:
             return 0
         if differing := fingerprint.differing(others):
             raise UserError(
-                f"cannot resume {self.path}: {'; '.join(differing)}; give the same options as before, or leave --resume "
-                "out to start again"
+                f"cannot resume {self.path}: {'; '.join(differing)}; give the same options as before, or leave "
+                "--resume out to start again"
             )
         length, end = self.part.stat().st_size, 0
         for line in lines:
