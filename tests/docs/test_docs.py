@@ -1,7 +1,7 @@
 """The pages: their Python blocks run, and their lines have the values that comments behind them claim.
 
-A block that cannot run here stands below a comment that says why: ``<!-- not run: needs a calibration -->``. One that needs
-a package runs where it is installed.
+A block that cannot run here stands below a comment that says why: ``<!-- not run: needs a calibration -->``. One
+that needs a package runs where it is installed.
 """
 
 import ast
