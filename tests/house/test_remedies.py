@@ -97,7 +97,7 @@ REFUSED = {
     ),
     "a short field of a sampler": (lambda: jt.Sampler(filter="cubic"), "no argument 'filter'; pass filter_mode=..."),
     "no field of a sampler": (lambda: jt.Sampler(swirl=1), "no argument 'swirl'; the arguments are address_mode, "),
-    "a sampler of a word": (lambda: jt.Sampler("cubic"), "Sampler: 'cubic' came without a name; pass filter_mode=..."),
+    "a sampler of a word": (lambda: jt.Sampler("cubic"), "Sampler: 'cubic' came without a keyword; pass filter_mode=..."),
     "a matrix for a function": (
         lambda: warp.resample(IMAGE, CAMERA),
         "array of shape (3, 3), expected a function that",
