@@ -25,9 +25,9 @@ from .extensions import EXTENSIONS, Extension, check_mode
 ShapeLike: TypeAlias = Sequence[int] | NDArray[np.integer]
 # One number for all axes, or one for each, slowest first.
 PerAxis: TypeAlias = ArrayLike | Sequence[ArrayLike]
-# Numbers of Python and NumPy, whose dtype does not decide about the dtype of a result.
+# Numbers of Python and NumPy, whose dtype does not count for the dtype of a result.
 NUMBERS = (int, float, complex, np.number, np.bool_)
-# A number, of a distance below 1 from which a bool counts as 1: the rounding of float32 through a prefilter.
+# Magnitudes from here on are true in a bool: 1, less the rounding of float32 through a prefilter.
 NEARLY = 1 - 2.0**-10
 
 
@@ -63,7 +63,7 @@ class Reading(NamedTuple):
 
     @property
     def kernel(self) -> FilterKernel:
-        """The filter, with element i at i, behind the elements that were added in front."""
+        """The filter, with element i at i, after the elements added in front."""
         kernel = b_spline(self.order)
         return kernel._replace(origin=kernel.origin - 0.5, first=kernel.first + self.padding)
 

@@ -254,7 +254,7 @@ def read_affine(
 
     Args:
         shape: of the result.
-        moved: all axes; or those that the matrix maps to each other, where other axes stay as they are.
+        moved: all axes, or those that the matrix mixes; the others stay as they are.
     """
     places = moved if len(moved) < array.ndim else range(len(shape))
     grid = index_grid(shape, reading.sums)
@@ -311,7 +311,7 @@ def check_indices(
 
 
 def strong(value: Any) -> Any:
-    """A floating array of its own dtype, where JAX would let others decide."""
+    """A floating array, no longer weakly typed."""
     weak = isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jnp.floating) and jax.typeof(value).weak_type
     return jax.lax.convert_element_type(value, value.dtype) if weak else value
 
