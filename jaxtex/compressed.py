@@ -2,9 +2,6 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
-from collections.abc import Sequence
-from typing import cast
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,9 +9,8 @@ from jax.typing import ArrayLike
 
 from ._blocks.formats import FORMATS, bytes_of, decoded
 from ._checks.calls import public
-from ._checks.integers import is_integer
-from ._checks.texels import AXIS_NAMES, chain_shapes
-from ._checks.words import described, listing, shown
+from ._checks.texels import chain_shapes, check_shape
+from ._checks.words import described, listing
 from .modes import BlockFormat, TextureKind, choose
 from .texture import Texels, Texture, build
 
@@ -89,7 +85,7 @@ def block_compressed(
     """
     block_format = choose(NAME, "format", format, BlockFormat)
     chosen = choose(NAME, "kind", kind, KINDS)
-    front = check_shape(shape, chosen)
+    front = check_shape(NAME, chosen, shape)
     chain = isinstance(blocks, tuple | list)
     named = {f"blocks[{k}]": level for k, level in enumerate(blocks)} if chain else {"blocks": blocks}
     shapes = chain_shapes(chosen, (*front, 1), len(named), NAME, "blocks")
@@ -98,21 +94,6 @@ def block_compressed(
         for (argument, level), shape in zip(named.items(), shapes)
     ]
     return build(chosen, levels if chain else levels[0], border_color, NAME)
-
-
-def check_shape(shape: object, kind: TextureKind) -> tuple[int, ...]:
-    """The sizes of a texture, as many as its kind has axes."""
-    expected = f"({', '.join(AXIS_NAMES[kind])})"
-    given = cast(Sequence[object], shape) if isinstance(shape, tuple | list) else ()
-    sizes = tuple(int(cast(int, size)) for size in given if is_integer(size, 1))
-    if not given or len(sizes) != len(given):
-        raise TypeError(f"{NAME}: shape is {shown(shape)}, expected integers {expected}, each at least 1.")
-    if len(sizes) != len(AXIS_NAMES[kind]):
-        raise ValueError(
-            f"{NAME}: shape is {sizes}, expected {expected} for kind {kind.value!r}, without channels; for another "
-            "kind, pass kind."
-        )
-    return sizes
 
 
 def check_blocks(argument: str, blocks: object, block_format: BlockFormat, shape: tuple[int, ...]) -> jax.Array:

@@ -16,7 +16,6 @@ from ._checks import hints
 from ._checks.arguments import (
     as_integer,
     as_sharding,
-    as_sizes,
     check_coords,
     check_dtype,
     check_key,
@@ -28,7 +27,7 @@ from ._checks.arguments import (
 )
 from ._checks.calls import public
 from ._checks.samplers import check_adjoint, check_modes, check_on_knots, check_sampler
-from ._checks.texels import AXIS_NAMES, chain_shapes, check_faces
+from ._checks.texels import chain_shapes, check_shape
 from ._checks.words import listing
 from ._engine.compute.texel_value import read_dtype
 from ._engine.describe.plan import Layout, combination
@@ -342,7 +341,7 @@ def splat(
     """
     check_coords("splat", coords)
     texture_kind = infer_kind(kind, len(coords), layer)
-    sizes = check_shape(texture_kind, shape)
+    sizes = check_shape("splat", texture_kind, shape, "C")
     given = converted("splat", "values", values)
     if not jnp.issubdtype(given.dtype, jnp.inexact):
         raise TypeError(
@@ -381,12 +380,3 @@ def infer_kind(kind: Any, ndim: int, layer: Any) -> TextureKind:
             return option
     layered = " and a layer" if layer is not None else ""
     raise ValueError(f"splat: coords has {ndim} arrays{layered}, which fits no kind of texture; pass kind.")
-
-
-def check_shape(kind: TextureKind, shape: Sequence[int]) -> tuple[int, ...]:
-    """The shape of the texels of a splat."""
-    expected, sizes = (*AXIS_NAMES[kind], "C"), as_sizes("splat", "shape", shape)
-    if len(sizes) != len(expected) or min(sizes[:-1]) < 1 or sizes[-1] < 0:
-        raise ValueError(f"splat: shape is {sizes}, expected ({', '.join(expected)}) for kind {kind.value!r}.")
-    check_faces(kind, sizes, "splat", "shape")
-    return sizes

@@ -1,4 +1,4 @@
-"""A read on one screen, in plain `jax.numpy`. Every faster form of a read is tested against this one.
+"""The reference read, in plain `jax.numpy`, with which every faster form of a read is compared.
 
 On each axis, a coordinate becomes a position in texels. The filter gives the taps around the position and their
 weights; the address rule gives the texel that a tap reads. The value is a sum over all combinations of one tap on each
@@ -82,9 +82,9 @@ def position(coord: jax.Array, size: int, kernel: FilterKernel, rule: AddressRul
     """A coordinate in texels. Texel i spans [i, i + 1), with its center at i + 0.5. NaN acts as 0."""
     if normalized and rule.repeats:
         coord = jnp.where(jnp.abs(coord) < COORDINATE_LIMIT, coord, 0)
-        coord = coord - 2 * jnp.trunc(coord / 2)  # exact, and a whole number of periods
+        coord = coord - 2 * jnp.trunc(coord / 2)  # exact: a whole number of periods
     place = coord * size if normalized else coord
-    if rule.saturates:  # beyond the width of the filter, all positions outside give one value, infinite ones too
+    if rule.saturates:  # beyond the filter's width, all positions outside, also infinite ones, give one value
         return jnp.clip(jnp.where(jnp.isnan(place), 0, place), -kernel.num_taps, size + kernel.num_taps)
     return jnp.where(jnp.abs(place) < POSITION_LIMIT, place, 0)
 

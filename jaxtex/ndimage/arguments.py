@@ -12,9 +12,10 @@ from jax.core import Tracer
 from jax.typing import ArrayLike
 from numpy.typing import NDArray
 
-from .._checks.arguments import as_integer, as_sizes, described
+from .._checks.arguments import as_integer, described
 from .._checks.calls import in_native_order
 from .._checks.integers import in_dtype_of_jax
+from .._checks.texels import as_sizes
 from .._checks.words import shown
 from .._reads.complex_parts import from_parts, parts_of
 from .._tables.filter_kernels import MAX_SPLINE_ORDER, FilterKernel, b_spline
@@ -167,7 +168,7 @@ def as_cval(name: str, cval: Any, array: Any, reading: Reading) -> jax.Array | N
 
 def check_shape(name: str, output_shape: Any, default: Sequence[int]) -> tuple[int, ...]:
     """The shape of a result, of one axis at least."""
-    shape = tuple(default) if output_shape is None else as_sizes(name, "output_shape", output_shape)
+    shape = tuple(default) if output_shape is None else as_sizes(name, "output_shape", output_shape, "HW")
     if not shape or min(shape) < 0:
         raise ValueError(f"{name}: output_shape is {shape}, expected sizes of one axis or more.")
     return shape
