@@ -113,9 +113,9 @@ def sample(
         the filtered read, which is computed for them.
 
     Precision: fractions of a position are float32, not the 8 bits of a texture unit. A point read returns texels bit
-        for bit. With ``arithmetic="hardware"`` a read returns the bits of an NVIDIA H200's texture unit, with a
-        `max_anisotropy` of 1; see `docs/arithmetic.md`. Infinite and NaN texels among the taps follow IEEE 754, also
-        where their weight is zero. Subnormal numbers may count as zero.
+        for bit. With ``arithmetic="hardware"`` a read without anisotropy returns the bits of an NVIDIA H200's texture
+        unit; see `docs/arithmetic.md`. Infinite and NaN texels among the taps follow IEEE 754, also where their weight
+        is zero. Subnormal numbers may count as zero.
 
     Raises:
         ValueError: if coordinates, layer, footprint, sampler or dtype do not fit the texture.

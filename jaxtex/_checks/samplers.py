@@ -122,8 +122,8 @@ def check_adjoint(name: str, sampler: Sampler) -> None:
         )
     if sampler.limit is not None:
         raise ValueError(
-            f"{name}: sampler has limit={str(sampler.limit)!r}, and a limited read is not linear in the texels, so it "
-            "has no adjoint; leave it out."
+            f"{name}: sampler has limit={str(sampler.limit)!r}, and a limited read is not linear in the texels, so "
+            "that it has no adjoint; leave it out."
         )
     if sampler.arithmetic is Arithmetic.HARDWARE:
         raise ValueError(

@@ -5,7 +5,8 @@ Names are those of the CUDA runtime without the prefix ``cuda``; those with it, 
 in CUDA's order, but return results instead of taking pointers to them. Memory, arrays and objects are
 immutable values: an allocation is an array of zeros, a copy or a write returns the new array, and a texture object is a
 pytree. Descriptors are structs with fields that can be assigned. A call that CUDA refuses raises `CudaError` with
-CUDA's code. Reads return the bits of an NVIDIA H200's texture unit, except anisotropic reads, which are close.
+CUDA's code. Reads use the arithmetic of an NVIDIA H200's texture unit, and return its bits; anisotropic reads are
+close.
 
 Values whose type differs from the array's are refused, because a copy converts nothing. There are two exceptions.
 Python numbers are converted: to floats they are rounded, and a number that does not fit is an error. Arrays of 64-bit

@@ -119,12 +119,12 @@ def check_indices(function: str, coords: tuple[ArrayLike, ...], access: Access) 
             f"bytes: multiply the numbers of texels by {access.size}.",
         )
     if isinstance(x, np.ndarray):
-        x = cast(Any, x - x % access.size)  # if x saturated
+        x = cast(Any, x - x % access.size)  # where x saturated
     return cast(tuple[jax.Array, ...], (x, *others))
 
 
 def is_misaligned(known: np.ndarray | None, x: Any, size: int) -> bool:
-    """Whether a known x is no multiple of `size`; `known` is its value in its own width."""
+    """Whether an x of which the value is known is no multiple of `size`; `known` is that value in its own width."""
     if size == 1 or isinstance(x, Tracer):
         return None
     if known is None:
