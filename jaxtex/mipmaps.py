@@ -62,8 +62,8 @@ def build_mipmaps(texture: Texture, num_levels: int | None = None) -> Texture:
     check_texture("build_mipmaps", texture)
     if not jnp.issubdtype(texture.dtype, jnp.inexact):
         raise ValueError(
-            f"build_mipmaps: texture holds {texture.dtype}, expected floating texels; convert them with astype, or "
-            "pass your own levels to the constructor."
+            f"build_mipmaps: texture holds {texture.dtype}, expected floating texels, which have means; convert them "
+            "with astype, or pass your own levels to the constructor."
         )
     num_levels = None if num_levels is None else as_integer("build_mipmaps", "num_levels", num_levels, 1)
     shapes = chain_shapes(texture.kind, texture.shape, num_levels, "build_mipmaps", "num_levels")

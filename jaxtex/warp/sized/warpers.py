@@ -102,11 +102,14 @@ class SizedWarp:
     ) -> Iterator[tuple[tuple[slice, slice], NDArray[Any]]]:
         """The warped image, tile by tile: pairs ``(slices, pixels)``, as in `resample_tiles`.
 
+        Args:
+            image, parameters, output_shape: as in a call.
+
         Returns:
             An iterator. The whole image and few tiles are in memory; `resample_tiles` warps larger images.
 
         Raises:
-            ValueError: as of a call.
+            ValueError: as in a call.
         """
         return self._started(image, parameters, output_shape)[0]
 
@@ -129,7 +132,7 @@ class SizedResize:
     Gradients: none; results are NumPy arrays. For gradients, call `resize`.
 
     Raises:
-        ValueError: as of `SizedWarp`, or if `filter` does not fit the other options.
+        ValueError: as in `SizedWarp`, or if `filter` does not fit the other options.
         TypeError: if an argument has the wrong type.
 
     Example:
@@ -171,16 +174,16 @@ class SizedResize:
 
     @public(called="SizedResize")
     def tiles(self, image: ArrayLike, output_shape: ShapeLike) -> Iterator[tuple[tuple[slice, slice], NDArray[Any]]]:
-        """The resized image, tile by tile: pairs ``(slices, pixels)``, as of `resample_tiles`.
+        """The resized image, tile by tile: pairs ``(slices, pixels)``, as in `resample_tiles`.
 
         Args:
-            image, output_shape: as of a call.
+            image, output_shape: as in a call.
 
         Returns:
             An iterator.
 
         Raises:
-            ValueError: as of a call.
+            ValueError: as in a call.
         """
         return self._started(image, output_shape)[0]
 
