@@ -134,6 +134,13 @@ def as_integer(name: str, argument: str, value: Any, low: int, high: int | None 
     return int(value)
 
 
+def as_number(name: str, argument: str, value: Any, fits: Callable[[float], bool], expected: str) -> float:
+    """A number known while tracing that `fits`."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not fits(value):
+        raise ValueError(f"{name}: {argument} is {shown(value)}, expected {expected}.")
+    return float(value)
+
+
 def check_function(name: str, argument: str, value: Any) -> None:
     """Something that can be called."""
     if not callable(value):

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._checks.arguments import as_float, check_dtype, check_key, converted
+from .._checks.arguments import as_float, as_number, check_dtype, check_key, converted
 from .._checks.calls import public
 from .._checks.integers import is_integer
 from .._checks.words import check_word, shown
@@ -109,11 +109,9 @@ class MultiresolutionGrid:
                 f"base_resolution, {self.base_resolution}."
             )
         object.__setattr__(self, "finest_resolution", None if finest is None else int(finest))
-        known = isinstance(scale, int | float) and not isinstance(scale, bool)
-        if scale is not None and not (known and 1 <= scale < math.inf):
-            raise ValueError(
-                f"MultiresolutionGrid: per_level_scale is {shown(scale)}, expected a number of at least 1."
-            )
+        if scale is not None:
+            least = "a number of at least 1"
+            as_number("MultiresolutionGrid", "per_level_scale", scale, lambda n: 1 <= n < math.inf, least)
         if self.scales[-1] >= 2**24:
             raise ValueError(
                 f"MultiresolutionGrid: the finest level has a scale of {self.scales[-1]:.0f}, at which float32 has no "
