@@ -61,7 +61,9 @@ def sust_p(
         data: the components, of shape S + (n,) with n = 1, 2 or 4, or of one that broadcasts to it: float32 for float
             and normalized formats, uint32 for unsigned and int32 for signed ones. Integers saturate to the range of a
             channel. Halves are truncated toward zero. Fractions are clamped, and rounded to the codes of a normalized
-            format as the hardware rounds them. Missing components are 0, and extra components are dropped.
+            format as the hardware rounds them: with n bits for [0, 1], p = floor(2^(n+4) abs(v)) and
+            q = p - floor(p / 2^n), the code is floor((q + 7) / 16). Missing components are 0, and extra components are
+            dropped.
         surfObject: as in `surf1Dwrite`.
         x: integers that broadcast with all other indices here to a shape S. **x counts texels** here, not bytes.
         coords: y, z, and the layer or face, as many as the surface has; 6 * layer + face for a layered cubemap.

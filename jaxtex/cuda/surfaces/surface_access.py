@@ -123,8 +123,8 @@ def check_indices(function: str, coords: tuple[ArrayLike, ...], access: Access) 
     return cast(tuple[jax.Array, ...], (x, *others))
 
 
-def is_misaligned(known: np.ndarray | None, x: Any, size: int) -> bool:
-    """Whether an x of which the value is known is no multiple of `size`; `known` is that value in its own width."""
+def first_misaligned(known: np.ndarray | None, x: Any, size: int) -> int | None:
+    """The first number of x that is known and no multiple of `size`; `known` holds the numbers in their own width."""
     if size == 1 or isinstance(x, Tracer):
         return None
     if known is None:
