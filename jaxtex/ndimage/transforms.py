@@ -69,7 +69,8 @@ def map_coordinates(
         true.
 
     Gradients: of any order, in forward and reverse mode, with respect to a floating or complex `input`, to coordinates
-        and to `cval`. At a whole index the slope of order 1 is the one on the right; order 0 has none.
+        and to `cval`. Derivatives along one coordinate vanish beyond the order of the spline. At a whole index the
+        slope of order 1 is the one on the right.
 
     Precision: weights and sums are computed in float64 if the input, the result or the coordinates are float64, or if
         JAX has 64-bit types enabled and the input holds integers; else in float32. See `docs/ndimage.md`.
