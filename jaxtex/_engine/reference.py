@@ -82,9 +82,9 @@ def position(coord: jax.Array, size: int, kernel: FilterKernel, rule: AddressRul
     """A coordinate in texels. Texel i spans [i, i + 1), with its center at i + 0.5. NaN acts as 0."""
     if normalized and rule.repeats:
         coord = jnp.where(jnp.abs(coord) < COORDINATE_LIMIT, coord, 0)
-        coord = coord - 2 * jnp.trunc(coord / 2)  # exact: a whole number of periods
+        coord = coord - 2 * jnp.trunc(coord / 2)  # exact, and a whole number of periods
     place = coord * size if normalized else coord
-    if rule.saturates:  # beyond the filter's width, all positions outside, also infinite ones, give one value
+    if rule.saturates:  # beyond the width of the filter, all positions outside give one value, infinite ones too
         return jnp.clip(jnp.where(jnp.isnan(place), 0, place), -kernel.num_taps, size + kernel.num_taps)
     return jnp.where(jnp.abs(place) < POSITION_LIMIT, place, 0)
 
