@@ -1,4 +1,4 @@
-"""Folds: functions of the samples of a read, taken in order, other than their sum."""
+"""Folds: functions of the samples of a read, taken in order."""
 
 import abc
 import dataclasses
