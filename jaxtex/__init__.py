@@ -1,9 +1,9 @@
 """The texture unit of a GPU for JAX: filtered reads, address modes and their adjoints as pure functions.
 
 `jaxtex.warp` (image warps), `jaxtex.rays` (line integrals), `jaxtex.nn` (reads inside models), `jaxtex.ndimage`
-(SciPy's names), `jaxtex.layers` (spatial transformers), `jaxtex.sharded` (textures cut over devices) and `jaxtex.cuda`
-(CUDA's names) are loaded when they are first used. So are the names of this module, all at once: the command line
-prints its help without JAX, which takes half a second to import.
+(SciPy's names), `jaxtex.layers` (spatial transformers), `jaxtex.sharded` (textures on several devices) and
+`jaxtex.cuda` (CUDA's names) are loaded on first use. So are the names of this module, all at once: the command line
+prints its help without JAX, whose import takes half a second.
 """
 
 # pyright: strict, reportUnknownMemberType=false

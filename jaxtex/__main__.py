@@ -5,14 +5,14 @@ import sys
 
 
 def run() -> int:
-    """Runs the command line of the process; returns the exit code. An interrupt may come before all is imported."""
+    """Runs the command line of the process; returns the exit code. It handles interrupts during imports, too."""
     gc.disable()  # Imports make little garbage, and looking for it takes long. `collect_garbage` turns it on again.
     try:
         from .cli import main
         from .cli.jax_start import delete_oldest, keep_compilations
         from .cli.process import end_at_once, handle
 
-        handle(end_at_once)  # until something can be lost
+        handle(end_at_once)  # until there is something to clean up
         folder = keep_compilations()
         code = main(programs=folder)
         if folder is not None:

@@ -1,9 +1,6 @@
-"""Textures of block-compressed and of packed images, whose texels are decoded once."""
+"""Textures of block-compressed and packed images."""
 
 # pyright: strict, reportUnknownMemberType=false
-
-from collections.abc import Sequence
-from typing import cast
 
 import jax
 import jax.numpy as jnp
@@ -12,9 +9,8 @@ from jax.typing import ArrayLike
 
 from ._blocks.formats import FORMATS, bytes_of, decoded
 from ._checks.calls import public
-from ._checks.integers import is_integer
-from ._checks.texels import AXIS_NAMES, chain_shapes
-from ._checks.words import described, listing, shown
+from ._checks.texels import chain_shapes, check_shape
+from ._checks.words import described, listing
 from .modes import BlockFormat, TextureKind, choose
 from .texture import Texels, Texture, build
 
@@ -34,13 +30,11 @@ def block_compressed(
     kind: TextureKind | str = "2d",
     border_color: ArrayLike | None = None,
 ) -> Texture:
-    """A texture of a block-compressed image, in which 4 by 4 texels are a block of 8 or 16 bytes, or of a packed one.
+    """Decodes a block-compressed image (4 by 4 texels in 8 or 16 bytes), or a packed one, to a texture.
 
-    The blocks are decoded once, here, to the texels that the texture unit of an NVIDIA GPU makes of them, bit for bit.
-    So reads have all options and their full speed, and texels take the memory of an image that is not compressed. On an
-    NVIDIA H100, to decode 4096 by 4096 texels takes 0.15 ms (BC1) or 0.84 ms (BC7), and as many linear reads of them
-    0.19 ms. Reads that decode blocks by array operations take 1.3 or 11.6 ms there; each moves 24.5 or 25 bytes, in
-    place of the 28 bytes of a read of texels.
+    Decoding returns the bits of an NVIDIA H200's texture unit. It happens once, so reads have all options and full
+    speed, and texels take the memory of an uncompressed image. On an NVIDIA H100, decoding 4096 by 4096 texels takes
+    0.15 ms (BC1) or 0.84 ms (BC7), and as many linear reads take 0.19 ms.
 
     =================  =====  ========  ========  ==========================
     format             bytes  channels  dtype     read with
@@ -60,25 +54,24 @@ def block_compressed(
     Read colors that are stored as sRGB with ``Sampler(read_mode="normalized_float", srgb=True)``.
 
     Args:
-        blocks: uint8 or uint32, the bytes or words of the blocks in any shape: row by row, from left to right, of one
-            image after the other; or a tuple of those of mip levels, finest first, of sizes ``max(1, n >> level)``.
-            Bytes of a file become an array by ``numpy.frombuffer(data, numpy.uint8)``.
+        blocks: the blocks as bytes (uint8) or words (uint32), in any shape: image after image, row by row, left to
+            right; or a tuple with such an array for each mip level, finest first, of sizes ``max(1, n >> level)``.
+            ``numpy.frombuffer(data, numpy.uint8)`` converts the bytes of a file.
         format: a `BlockFormat`, or its name.
-        shape: the number of texels along each axis but that of channels, slowest axis first, of level 0: ``(H, W)``,
-            or ``(D, H, W)``, ``(L, H, W)``, ``(6, N, N)`` or ``(L, 6, N, N)``, as `kind` says. Blocks at the right and
-            at the lower edge may reach beyond it; texels there are left out.
+        shape: the sizes of level 0 in texels, slowest axis first, without channels: by `kind`, ``(H, W)``,
+            ``(D, H, W)``, ``(L, H, W)``, ``(6, N, N)`` or ``(L, 6, N, N)``. Texels of blocks beyond the right and lower
+            edges are left out.
         kind: a `TextureKind`, or its name, of two or three dimensions. Slices of a volume are compressed one by one.
         border_color: scalar or ``(C,)``, what ``address_mode="border"`` reads outside; ``None`` is zero.
 
     Returns:
         A `Texture` of decoded texels. Blocks of BC6H and BC7 without a valid mode hold zeros.
 
-    Gradients: none with respect to `blocks`, which are integers. With respect to coordinates and `border_color`, those
-        of any read; with respect to texels of BC6H, by way of `Texture.texels`.
+    Gradients: none with respect to `blocks`, which are integers. Reads are differentiable with respect to coordinates,
+        `border_color`, and the floating `Texture.texels` of BC6H.
 
     Raises:
-        ValueError: if there are more or less bytes than `shape` needs, the shape does not fit the kind, or a name is
-            unknown.
+        ValueError: if the number of bytes does not fit `shape`, the shape does not fit the kind, or a name is unknown.
         TypeError: if `blocks` is neither uint8 nor uint32, or `shape` is not a tuple of integers.
 
     Source: Microsoft, "Texture Block Compression in Direct3D 11". It leaves the rounding of BC1 to BC5 open.
@@ -92,7 +85,7 @@ def block_compressed(
     """
     block_format = choose(NAME, "format", format, BlockFormat)
     chosen = choose(NAME, "kind", kind, KINDS)
-    front = check_shape(shape, chosen)
+    front = check_shape(NAME, chosen, shape)
     chain = isinstance(blocks, tuple | list)
     named = {f"blocks[{k}]": level for k, level in enumerate(blocks)} if chain else {"blocks": blocks}
     shapes = chain_shapes(chosen, (*front, 1), len(named), NAME, "blocks")
@@ -101,21 +94,6 @@ def block_compressed(
         for (argument, level), shape in zip(named.items(), shapes)
     ]
     return build(chosen, levels if chain else levels[0], border_color, NAME)
-
-
-def check_shape(shape: object, kind: TextureKind) -> tuple[int, ...]:
-    """The sizes of a texture, as many as its kind has axes."""
-    expected = f"({', '.join(AXIS_NAMES[kind])})"
-    given = cast(Sequence[object], shape) if isinstance(shape, tuple | list) else ()
-    sizes = tuple(int(cast(int, size)) for size in given if is_integer(size, 1))
-    if not given or len(sizes) != len(given):
-        raise TypeError(f"{NAME}: shape is {shown(shape)}, expected integers {expected}, each at least 1.")
-    if len(sizes) != len(AXIS_NAMES[kind]):
-        raise ValueError(
-            f"{NAME}: shape is {sizes}, expected {expected} for kind {kind.value!r}, without an axis of channels; "
-            f"kind= names another kind."
-        )
-    return sizes
 
 
 def check_blocks(argument: str, blocks: object, block_format: BlockFormat, shape: tuple[int, ...]) -> jax.Array:

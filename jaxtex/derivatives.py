@@ -34,11 +34,10 @@ def sample_with_derivatives(
     ddz: Coords | None = None,
     dtype: DTypeLike | None = None,
 ) -> Derivatives:
-    """Reads a filtered texture with its derivatives along the coordinates, from one look at its texels.
+    """Reads a filtered texture with its derivatives along the coordinates, in one pass over its texels.
 
-    These are the arrays of ``jax.jacobian`` and ``jax.hessian`` of `sample`, at every position, in a fraction of their
-    time: each texel is loaded once, and weighted by the values and the derivatives of the filter. Cubemaps, reads
-    with ``limit="taps"``, and texels that are sharded over devices take a read for each derivative.
+    At every position, the results equal ``jax.jacobian`` and ``jax.hessian`` of `sample`, in a fraction of their time:
+    each texel is loaded once. Cubemaps, ``limit="taps"`` and sharded texels take a read for each derivative.
 
     Args:
         texture: a `Texture` of floating or complex texels, or of integers with ``read_mode="normalized_float"``.
@@ -46,9 +45,8 @@ def sample_with_derivatives(
         sampler: how to read, as in `sample`.
         order: 1 for the gradient, 2 for the Hessian too.
         layer, lod: as in `sample`.
-        ddx, ddy, ddz: as in `sample`. The derivatives are those at constant sides of the footprint.
-        dtype: the dtype of all results, a floating one, or a complex one of complex texels; the default is that of
-            `sample`.
+        ddx, ddy, ddz: as in `sample`. Derivatives hold the footprint constant.
+        dtype: the floating dtype of all results, complex for complex texels; the default is that of `sample`.
 
     Returns:
         A tuple ``(value, gradient, hessian)``. `value` is S + (C,), the read of `sample`. `gradient` is a tuple with an
@@ -57,15 +55,14 @@ def sample_with_derivatives(
         (C,), is the second derivative along coordinates i and j, in the squared unit, and the same array as
         ``hessian[j][i]``; otherwise it is `None`. ``jnp.stack(gradient, -1)`` is S + (C, D).
 
-    Gradients: of any order, in forward and reverse mode, as those of `sample`, of each result. At a kink, derivatives
-        are those on the right. Those that are zero everywhere are zero here: all of the point filter, and the diagonal
-        of the Hessian of a linear read. Weights of taps outside are differentiated too, so the border color counts. In
-        hardware arithmetic the derivatives are those of the float read.
+    Gradients: each result has those of `sample`: of any order, in forward and reverse mode, and at a kink from the
+        right. All derivatives of the point filter are zero, and so is the diagonal of the Hessian of a linear read. The
+        border color counts: weights of taps outside are differentiated too. In hardware arithmetic the derivatives are
+        those of the float read.
 
     Raises:
-        ValueError: if texels are integers that are read as they are, if `dtype` is not floating, or where `sample`
-            raises it.
-        TypeError: where `sample` raises it.
+        ValueError: if integer texels are read as integers, `dtype` is not floating, or `sample` raises it.
+        TypeError: as `sample`.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
@@ -83,8 +80,8 @@ def sample_with_derivatives(
     own = calls.own_dtype(texture, sampler)
     if not jnp.issubdtype(own, jnp.inexact):
         raise ValueError(
-            f"{name}: texture holds {texture.dtype}, and integers that are read as they are have no derivatives; "
-            f"use read_mode='normalized_float', or convert the texels to float32."
+            f"{name}: texture holds {texture.dtype}, and integers have no derivatives; use "
+            "read_mode='normalized_float', or convert the texels to float32."
         )
     result = check_dtype(name, dtype, own)
     value = None

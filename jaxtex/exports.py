@@ -1,4 +1,4 @@
-"""What programs that `jax.export` makes hold."""
+"""The contents of exported programs."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -22,11 +22,11 @@ __dir__ = listing(__all__)
 def kernels_in_exports(
     compute_capability: tuple[int, int] | None = None,
 ) -> Generator[list[DisabledSafetyCheck], None, None]:
-    """Lets `jax.export` put GPU kernels of jaxtex into the programs that it makes inside this context.
+    """Lets `jax.export` put jaxtex's GPU kernels into programs that are exported inside this context.
 
-    By default an exported program holds array operations alone: it runs on every platform, and JAX guarantees for how
-    long. With kernels it is as fast on an NVIDIA GPU as a program that is not exported, and runs there without jaxtex,
-    but is bound to
+    By default an exported program holds array operations alone: it runs on every platform, and has JAX's guarantee of
+    compatibility. With kernels it is as fast on an NVIDIA GPU as a program that is not exported, and runs there without
+    jaxtex, but is bound to
 
     - GPUs of this compute capability or newer;
     - versions of XLA with the custom call ``"__gpu$xla.gpu.ptx"``, which XLA does not promise to keep: jaxlib 0.10.2 to
@@ -36,13 +36,13 @@ def kernels_in_exports(
     for several platforms. Calls that are not exported do not change.
 
     Args:
-        compute_capability: the least of the GPUs that will run the program, such as ``(8, 0)``, which all newer ones
-            run too; by default that of this process's GPU. The process that exports needs no GPU if it is given, and
-            always NVRTC: without it, a warning says so and the program holds array operations.
+        compute_capability: the lowest compute capability of the GPUs that will run the program, such as ``(8, 0)``; by
+            default that of this process's GPU. If it is given, the exporting process needs no GPU. It always needs
+            NVRTC: without it, a warning says so and the program holds array operations.
 
     Returns:
-        A context manager, whose value is what `jax.export.export` takes as ``disabled_checks``: by default JAX refuses
-        to export custom calls that it gives no guarantee for.
+        A context manager. Its value is the argument ``disabled_checks`` of `jax.export.export`: by default JAX refuses
+        to export custom calls without a guarantee.
 
     Gradients: of a program exported with kernels hold kernels as well, if `Exported.serialize` is called with its
         ``vjp_order`` inside this context; outside it, they hold array operations.
@@ -50,7 +50,7 @@ def kernels_in_exports(
     Raises:
         TypeError: if `compute_capability` is not a pair of integers.
         ValueError: if it is below ``(8, 0)``, or not given where the process sees no such GPU.
-        RuntimeError: if the custom call is not known to be in this jaxlib.
+        RuntimeError: if this jaxlib is not known to have the custom call.
 
     Example:
         >>> import jax, jax.numpy as jnp, jaxtex as jt
@@ -79,8 +79,8 @@ def checked(capability: object) -> tuple[int, int]:
         local = local_capability()
         if local is None or local < least:
             raise ValueError(
-                f"kernels_in_exports: compute_capability is not given, and this process sees no NVIDIA GPU for which "
-                f"there are kernels; pass the least of the GPUs that will run the program, such as {least}."
+                "kernels_in_exports: compute_capability is not given, and this process sees no NVIDIA GPU that the "
+                f"kernels support; pass the lowest of the GPUs that will run the program, such as {least}."
             )
         return local
     try:

@@ -43,8 +43,7 @@ def build_mipmaps(texture: Texture, num_levels: int | None = None) -> Texture:
         A `Texture` of the same kind, dtype and border color. Means are taken in float32, or float64 for float64 texels,
         and rounded level by level. If the texels carry an explicit sharding along one axis, each device stores its part
         of each large level, and a copy of each small level; see `jaxtex.sharded`. In the gradient with respect to the
-        texels of such a chain itself, each copy of a small level has its own gradient, from the samples that its device
-        reads.
+        texels of such a chain, each copy of a small level has a gradient of its own, from the samples of its device.
 
     Gradients: with respect to the texels, of any order, in forward and reverse mode.
 
@@ -64,7 +63,7 @@ def build_mipmaps(texture: Texture, num_levels: int | None = None) -> Texture:
     if not jnp.issubdtype(texture.dtype, jnp.inexact):
         raise ValueError(
             f"build_mipmaps: texture holds {texture.dtype}, expected floating texels, which have means; convert them "
-            f"with astype, or pass your own levels to the constructor."
+            "with astype, or pass your own levels to the constructor."
         )
     num_levels = None if num_levels is None else as_integer("build_mipmaps", "num_levels", num_levels, 1)
     shapes = chain_shapes(texture.kind, texture.shape, num_levels, "build_mipmaps", "num_levels")
@@ -73,7 +72,7 @@ def build_mipmaps(texture: Texture, num_levels: int | None = None) -> Texture:
 
 @typed_jit("num_levels")
 def with_levels(texture: Texture, *, num_levels: int) -> Texture:
-    """The texture with a chain of that many levels. If the finest is cut over devices, so are other large ones."""
+    """The texture with a chain of that many levels. If the finest is sharded, so are the other large ones."""
     if is_complex(texture.dtype):
         return by_parts(with_levels, texture, num_levels=num_levels)
     finest, ndim = texture.levels[0], texture.kind.texel_ndim
@@ -95,7 +94,7 @@ def with_levels(texture: Texture, *, num_levels: int) -> Texture:
 
 
 def cut_chain_of(finest: jax.Array, shapes: Sequence[tuple[int, ...]], ndim: int) -> tuple[Cut, tuple[str, ...]] | None:
-    """How the levels of a chain are cut if the finest is cut along one axis, and over which axes of the mesh."""
+    """How a chain is sharded if its finest level is sharded along one axis, and over which axes of the mesh."""
     placed = explicit_sharding(finest)
     if placed is None or not is_sharded(finest):
         return None
@@ -112,7 +111,7 @@ def cut_chain_of(finest: jax.Array, shapes: Sequence[tuple[int, ...]], ndim: int
 def in_parts(
     finest: jax.Array, shapes: Sequence[tuple[int, ...]], chain: Cut, names: tuple[str, ...], ndim: int
 ) -> jax.Array:
-    """The texels of a chain as devices store them. What is gathered is one level, a small one."""
+    """The texels of a chain as devices store them. Only a small level is gathered."""
 
     def gathered(part: jax.Array) -> jax.Array:
         return cast(jax.Array, jax.lax.all_gather(part, names, axis=chain.dimension, tiled=True))  # pyright: ignore

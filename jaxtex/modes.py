@@ -137,7 +137,7 @@ class FilterMode(OptionEnum):
     GAUSSIAN = "gaussian"
 
 
-# The filters of a resize: those of a read, and the mean of the pixels that one of the output covers.
+# The filters of a resize: those of a read, and the mean over the footprint of an output pixel.
 ResizeFilter = OptionEnum("ResizeFilter", {mode.name: mode.value for mode in FilterMode} | {"AREA": "area"})
 
 
@@ -156,7 +156,7 @@ class Arithmetic(OptionEnum):
 
 
 class Limit(OptionEnum):
-    """Between which texels the result of a read is clamped: the two nearest taps of each axis."""
+    """The bounds to which the result of a read is clamped: the two nearest taps of each axis."""
 
     TAPS = "taps"
 

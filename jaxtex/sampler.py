@@ -35,7 +35,7 @@ OPTIONS: dict[str, type[OptionEnum] | tuple[OptionEnum, ...]] = {
 }
 NUMBERS = ("cubic_coefficient", "mipmap_level_bias", "min_mipmap_level_clamp", "max_mipmap_level_clamp")
 FLAGS = ("normalized_coords", "srgb", "seamless_cubemap", "deterministic")
-# Options that may be left to what reads.
+# Options whose default depends on the reading function.
 OPTIONAL = ("address_mode", "filter_mode", "deterministic", "limit")
 # Numbers that enter weights and sums; the bounds of levels may be infinite.
 FINITE = ("cubic_coefficient", "mipmap_level_bias")
@@ -61,7 +61,7 @@ LimitLike = Limit | Literal["taps"]
 
 
 def explains_fields(cls: type[Class]) -> type[Class]:
-    """A dataclass of keywords whose error for another argument names the field that was meant."""
+    """A dataclass of keywords whose error for an unknown one names the field that was meant."""
     make = cls.__init__
     fields = tuple(inspect.signature(cls).parameters)
 
@@ -73,8 +73,8 @@ def explains_fields(cls: type[Class]) -> type[Class]:
         check_keywords(cls.__name__, keywords, fields, mode_meant)
         if args:
             raise TypeError(
-                f"{cls.__name__}: {shown(args[0])} came without a name; pass filter_mode=..., address_mode=... or "
-                f"another."
+                f"{cls.__name__}: {shown(args[0])} came without a keyword; pass filter_mode=..., address_mode=... or "
+                "another."
             )
         make(self, **keywords)
 
@@ -104,8 +104,8 @@ class Sampler:
             - ``"sphere"``: x is a longitude, once around, and y a latitude, from pole to pole, of a 2D or 3D texture
               with an even width. Beyond a pole the texture goes on half a turn away. The third axis of a 3D texture is
               a level, which clamps; ``("sphere", "sphere", mode)`` chooses another mode for it.
-        filter_mode: a `FilterMode`. ``None`` is the default of the function that reads: ``"linear"``, and `filter` says
-            so. These pass through the texels:
+        filter_mode: a `FilterMode`. ``None`` is ``"linear"``, the default of the functions that read. These pass
+            through the texels:
 
             - ``"point"``: the texel that holds the position.
             - ``"linear"``: 2 texels per axis.
@@ -117,7 +117,7 @@ class Sampler:
             These smooth the texels:
 
             - ``"bspline"``: `spline_order` + 1 texels per axis, a B-spline, whose first `spline_order` - 1 derivatives
-              are continuous. A read of what `spline_filter` returns passes through the texels.
+              are continuous. After `spline_filter`, reads pass through the texels.
             - ``"mitchell"``: 4 texels per axis, Mitchell and Netravali's compromise of sharp and smooth.
             - ``"gaussian"``: 4 texels per axis, a Gaussian with a standard deviation of half a texel.
         cubic_coefficient: the free parameter of the cubic kernel: -0.5 is Catmull-Rom, -0.75 is what PyTorch
@@ -143,21 +143,21 @@ class Sampler:
             the texture unit of an NVIDIA H200 does (compute capability 9.0, the card that was measured): bit for bit
             in all recorded reads with a `max_anisotropy` of 1, closely above. See `docs/arithmetic.md`.
         deterministic: whether gradients with respect to texels, and splats, have the same bits in every run. On a GPU,
-            the order of additions changes from run to run. This option makes it the same, or rounds the terms first,
-            so that no addition rounds and the order does not matter, at 1.4 to 1.8 times the cost. A GPU kernel adds
-            tiles of samples of an image to the texels in a fixed order. It rounds each other term to a
-            multiple of at most ``N t / 2^59`` times the largest value times the largest weight, if N samples of t taps
-            read the texture. Elsewhere each of the n terms at a texel is rounded to a multiple of ``n^2 / 2^47`` times
-            the largest value. With ``None``, a block of `jaxtex.deterministic` or a flag of XLA decides for GPUs; sums
-            on CPUs need no rounding.
+            the order of additions changes from run to run. This option fixes the order, or rounds the terms so that
+            additions are exact and the order does not matter, at 1.4 to 1.8 times the cost. A GPU kernel adds tiles of
+            samples of an image to the texels in a fixed order. It rounds each other term to a multiple of at most
+            ``N t / 2^59`` times the largest value times the largest weight, if N samples of t taps read the texture.
+            Elsewhere each of the n terms at a texel is rounded to a multiple of ``n^2 / 2^47`` times the largest value.
+            With ``None``, a block of `jaxtex.deterministic` or a flag of XLA decides for GPUs; sums on CPUs need no
+            rounding.
         limit: ``"taps"`` keeps a read by a filter of several taps between its nearest taps, channel by channel: the 2
             per axis that the linear filter would blend. Where the filter overshoots, the read returns the least or the
-            greatest of them. So semi-Lagrangian advection by a cubic filter makes no new extremes. Of several mip
+            greatest of them. So semi-Lagrangian advection with a cubic filter creates no new extremes. Of several mip
             levels, each is limited before they are blended. Gradients are those of the read where it lies between the
             taps, and elsewhere those of the tap that limits it; of equal taps it is the first. A limited read is not
-            linear in the texels, so that `splat`, the adjoint, and reads with a `key` refuse the option. After
-            `spline_filter` the taps are coefficients: a limited read stays between those, not between the image's
-            values, and need not pass through the image. ``None`` limits nothing.
+            linear in the texels, so `splat` and reads with a `key` refuse the option. After `spline_filter` a limited
+            read stays between coefficients, not between the image's values, and need not pass through these. ``None``
+            limits nothing.
 
     Raises:
         ValueError: if a mode is unknown, or options exclude each other.

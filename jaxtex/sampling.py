@@ -16,7 +16,6 @@ from ._checks import hints
 from ._checks.arguments import (
     as_integer,
     as_sharding,
-    as_sizes,
     check_coords,
     check_dtype,
     check_key,
@@ -28,7 +27,7 @@ from ._checks.arguments import (
 )
 from ._checks.calls import public
 from ._checks.samplers import check_adjoint, check_modes, check_on_knots, check_sampler
-from ._checks.texels import AXIS_NAMES, chain_shapes, check_faces
+from ._checks.texels import chain_shapes, check_shape
 from ._checks.words import listing
 from ._engine.compute.texel_value import read_dtype
 from ._engine.describe.plan import Layout, combination
@@ -92,26 +91,26 @@ def sample(
         key: a random key of `jax.random`. With it the read is stochastic: each sample reads one texel, drawn among the
             levels, the reads along a footprint and the taps, with its weight as the probability. With a filter that has
             negative weights (cubic, mitchell, lanczos2, lanczos3) each sample reads two texels: one among the taps of
-            positive weight, and one among those of negative weight. The expectation is the read without a key. A key is
-            allowed in float arithmetic only, and not with ``limit="taps"``, where no draws have the read as their mean.
-        dtype: the dtype of the result: a floating dtype, or one that holds all texels; of complex texels a complex one.
-            The default is the texture's dtype; float32 with ``read_mode="normalized_float"``, and for bool texels that
-            a filter blends.
+            positive weight, and one among those of negative weight. The expectation is the read without a key. A key
+            excludes hardware arithmetic, and ``limit="taps"``, under which the read is no mean of texels.
+        dtype: the dtype of the result: a floating dtype, or one that holds all texels; complex for complex texels. The
+            default is the texture's dtype; float32 with ``read_mode="normalized_float"``, and for bool texels that a
+            filter blends.
 
     Returns:
         S + (C,). Weights and sums are computed in float32, or in float64 if texels or coordinates are float64, or
-        texels complex128. The result is rounded once. A read of complex texels is the complex number of the reads of
-        their real and imaginary parts.
+        texels complex128. The result is rounded once. Real and imaginary parts are read separately.
 
     Gradients: of any order, in forward and reverse mode, with respect to floating or complex texels, the border color,
-        the coordinates, the knots, `lod`, `ddx`, `ddy` and `ddz`. At a kink (a texel's center under linear) the slope
-        is that on the right, towards the next texel. It is zero for the point filter, for coordinates that act as 0
-        (NaN), and under clamp where all taps read the same texel. Integer texels have no gradient; with
+        the coordinates, the knots, `lod`, `ddx`, `ddy` and `ddz`. Along one coordinate, derivatives vanish from the
+        second order on under linear, and from the fourth on under cubic. At a kink (a texel's center under linear) the
+        slope is that on the right, towards the next texel. It is zero for the point filter, for coordinates that act as
+        0 (NaN), and under clamp where all taps read the same texel. Integer texels have no gradient; with
         ``normalized_float`` the coordinates still have one. Reverse mode stores only texels and coordinates. Gradients
         of float16 and bfloat16 texels are summed in float32. In hardware arithmetic the derivatives are those of the
         float read at the same position. With a key, the gradients with respect to texels and border color go to the
-        texels that were drawn; their expectation is the gradient of the filtered read. All other gradients are exact:
-        they are those of the filtered read, which is computed for them.
+        texels that were drawn; their expectation is the gradient of the filtered read. All other gradients are those of
+        the filtered read, which is computed for them.
 
     Precision: fractions of a position are float32, not the 8 bits of a texture unit. A point read returns texels bit
         for bit. With ``arithmetic="hardware"`` a read without anisotropy returns the bits of an NVIDIA H200's texture
@@ -157,8 +156,8 @@ def sample(
         )
     if combination(sampler) is Combination.LIMITED:
         raise ValueError(
-            f"sample: key is given with limit={str(sampler.limit)!r}, and a limited read is no mean of texels, "
-            f"which draws have as their expectation; leave key or limit out."
+            f"sample: key is given with limit={str(sampler.limit)!r}, and a limited read is no mean of texels that "
+            "could be drawn; leave key or limit out."
         )
     return calls.sample(texture, arguments, check_key("sample", key), sampler=sampler, dtype=result)
 
@@ -248,10 +247,10 @@ def gather(
 
 @public
 def positions(texture: Texture, coords: Coords, sampler: Sampler = DEFAULT_SAMPLER) -> tuple[jax.Array, ...]:
-    """Returns the coordinates of a read in texels, also where knots say where texels lie.
+    """Returns the positions of a read in texels, from coordinates and knots.
 
-    Functions that take no texture with knots read with these and ``Sampler(normalized_coords=False)``: reads with
-    derivatives, weighted sums, `splat`, and mip chains.
+    Pass them, with ``Sampler(normalized_coords=False)``, to functions that take no knots: `sample_with_derivatives`,
+    `nn.sample_weighted`, `splat`, and reads of mip chains.
 
     Args:
         texture: a `Texture`, not a cubemap; only its sizes and its knots are used.
@@ -303,7 +302,8 @@ def splat(
 ) -> Texture:
     """Spreads values over the texels around each position: the adjoint of `sample` with respect to texels.
 
-    ``splat(v, c)[i] = sum_k w_k(c) v`` over the taps that read texel i. For all T and v,
+    ``splat(v, c)[i] = sum_k w_k(c) v`` over the taps that read texel i. Up to rounding, for all T and v and every
+    sampler that `splat` takes (hardware arithmetic has no adjoint),
     ``(sample(T, c) * v).sum() == (T * splat(v, c).texels).sum()``. Use it to deposit particles on a grid, or for
     forward warps.
 
@@ -312,8 +312,8 @@ def splat(
         coords: a tuple of arrays, as in `sample`.
         shape: the shape of the texels, channels included, such as ``(H, W, C)``.
         sampler: how `sample` would read. Weight that falls on the border under ``address_mode="border"`` is dropped.
-        kind: the kind of texture, such as ``"2d"``. The default follows from the number of coordinates and from whether
-            a layer is given.
+        kind: the kind of texture, such as ``"2d"``. The default follows from the number of coordinates and the presence
+            of `layer`.
         layer: integers, as in `sample`, for a layered texture.
         lod, ddx, ddy, ddz: as in `sample`, for a mip chain. With one of them the texture has all its levels.
         dtype: the dtype of the texels; the default is that of `values`. Sums are computed in float32, or in float64 if
@@ -341,7 +341,7 @@ def splat(
     """
     check_coords("splat", coords)
     texture_kind = infer_kind(kind, len(coords), layer)
-    sizes = check_shape(texture_kind, shape)
+    sizes = check_shape("splat", texture_kind, shape, "C")
     given = converted("splat", "values", values)
     if not jnp.issubdtype(given.dtype, jnp.inexact):
         raise TypeError(
@@ -379,13 +379,4 @@ def infer_kind(kind: Any, ndim: int, layer: Any) -> TextureKind:
         if option.ndim == ndim and option.layered == (layer is not None) and not option.is_cube:
             return option
     layered = " and a layer" if layer is not None else ""
-    raise ValueError(f"splat: coords has {ndim} arrays{layered}, and no kind of texture is read with these; pass kind.")
-
-
-def check_shape(kind: TextureKind, shape: Sequence[int]) -> tuple[int, ...]:
-    """The shape of the texels of a splat."""
-    expected, sizes = (*AXIS_NAMES[kind], "C"), as_sizes("splat", "shape", shape)
-    if len(sizes) != len(expected) or min(sizes[:-1]) < 1 or sizes[-1] < 0:
-        raise ValueError(f"splat: shape is {sizes}, expected ({', '.join(expected)}) for kind {kind.value!r}.")
-    check_faces(kind, sizes, "splat", "shape")
-    return sizes
+    raise ValueError(f"splat: coords has {ndim} arrays{layered}, which fits no kind of texture; pass kind.")

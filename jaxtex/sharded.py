@@ -1,4 +1,4 @@
-"""Textures that are sharded over several devices: how the device of a sample gets the texels that the sample needs.
+"""Textures that are sharded over several devices: how samples and texels get to each other.
 
 A texture whose texels carry an explicit sharding over one axis (rows, slices or layers) is read and written by the
 same functions as any other: `sample`, `gather`, `fetch`, `splat`, surfaces, warps. jaxtex chooses what the devices
@@ -123,13 +123,13 @@ def explain(function: Callable[..., Any], *args: Any) -> str:
     lines = Lines()
     with REPORT(lines):
         jax.eval_shape(function, *args)
-    return "\n".join(lines.found) or "No texture is cut over devices."
+    return "\n".join(lines.found) or "No texture is sharded."
 
 
 def count_beyond(function: Callable[..., Any], *args: Any) -> jax.Array:
     """Counts the samples that need texels beyond the `Halo` of their device, in all reads and splats of a function.
 
-    Only what the count depends on is computed. Call it inside `using`, or call `using` in the function.
+    Only the count is computed. Call it inside `using`, or call `using` in the function.
 
     Args:
         function: a function of arrays that carry explicit shardings.

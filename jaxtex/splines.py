@@ -29,9 +29,9 @@ __all__ = ["spline_filter"]
 __dir__ = listing(__all__)
 
 Matrix = np.ndarray[Any, np.dtype[Any]]
-# The inverse of a B-spline is cut where it has fallen to this share of its largest weight, by the dtype of the sums.
+# The inverse filter is truncated where its weights fall to this share of the largest, by the dtype of the sums.
 NEGLIGIBLE = {"float32": 2.0**-30, "float64": 2.0**-56}
-# So many texels are enough to see how the inverse falls.
+# The number of texels that shows how the inverse decays.
 PERIOD = 256
 
 
@@ -91,7 +91,7 @@ def _filtered(texture: Texture, *, sampler: Sampler) -> Texture:
         return by_parts(_filtered, texture, sampler=sampler)
     dtype = sum_dtype(texture.dtype)
     texels, axes = decode(texture.texels, sampler.decoding, dtype), space_axes(layout_of(texture), sampler)
-    # Weights sum to one. So a color that is taken away everywhere leaves zero outside, and comes back as it was.
+    # Weights sum to one: the color, subtracted everywhere, leaves zero outside, and is added again afterwards.
     color = texture.border_color
     if color is None or not any(axis.address.has_outside for axis in axes):
         color = jnp.zeros((), dtype)
@@ -144,7 +144,7 @@ def times(matrix: Matrix, values: jax.Array, axis: int) -> jax.Array:
 
 
 class Ends(NamedTuple):
-    """How texels go on before the first and after the last one, from those near both ends."""
+    """The texels beyond both ends, from those near the ends."""
 
     before: Matrix
     after: Matrix
@@ -154,8 +154,8 @@ class Ends(NamedTuple):
 def extension(kernel: FilterKernel, rule: AddressRule, reach: int, edge: int) -> Ends:
     """The values of the spline at the centers of texels outside, `reach` of them on each side.
 
-    The address rule extends the coefficients. What the spline is outside follows from that, and the inverse filter of
-    these values is right up to the edge.
+    The address rule extends the coefficients, and so the spline. With its values outside, the inverse filter is right
+    up to the edge.
     """
     size = 2 * edge
     coefficients = np.linalg.inv(interpolation(kernel, rule, size))
@@ -164,7 +164,7 @@ def extension(kernel: FilterKernel, rule: AddressRule, reach: int, edge: int) ->
 
 
 def interpolation(kernel: FilterKernel, rule: AddressRule, size: int, rows: Any = None) -> Matrix:
-    """The matrix from coefficients to the values at the centers of texels, of all of them or of those in `rows`."""
+    """The matrix from coefficients to the values at the centers of all texels, or of those in `rows`."""
     centers = np.arange(size) if rows is None else rows
     matrix, weights = np.zeros((len(centers), size)), np.array(center_weights(kernel))
     tap = (centers + kernel.first + np.arange(len(weights))[:, None]).astype(np.int32)
@@ -183,7 +183,7 @@ def center_weights(kernel: FilterKernel) -> list[float]:
 
 @functools.lru_cache
 def inverse_filter(kernel: FilterKernel, negligible: float) -> tuple[float, ...]:
-    """The weights that undo the weights of a read at the centers of texels, from the middle one to one side."""
+    """The symmetric filter that inverts a read at the centers of texels, from its middle to one side."""
     weights = np.zeros(PERIOD)
     for k, weight in enumerate(center_weights(kernel)):
         weights[kernel.first + k] = weight

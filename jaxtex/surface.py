@@ -352,9 +352,9 @@ def written(
 
 
 def moved(function: Callable[..., jax.Array], coords: tuple[jax.Array, ...], *texels: jax.Array) -> jax.Array:
-    """``function(coords, *texels)``, which only moves texels, on CUDA in wide ones.
+    """``function(coords, *texels)``, which only moves texels, on CUDA several channels at once.
 
-    So a GPU moves a texel of four bytes at once, and a copy takes 0.6 of the time. On a CPU it would take longer.
+    A copy of texels of four bytes then takes 0.6 of the time on a GPU; on a CPU it would take longer.
     """
 
     def wide(coords: tuple[jax.Array, ...], *texels: jax.Array) -> jax.Array:
@@ -366,7 +366,7 @@ def moved(function: Callable[..., jax.Array], coords: tuple[jax.Array, ...], *te
 
 
 def access(name: str, texture: Texture, arguments: ReadArguments, level: int, mode: BoundaryMode) -> Read:
-    """The texels that are named, checked for a trap."""
+    """The addressed texels, with the check of a trap."""
     space, layers = BORDER, BORDER
     if mode is BoundaryMode.CLAMP:
         space, layers = CLAMP, LAST

@@ -51,16 +51,16 @@ class Texture:
         texels: the stored texels, slowest axis first, channels last: ``(W, C)``, ``(H, W, C)``, ``(D, H, W, C)``, or
             with a leading axis of L layers; ``(6, N, N, C)`` and ``(L, 6, N, N, C)`` for cubemaps, faces in the order
             +x, -x, +y, -y, +z, -z. The dtype is float16, bfloat16, float32, float64, complex64, complex128, (u)int8,
-            (u)int16, (u)int32 or bool. Filters blend bool texels as 0 and 1, in float32, and of complex texels the real
-            and the imaginary parts. A mip chain is packed, ``(total, C)``, one level after the other; see `levels`.
+            (u)int16, (u)int32 or bool. Filters blend bool texels as 0 and 1, in float32, and complex texels part by
+            part. A mip chain is packed, ``(total, C)``, one level after the other; see `levels`.
         border_color: what taps outside the texture read under ``address_mode="border"``: a scalar or
             ``(C,)``, in units of the returned value; ``None`` is zero.
         kind: the `TextureKind`, or its name, such as ``"3d"``.
         level_shapes: the shape of each level of a mip chain, channels included; ``None`` without a chain.
-        knots: where texels lie on axes on which they are not evenly spaced: a tuple with an array or ``None`` for each
-            axis, x first; see `texture2d`. ``None`` if no axis has knots.
-        cut: how `build_mipmaps` sharded the levels of a chain over devices; ``None`` if it did not. A sharded chain
-            stores the texels of the first device, then those of the others, ``(parts * total, C)``.
+        knots: the coordinates of unevenly spaced texels: a tuple with an array or ``None`` for each axis, x first; see
+            `texture2d`. ``None`` if no axis has knots.
+        cut: how `build_mipmaps` sharded the levels of a chain; ``None`` if it did not. A sharded chain stores the
+            texels of one device after the other, ``(parts * total, C)``.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
@@ -76,7 +76,7 @@ class Texture:
     cut: Cut | None = dataclasses.field(default=None, metadata={"static": True})
     knots: tuple[jax.Array | None, ...] | None = None
 
-    def __post_init__(self):  # of a static field alone: jax.tree.map makes leaves of any kind
+    def __post_init__(self):  # only the static field: jax.tree.map makes leaves of any kind
         object.__setattr__(self, "kind", choose("Texture", "kind", self.kind, TextureKind))
 
     @property
@@ -149,7 +149,7 @@ def build(
         return texture
     if texture.level_shapes:
         raise ValueError(
-            f"{name}: knots are given for a chain of {len(levels)} levels, which has none; leave them out."
+            f"{name}: knots are given for a mip chain of {len(levels)} levels, expected one level; leave them out."
         )
     checked = check_knots(name, knots, texture.shape[-1 - kind.texel_ndim : -1][::-1])
     return dataclasses.replace(texture, knots=checked)
@@ -218,12 +218,11 @@ def texture2d(texels: Texels, *, border_color: ArrayLike | None = None, knots: K
         texels: ``(H, W, C)``, of one of the dtypes that `Texture` lists; or a tuple of mip levels, finest first, of
             sizes ``max(1, n >> level)``.
         border_color: scalar or ``(C,)``, what ``address_mode="border"`` reads outside; ``None`` is zero.
-        knots: where texels lie, a tuple ``(x, y)`` with ``None`` or an array for each axis; ``None`` for axes on which
-            they are evenly spaced. A read takes coordinates in the unit of the knots there. An array is ``(N,)``, the
-            coordinates of the N texels of the axis, or ``(N + 2,)``, those and the coordinates of the two edges of the
-            axis around them. Knots increase strictly, or decrease strictly. Address modes that repeat the texture need
-            the edges: under wrap it repeats after the length from edge to edge, and under sphere the edges of y are the
-            poles. Without edges they lie half a cell beyond the first and the last knot.
+        knots: the coordinates of texels, a tuple ``(x, y)`` with an array for each axis, or ``None`` where texels are
+            evenly spaced. Reads take coordinates in the same unit. An array is ``(N,)``, one knot for each texel, or
+            ``(N + 2,)`` with the two edges of the axis around them; by default, edges lie half a cell beyond the outer
+            knots. Knots increase or decrease strictly. Under wrap the texture repeats after the length from edge to
+            edge; under sphere the edges of y are the poles.
 
     Returns:
         A `Texture` that holds `texels` as they are. Nothing is converted, and only a mip chain is copied.

@@ -1,4 +1,4 @@
-"""Fields of bits in blocks, and the indices and weights with which texels choose between colors.
+"""Bit fields of blocks, and the indices and weights by which texels blend colors.
 
 A block is a few words of 32 bits, the lowest first; its bits have numbers from 0, the lowest bit of the first byte. The
 arrays in this package have a first axis of N blocks.
@@ -32,13 +32,13 @@ def bits(words: jax.Array, start: ArrayLike, width: ArrayLike) -> jax.Array:
     padded = [words[..., k, None] for k in range(words.shape[-1])] + [jnp.zeros((), jnp.uint32)]
 
     def word(place: jax.Array) -> jax.Array:
-        # A chain of selections is a part of one kernel; a gather is not.
+        # A chain of selects fuses into one kernel; a gather does not.
         chosen = padded[-1]
         for k, candidate in enumerate(padded[:-1]):
             chosen = jnp.where(place == k, candidate, chosen)
         return chosen
 
-    # Bits of the next word. A shift by 32 bits has no defined result, and one by 31 and 1 has.
+    # Bits of the next word. A shift by 32 bits is undefined; shifts by 31 and 1 are not.
     shift = (start & 31).astype(jnp.uint32)
     low, high = word(start >> 5) >> shift, word((start >> 5) + 1) << (31 - shift) << 1
     mask = (jnp.uint32(1) << jnp.asarray(width, jnp.uint32)) - 1
@@ -59,7 +59,7 @@ def indices(words: jax.Array, start: ArrayLike, width: ArrayLike, anchors: jax.A
 
 
 def blend(first: jax.Array, last: jax.Array, index: jax.Array, width: ArrayLike) -> jax.Array:
-    """The integers at `index` of 2^width that lie evenly, but for rounding, from `first` to `last`."""
+    """Number `index` of 2^width evenly spaced integers from `first` to `last`, rounded."""
     most = (1 << jnp.asarray(width, jnp.int32)) - 1
     weight = (64 * index + most // 2) // jnp.maximum(most, 1)
     return ((64 - weight) * first + weight * last + 32) >> 6

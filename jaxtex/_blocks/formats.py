@@ -1,4 +1,4 @@
-"""Formats of blocks of texels: one row for each, and the texels of an image of blocks."""
+"""Block formats, one row for each, and the texels of an image of blocks."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -23,8 +23,8 @@ class FormatRow(NamedTuple):
     Attributes:
         size: of a block, in bytes.
         channels: of a texel.
-        texels: the texels of blocks, (N, size) uint8 to (N, side * side, channels), row by row, in the dtype that holds
-            what a texture unit makes of them.
+        texels: the texels of blocks, (N, size) uint8 to (N, side * side, channels), row by row, in the dtype of a
+            texture unit's values.
         side: of a block, in texels.
     """
 
@@ -63,7 +63,7 @@ def bytes_of(block_format: BlockFormat, shape: tuple[int, ...]) -> int:
 
 @typed_jit("block_format", "shape")
 def decoded(blocks: jax.Array, *, block_format: BlockFormat, shape: tuple[int, ...]) -> jax.Array:
-    """The texels of images, `shape` + (C,), of bytes of any shape. Texels of a block outside an image are left out."""
+    """The texels of images, `shape` + (C,), from bytes of any shape. Texels outside the images are left out."""
     *front, height, width = shape if len(shape) > 1 else (1, *shape)
     row = FORMATS[block_format]
     side, rows, columns = row.side, blocks_along(height, row.side), blocks_along(width, row.side)

@@ -1,7 +1,7 @@
-"""BC1 to BC5: a block has two colors, or two numbers, and each texel the index of a point on the way between them.
+"""BC1 to BC5: a block has two colors, or two numbers, and each texel the index of a blend of them.
 
-The documentation of these formats leaves the rounding open. Here it is what the texture unit of an NVIDIA GPU returned:
-its weights are thirds, fifths and sevenths, rounded to a few bits.
+The documentation of these formats leaves the rounding open. Here it is that of an NVIDIA texture unit, whose weights
+are thirds, fifths and sevenths, rounded to a few bits.
 """
 
 # pyright: strict, reportUnknownMemberType=false
@@ -81,7 +81,7 @@ def number_texels(
     Args:
         words: (N, 2), two numbers of 8 bits, and the indices.
         first, last: (N, 1), the two numbers as they are compared.
-        weights: of three numbers on the way to the middle of eight, and of two of six.
+        weights: of the first three blends of eight numbers, and of the first two of six.
         limits: the last two of eight numbers where there are six.
     """
     w1, w2, w3, v1, v2 = weights

@@ -1,6 +1,6 @@
-"""BC6H and BC7: a block has a mode, which says how many bits each of its parts takes, and up to three pairs of colors.
+"""BC6H and BC7: a block has a mode, which sets the bits of its parts, and up to three pairs of colors.
 
-Source: Microsoft, "BC6H Format" and "BC7 Format Mode Reference" of Direct3D 11; what a texture unit returned.
+Source: Microsoft, "BC6H Format" and "BC7 Format Mode Reference" of Direct3D 11; recorded reads of a texture unit.
 """
 
 # pyright: strict, reportUnknownMemberType=false
@@ -28,7 +28,7 @@ THREE_SUBSETS = """
     aa444444 54a854a8 95809580 96969600 a85454a8 80959580 aa141414 96960000 aaaa1414 a05050a0 a0a5a5a0 96000000
     40804080 a9a8a9a8 aaaaaa44 2a4a5254
 """
-# The texel of each further subset whose index lacks its highest bit. Of the first subset it is texel 0.
+# The anchor of each further subset: its index lacks the highest bit. The anchor of the first subset is texel 0.
 ANCHOR_OF_TWO = "fffffffffffffffff282288f28228822ff6828ff28222ff66268ff22fffff22f"
 ANCHORS_OF_THREE = (
     "33ff83ff88666533338f336a588685ff8f356a8ff3f5ffff3f55585a5a8dfc33",
@@ -57,10 +57,10 @@ Number = TypeVar("Number", int, jax.Array)
 
 
 class Mode(NamedTuple, Generic[Number]):
-    """A mode of BC7: its number of subsets, and how many bits each part of a block takes, in the order of the parts.
+    """A mode of BC7: its number of subsets, and the bits of each part of a block, in order.
 
-    `endpoint_bit` and `subset_bit` say whether a lowest bit is stored for all channels of a color, or of both colors of
-    a subset. `rotation` exchanges alpha and another channel, and `selector` the two sets of indices.
+    `endpoint_bit` and `subset_bit` tell whether a lowest bit is stored per color, or per subset. `rotation` exchanges
+    alpha and another channel, and `selector` the two sets of indices.
     """
 
     subsets: Number
@@ -105,7 +105,7 @@ def bc7_texels(blocks: jax.Array) -> jax.Array:
     selector = bits(words, start, mode.selector) > 0
     start = start + mode.selector
 
-    # Colors, (N, channel, end) in one axis: of a channel all ends, then of the next.
+    # Colors, (N, channel, end), with channel and end in one axis.
     channel, end = np.divmod(np.arange(24, dtype=np.int32)[None], 6)
     width = jnp.where(channel < 3, mode.color, mode.alpha)
     ends = bits(words, start + channel * count * mode.color + end * width, width)
@@ -147,8 +147,8 @@ def chosen(of_subset: jax.Array, subset: jax.Array) -> jax.Array:
     return texels
 
 
-# The modes of BC6H by the lowest bits of a block, and where the bits of its colors lie behind these. r0, g1 and b3 are
-# red, green and blue of the first, second and fourth color; g2:4 is a bit, r0:9-0 are bits 0 to 9, the lowest first.
+# The modes of BC6H by the lowest bits of a block, and the order of the bits of its colors. r0, g1 and b3 are red, green
+# and blue of the first, second and fourth color; g2:4 is a bit, r0:9-0 are bits 0 to 9, the lowest first.
 LAYOUTS = {
     0b00: "g2:4 b2:4 b3:4 r0:9-0 g0:9-0 b0:9-0 r1:4-0 g3:4 g2:3-0 g1:4-0 b3:0 g3:3-0 b1:4-0 b3:1 b2:3-0 r2:4-0 b3:2 "
     "r3:4-0 b3:3",
@@ -175,7 +175,7 @@ LAYOUTS = {
     0b01011: "r0:9-0 g0:9-0 b0:9-0 r1:7-0 r0:10-11 g1:7-0 g0:10-11 b1:7-0 b0:10-11",
     0b01111: "r0:9-0 g0:9-0 b0:9-0 r1:3-0 r0:10-15 g1:3-0 g0:10-15 b1:3-0 b0:10-15",
 }
-# The modes whose colors are stored one by one. In others all but the first are differences from the first.
+# The modes that store colors. The others store differences from the first color.
 UNTRANSFORMED = (0b11110, 0b00011)
 NO_BIT = 128
 
@@ -255,7 +255,7 @@ def bc6h_texels(blocks: jax.Array, *, signed: bool) -> jax.Array:
 
 
 def _extended(numbers: jax.Array, width: jax.Array) -> jax.Array:
-    """The integers of `width` bits that numbers are in two's complement."""
+    """Numbers of `width` bits, sign-extended."""
     return numbers << 32 - width >> 32 - width
 
 

@@ -1,1 +1,1 @@
-"""Checks of what callers pass. An error names the function, the argument, what came, what was expected, the remedy."""
+"""Checks of arguments. An error names the function, the argument, the value, the expectation, and a remedy."""

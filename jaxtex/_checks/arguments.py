@@ -1,4 +1,4 @@
-"""Checks of the arguments of calls: an error names the argument, what came, what was expected, and the remedy."""
+"""Checks of the arguments of calls."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -28,10 +28,10 @@ TEXTURE_CALLS = {1: "texture1d", 2: "texture2d", 3: "texture3d"}
 def check_texture(
     name: str, texture: object, coords: object = None, argument: str = "texture", *, takes_knots: bool = False
 ) -> None:
-    """A `Texture` that is not stacked.
+    """Checks a `Texture`, which may not be stacked.
 
     Args:
-        coords: the coordinates of the read, which tell what kind of texture an array should have been.
+        coords: the coordinates of the read, which tell the kind of texture that an array should be.
         takes_knots: whether the function takes a texture whose axes have knots.
     """
     if not isinstance(texture, Texture):
@@ -66,7 +66,7 @@ def texture_call(value: object, coords: object) -> str:
 
 
 def check_key(name: str, key: Any) -> Any:
-    """One random key: typed, or two or more uint32, as the older ones."""
+    """One random key: typed, or of two or more uint32."""
     if is_array(key):
         if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and key.ndim == 0:
             return key
@@ -79,7 +79,7 @@ def check_key(name: str, key: Any) -> Any:
 
 
 def check_dtype(name: str, dtype: Any, own: np.dtype) -> np.dtype:
-    """The dtype of a result: the caller's, if it holds the values of a read of dtype `own`."""
+    """The caller's dtype for a result, which must hold the values of a read of dtype `own`."""
     if dtype is None:
         return np.dtype(own)
     dtype = check_known_dtype(name, dtype)
@@ -96,7 +96,7 @@ def check_dtype(name: str, dtype: Any, own: np.dtype) -> np.dtype:
 
 
 def check_known_dtype(name: str, dtype: Any) -> np.dtype:
-    """The dtype that a caller names, as JAX has it."""
+    """The caller's dtype in JAX."""
     try:
         return np.dtype(jax.dtypes.canonicalize_dtype(dtype))
     except (TypeError, ValueError):
@@ -134,20 +134,17 @@ def as_integer(name: str, argument: str, value: Any, low: int, high: int | None 
     return int(value)
 
 
+def as_number(name: str, argument: str, value: Any, fits: Callable[[float], bool], expected: str) -> float:
+    """A number known while tracing that `fits`."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not fits(value):
+        raise ValueError(f"{name}: {argument} is {shown(value)}, expected {expected}.")
+    return float(value)
+
+
 def check_function(name: str, argument: str, value: Any) -> None:
     """Something that can be called."""
     if not callable(value):
         raise TypeError(f"{name}: {argument} is {described(value)}, expected a function of arrays.")
-
-
-def as_sizes(name: str, argument: str, sizes: Any) -> tuple[int, ...]:
-    """A shape known while tracing, from a sequence or an array of integers."""
-    try:
-        return tuple(int(n) for n in sizes)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"{name}: {argument} is {described(sizes)}, expected a tuple of integers such as (H, W, C)."
-        ) from None
 
 
 # Coordinates, indices and footprints
@@ -208,7 +205,7 @@ def check_read_arguments(
     ddy: Any = None,
     ddz: Any = None,
 ) -> ReadArguments:
-    """The arrays as they came, of the right number and kind: inside the compiled call, `as_operands` converts them."""
+    """The unconverted arrays, of the right number and kind; `as_operands` converts them inside the compiled call."""
     count = kind.ndim
     coords = check_arrays(name, "coords", kind, count, coords, check_number)
     layer = check_layer(name, kind, layer)
@@ -296,7 +293,7 @@ def stacked_coords(name: str, argument: str, coords: Any) -> str:
 
 
 def check_number(name: str, argument: str, coord: Any) -> Any:
-    """Numbers as an array. Integers that are no JAX array become float32 here, before JAX narrows them to 32 bits."""
+    """Numbers as an array. Integers outside of JAX arrays become float32 here, before JAX narrows them to 32 bits."""
     if is_sequence(coord):
         raise TypeError(f"{name}: {argument} holds a {type(coord).__name__}, expected an array; use jnp.asarray.")
     array = converted(name, argument, coord)
@@ -308,7 +305,7 @@ def check_number(name: str, argument: str, coord: Any) -> Any:
 
 
 def check_integer(name: str, argument: str, index: Any, *, wrap_unsigned: bool = False) -> Any:
-    """Integers of any width as an array; those that are no JAX array as int32.
+    """Integers of any width as an array; as int32 unless they are a JAX array.
 
     They saturate here, since JAX narrows other arrays to 32 bits when they enter a compiled function. `as_operands`
     saturates JAX arrays.
@@ -326,7 +323,7 @@ def check_integer(name: str, argument: str, index: Any, *, wrap_unsigned: bool =
 
 
 def converted(name: str, argument: str, value: Any) -> Any:
-    """`value` as an array, of a number or of anything that JAX takes for an array. Known integers keep their width."""
+    """A number or anything that JAX takes for an array, as an array. Known integers keep their width."""
     if isinstance(value, jax.Array):
         return value
     try:

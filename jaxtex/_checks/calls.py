@@ -1,6 +1,6 @@
-"""The decorator of public functions, which checks each argument, and compiles the calls of functions of arrays.
+"""The decorator of public functions: it checks each argument, and compiles calls.
 
-The annotation of a parameter says what sort of value it takes. Each sort is checked here, before anything else.
+The annotation of a parameter tells the sort of its values. Sorts are checked before anything else.
 """
 
 # pyright: strict, reportUnknownMemberType=false
@@ -27,12 +27,12 @@ from .words import check_keywords, described, shown
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
-# The types of arguments that are true or false; `None` is false.
+# The annotations of flags; `None` is false.
 FLAGS = (bool, bool | None)
 
 
 class Sort(enum.Enum):
-    """What a parameter takes."""
+    """A sort of values of a parameter."""
 
     FLAG = "True or False"
     SAMPLER = "a sampler"
@@ -49,7 +49,7 @@ STATIC_TYPES = (bool, int, float, str, NoneType, np.generic, np.ndarray)
 SINGLE = ("image", "faces", "labels", "border_label")
 # Arguments whose integers are texels or indices, and not coordinates or parameters.
 IMAGES = (*SINGLE, "features", "value", "x", "pyramid", "planes", "batch_indices")
-# Arguments that hold one array for each axis, and `None` for an axis that has none.
+# Arguments with an array or `None` for each axis.
 OF_AXES = ("knots",)
 PLAIN = (bool, int, float, complex)
 # An object with the first attribute becomes an array of JAX, one with another attribute an array of NumPy.
@@ -57,7 +57,7 @@ OF_JAX, OF_NUMPY = "__jax_array__", ("__array__", "__array_interface__")
 
 
 def sort_of(annotation: object) -> Sort:
-    """What a parameter with this annotation takes."""
+    """The sort of a parameter with this annotation."""
     if annotation in FLAGS:
         return Sort.FLAG
     held = {*parts_of(annotation)}
@@ -97,13 +97,13 @@ def public(
 def public(function: Any = None, /, *, compiled: bool = False, called: str | None = None) -> Any:
     """A decorator of public functions.
 
-    A keyword that the function does not take, and an argument that is not of the sort of its parameter, raise a
-    TypeError that says what to pass. Arrays of NumPy arrive in the byte order of the machine.
+    An unknown keyword, or an argument of another sort than its parameter, raises a TypeError with a remedy. NumPy
+    arrays are converted to the byte order of the machine.
 
     Args:
         compiled: whether each call outside `jax.jit` is compiled as one program. Parameters that take no arrays are
             static. Lists, NumPy numbers and concrete arrays become hashable Python values there.
-        called: the name by which it is called; the class, of a method that makes its objects.
+        called: its name in errors; for a constructor, the class.
     """
     if function is None:
         return functools.partial(public_function, compiled=compiled, called=called)
@@ -113,7 +113,7 @@ def public(function: Any = None, /, *, compiled: bool = False, called: str | Non
 def public_function(
     function: Callable[Parameters, Result], compiled: bool, called: str | None
 ) -> Callable[Parameters, Result]:
-    """A function that is decorated by `public`."""
+    """A function decorated by `public`."""
     name, signature = called or function.__name__, inspect.signature(function)
     parameters = signature.parameters
     sorts = {p.name: sort_of(p.annotation) for p in parameters.values()}
@@ -122,7 +122,7 @@ def public_function(
     names = [argument for argument in parameters if argument != "self"]
     remedy = functools.partial(keyword_remedy, names=names)
     positional = [key for key, p in parameters.items() if p.kind is not p.KEYWORD_ONLY]
-    # Where the parameter after a tuple takes arrays too, nothing tells that the tuple is missing.
+    # If the next parameter takes arrays too, a missing tuple cannot be detected.
     arrays = [sorts[key] in (Sort.ARRAYS, Sort.TUPLE) for key in positional]
     tuples = [k for k, key in enumerate(positional) if sorts[key] is Sort.TUPLE and not any(arrays[k + 1 : k + 2])]
 
@@ -172,7 +172,7 @@ def refuse(
 
 
 def check_sort(name: str, argument: str, value: object, sort: Sort, parameters: Collection[str]) -> None:
-    """Raises a TypeError for a value that no parameter of this sort takes."""
+    """Raises a TypeError for a value of another sort."""
     if sort is Sort.TUPLE and (value is None or isinstance(value, str | bytes)):
         raise TypeError(f"{name}: {argument} is {shown(value)}, expected a tuple of arrays such as (x, y); pass one.")
     if sort in (Sort.ARRAYS, Sort.TUPLE):
@@ -185,10 +185,10 @@ def check_sort(name: str, argument: str, value: object, sort: Sort, parameters: 
 
 
 def check_is_together(name: str, args: Sequence[object], parameters: Sequence[str], number: int) -> None:
-    """Raises a TypeError for coordinates that come one by one, where a function takes them as one tuple.
+    """Raises a TypeError for coordinates that are passed one by one, and not as one tuple.
 
     Args:
-        parameters: those that may come without their names.
+        parameters: the positional ones.
         number: of the one that takes the tuple.
     """
     if len(args) > number + 1 and is_one(args[number]) and is_one(args[number + 1]):
@@ -224,7 +224,7 @@ def check_is_known(name: str, argument: str, value: object) -> None:
 
 
 def check_operand(name: str, argument: str, value: object) -> None:
-    """An array, a number, or lists and tuples of them.
+    """Checks for an array, a number, or lists and tuples of them.
 
     Raises:
         TypeError: says what to pass.
@@ -241,7 +241,7 @@ def check_operand(name: str, argument: str, value: object) -> None:
 
 
 def leaves_of(value: object) -> Sequence[object]:
-    """What lists and tuples hold, or the value itself."""
+    """The entries of lists and tuples, or the value itself."""
     if not isinstance(value, list | tuple):
         return (value,)
     parts = cast("Sequence[object]", value)
@@ -251,7 +251,7 @@ def leaves_of(value: object) -> Sequence[object]:
 
 
 def check_leaf(name: str, came: str, argument: str, leaf: object) -> None:
-    """An array, a number, or an object that NumPy or JAX makes an array of; `came` begins the error message."""
+    """Checks for an array, a number, or an object that NumPy or JAX can convert; `came` begins the error message."""
     if isinstance(leaf, str | bytes):
         raise TypeError(f"{name}: {came} {leaf!r}, expected {in_place_of_string(argument, leaf)}.")
     if isinstance(leaf, np.ndarray | np.generic):
@@ -264,19 +264,19 @@ def check_leaf(name: str, came: str, argument: str, leaf: object) -> None:
 
 
 def holds_numbers(array: np.ndarray | np.generic) -> bool:
-    """Whether an array of NumPy holds numbers or bool; Python's integers are numbers of any size."""
+    """Whether a NumPy array holds numbers or bool; objects may be Python integers of any size."""
     if array.dtype == object:
         return is_integral(array)
     return jnp.issubdtype(array.dtype, jnp.number) or array.dtype == np.bool_
 
 
 def becomes_array(value: object) -> bool:
-    """Whether JAX or NumPy makes an array of an object, as of a Pillow image, a torch tensor or a fraction."""
+    """Whether JAX or NumPy converts an object to an array, such as a Pillow image, a torch tensor or a fraction."""
     return not isinstance(value, type) and any(hasattr(value, name) for name in (OF_JAX, *OF_NUMPY, "__float__"))
 
 
 def check_is_of_arrays(name: str, argument: str, value: object) -> None:
-    """Raises a TypeError for numbers and arrays of libraries beside NumPy and JAX."""
+    """Raises a TypeError for numbers and arrays of libraries other than NumPy and JAX."""
     for leaf in leaves_of(value):
         if not (leaf is None or isinstance(leaf, (jax.Array, np.ndarray, np.generic, *PLAIN)) or hasattr(leaf, OF_JAX)):
             makes_array = any(hasattr(leaf, key) for key in OF_NUMPY)
@@ -304,7 +304,7 @@ def check_is_one_array(name: str, argument: str, value: object) -> None:
 
 
 def in_native_order(value: Any) -> Any:
-    """A value whose arrays of NumPy have the byte order of the machine, the only one that JAX has.
+    """A value with its NumPy arrays in the byte order of the machine, the only one of JAX.
 
     Files of TIFF, FITS and NetCDF may give arrays of the other byte order.
     """
@@ -325,7 +325,7 @@ def is_native(leaf: Any) -> bool:
 
 
 def prepared(name: str, argument: str, value: Any, is_static: bool) -> Any:
-    """What a compiled function gets for an argument."""
+    """An argument for a compiled function."""
     if is_static:
         return as_static(name, argument, value)
     check_is_of_arrays(name, argument, value)
@@ -344,5 +344,7 @@ def as_static(function: str, argument: str, value: Any) -> Any:
     if isinstance(value, list | tuple):
         return tuple(as_static(function, argument, element) for element in cast(Sequence[Any], value))
     if not isinstance(value, Hashable):
-        raise TypeError(f"{function}: {argument} is {shown(value)}, expected a number or a word; pass one, or a tuple.")
+        raise TypeError(
+            f"{function}: {argument} is {shown(value)}, expected a number or a string; pass one, or a tuple."
+        )
     return value

@@ -1,6 +1,6 @@
-"""Hints for debugging: with JAXTEX_DEBUG=1 in the environment, reads that are probably mistakes are mentioned.
+"""Hints for debugging: with JAXTEX_DEBUG=1 in the environment, jaxtex warns of probable mistakes.
 
-A hint about values copies a number from the device in each read, so without the variable no values are inspected.
+Without the variable no values are inspected, since each read would copy a number from the device.
 `warnings.filterwarnings` silences a hint that does not apply.
 """
 
@@ -17,21 +17,19 @@ from ..modes import FilterMode
 from ..sampler import Sampler
 
 VARIABLE = "JAXTEX_DEBUG"
-# Normalized coordinates farther than one size of the texture from it are far outside.
+# Normalized coordinates more than one size of the texture beyond it are far outside.
 FAR = (-1.0, 2.0)
-# The first pixel centers of an image lie inside even if all others are far outside.
+# Even of coordinates in texels, the first pixel centers lie inside.
 SHARE = 0.9
 
 
 def is_on() -> bool:
-    """Whether the environment asks for hints. A compiled function keeps what held when it was traced."""
+    """Whether the environment asks for hints. A compiled function keeps the answer from when it was traced."""
     return os.environ.get(VARIABLE, "0") not in ("", "0")
 
 
 def mention_smoothing(name: str, sampler: Sampler) -> None:
-    """Warns of a read by a B-spline that smooths: samples might be meant to be interpolated. Nothing in a texture tells
-    samples from coefficients, so this says what to do if it holds samples.
-    """
+    """Warns of a read by a B-spline, which smooths a texture of samples; a texture of coefficients looks alike."""
     if sampler.filter_mode is FilterMode.BSPLINE and sampler.kernel.num_taps > 2:
         warnings.warn(
             f"{name}: filter_mode='bspline' smooths the texels. If they are samples that the read should pass through, "
@@ -41,7 +39,7 @@ def mention_smoothing(name: str, sampler: Sampler) -> None:
 
 
 def mention_swapped_shape(name: str, output_shape: tuple[int, ...], image_shape: tuple[int, ...]) -> None:
-    """Warns of a size of an image whose sides have the ratio of the image's, but the other way round."""
+    """Warns of an output shape whose sides look swapped."""
     if len(output_shape) != 2:
         return
     height, width = image_shape[-3:-1]
@@ -54,9 +52,7 @@ def mention_swapped_shape(name: str, output_shape: tuple[int, ...], image_shape:
 
 
 def mention_primitive(reason: str) -> None:
-    """Warns of a function of coordinates for which there is no kernel on a GPU: it might be written without a primitive
-    that has no rule.
-    """
+    """Warns of a coordinate function without a kernel on a GPU because of a primitive without a rule."""
     warnings.warn(
         f"a function of coordinates runs outside of GPU kernels, in arrays, because {reason}. This is slower; "
         f"docs/performance.md lists what such a function may hold.",
@@ -65,7 +61,7 @@ def mention_primitive(reason: str) -> None:
 
 
 def mention_far_coords(name: str, coords: tuple[Any, ...]) -> None:
-    """Warns where nearly all normalized coordinates of a read lie far outside: they might be in texels."""
+    """Warns if nearly all normalized coordinates lie far outside, as if in texels."""
     far = jnp.zeros((), bool)
     for coord in coords:
         far = far | (jnp.asarray(coord) < FAR[0]) | (jnp.asarray(coord) > FAR[1])

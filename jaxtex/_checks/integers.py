@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
-# A float64, and infinite in every smaller type.
+# A float64 that is infinite in every smaller type.
 LARGEST = 2**1023
 
 
@@ -47,7 +47,7 @@ def is_integral(array: Any) -> bool:
 
 
 def saturated(integers: Any, dtype: Any) -> Any:
-    """Integers of any width as `dtype`: those that do not fit become its least or largest one.
+    """Integers of any width as `dtype`, saturated.
 
     An array of NumPy stays one.
     """
@@ -100,7 +100,7 @@ def as_rounded(integers: Array, dtype: Any) -> Array:
 
 
 def at_full_width(name: str, argument: str, value: Any, *, exact: bool) -> Any:
-    """A value, with known integers that JAX would cut to 32 bits as floats; with `exact`, by `narrowed`."""
+    """A value; known integers that JAX would cut to 32 bits become floats, or, with `exact`, `narrowed`."""
 
     def convert(leaf: Any) -> Any:
         known = None if isinstance(leaf, int) and -(2**31) <= leaf < 2**31 else known_integers(leaf)

@@ -1,4 +1,4 @@
-"""What to pass in place of arguments that no call takes."""
+"""Remedies for wrong arguments."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -12,7 +12,7 @@ from ..modes import AddressMode, FilterMode, OptionEnum
 from ..sampler import Sampler
 from .words import shown
 
-# Keywords of other libraries: what they mean here, by the first word that a function has.
+# Keywords of other libraries, and ours; the first that a function has is meant.
 KEYWORDS = {
     **dict.fromkeys(("filter", "filter_mode", "interpolation", "method", "mode", "order", "resample"), "filter"),
     **dict.fromkeys(("address", "address_mode", "padding_mode", "border_mode", "borderMode", "wrap"), "address"),
@@ -29,28 +29,28 @@ KEYWORDS = {
     **dict.fromkeys(("img", "src", "images", "input", "inputs"), "image"),
     **dict.fromkeys(("anti_alias", "anti_aliasing"), "antialias"),
 }
-# What to pass where a keyword means something else than the name here.
+# Remedies for keywords whose value differs from ours.
 IN_PLACE_OF = {
     **dict.fromkeys(("size", "dsize"), "output_shape=(height, width), which is (width, height) in OpenCV and Pillow"),
     **dict.fromkeys(("scale", "scale_factor", "fx", "fy"), "output_shape=(height, width), the sizes times the factor"),
 }
-# Where a function that takes a sampler has no such argument itself.
+# Remedies for functions that take a sampler but not the keyword.
 BY_OTHERS = {
     "filter": "sampler=jaxtex.Sampler(filter_mode=...)",
     "address": "sampler=jaxtex.Sampler(address_mode=...)",
     "border_color": "the border color to the texture, jaxtex.texture2d(texels, border_color=...)",
 }
 SAMPLER_FIELDS = tuple(inspect.signature(Sampler).parameters)
-# In place of these arguments, a string is the name of a file.
+# Arguments for which a string is the name of a file.
 FILES = ("image", "texels", "texture")
 NUMBERS = "a number or an array; pass one"
 
 
 def check_is_sampler(name: str, sampler: object, parameters: Collection[str] = (), argument: str = "sampler") -> None:
-    """Raises a TypeError for a value that is no `Sampler`.
+    """Raises a TypeError if the value is not a `Sampler`.
 
     Args:
-        parameters: of the function. The error names the one that takes the value.
+        parameters: of the function; the error names the one that takes the value.
         argument: the name of the sampler.
     """
     if isinstance(sampler, Sampler):
@@ -68,7 +68,7 @@ def check_is_sampler(name: str, sampler: object, parameters: Collection[str] = (
 
 
 def keyword_remedy(keyword: str, names: Collection[str]) -> str | None:
-    """What to pass in place of a keyword, if that is known."""
+    """The remedy for a wrong keyword, if one is known."""
     meant = KEYWORDS.get(keyword, keyword)
     if meant in names:
         return f"pass {IN_PLACE_OF.get(keyword, f'{meant}=...')}"
@@ -92,7 +92,7 @@ def mode_of(word: object) -> str | None:
 
 
 def in_place_of_string(argument: str, text: str | bytes) -> str:
-    """What a string should have been, and how to mend it."""
+    """The expected value in place of a string, and a remedy."""
     if argument == "border_color":
         return (
             "a number, or one for each channel, in units of the image; pass 1.0 for the white of fractions, 255 for "

@@ -1,4 +1,4 @@
-"""Checks of samplers: that they fit the texels of a call, and what the call does with them."""
+"""Checks of samplers: that they fit the texels and the operation of a call."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -15,7 +15,7 @@ from ..texture import Texture
 def check_sampler(
     name: str, kind: TextureKind, stored: DTypeLike, num_levels: int, width: int, sampler: Sampler
 ) -> None:
-    """A filter needs numbers with fractions, a mip chain coordinates that fit every level, a seam few taps.
+    """Checks that filters blend the texels, coordinates fit every level, and taps reach one texel across a seam.
 
     Args:
         stored: the dtype of the texels.
@@ -49,7 +49,7 @@ def check_sampler(
             f"{name}: normalized_coords=False, but the texture has {num_levels} mip levels of different sizes; use "
             f"normalized coordinates."
         )
-    # Reads across the seams of a cubemap use no address modes; wrong ones are refused there, too.
+    # Reads across the seams of a cubemap ignore address modes, but refuse wrong ones.
     rules = check_modes(name, sampler, kind.texel_ndim, 0 if kind.is_cube and sampler.seamless_cubemap else width)
     if kind.is_cube and sampler.seamless_cubemap and rules[0].num_axes > 1:
         raise ValueError(
@@ -79,7 +79,7 @@ def check_sampler(
 
 
 def check_modes(name: str, sampler: Sampler, ndim: int, width: int) -> tuple[AddressRule, ...]:
-    """The address rules of the filtered axes, x first. Of the sphere, half a turn is a whole number of texels."""
+    """The address rules of the filtered axes, x first. A sphere needs an even width."""
     rules = sampler.address_rules(ndim, name=name)
     if rules[0].even_width and width % 2:
         raise ValueError(
@@ -90,7 +90,7 @@ def check_modes(name: str, sampler: Sampler, ndim: int, width: int) -> tuple[Add
 
 
 def check_on_knots(name: str, texture: Texture, sampler: Sampler, ddx: object = None, key: object = None) -> None:
-    """A read of a texture with knots: by a filter for uneven axes, and with edges where an address mode needs them."""
+    """Checks that the filter supports knots, and that these include edges if an address mode needs them."""
     if texture.knots is None:
         return
     if not sampler.kernel.on_knots:
@@ -115,7 +115,7 @@ def check_on_knots(name: str, texture: Texture, sampler: Sampler, ddx: object = 
 
 
 def check_adjoint(name: str, sampler: Sampler) -> None:
-    """A splat is the adjoint of a read of floating texels, which is linear in them."""
+    """Checks that a splat has a read of floating texels to be the adjoint of."""
     if sampler.read_mode is not ReadMode.ELEMENT:
         raise ValueError(
             f"{name}: sampler has read_mode='normalized_float', and {name} makes floating texels; leave it out."
@@ -123,7 +123,7 @@ def check_adjoint(name: str, sampler: Sampler) -> None:
     if sampler.limit is not None:
         raise ValueError(
             f"{name}: sampler has limit={str(sampler.limit)!r}, and a limited read is not linear in the texels, so "
-            f"that it has no adjoint; leave it out."
+            "that it has no adjoint; leave it out."
         )
     if sampler.arithmetic is Arithmetic.HARDWARE:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Checks of the surface functions: the values of a write, and errors under checkify at the first wrong access."""
+"""Checks of surface functions: the values of a write, and errors under checkify."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -24,7 +24,7 @@ OUTSIDE = "is outside the surface"
 
 
 def check_values(name: str, texture: Texture, values: Any, arguments: ReadArguments) -> Any:
-    """Values of a dtype that the texture holds or `spread` converts, and of a shape that broadcasts to S + (C,)."""
+    """Checks the dtype of values, and that their shape broadcasts to S + (C,)."""
     values, shape = as_values(name, values, texture.dtype), (*arguments.shape, texture.num_channels)
     try:
         fits = jnp.broadcast_shapes(values.shape, shape) == shape
@@ -41,7 +41,7 @@ def check_values(name: str, texture: Texture, values: Any, arguments: ReadArgume
 
 
 def as_values(name: str, values: Any, stored: np.dtype[Any]) -> Any:
-    """Values as an array; integers that are known in the dtype of the texels, which must hold them."""
+    """Values as an array; known integers in the dtype of the texels, which must hold them."""
     known = known_integers(values)
     if known is not None and jnp.issubdtype(stored, jnp.inexact):
         return as_rounded(known, real_dtype(stored))
@@ -63,12 +63,12 @@ def as_values(name: str, values: Any, stored: np.dtype[Any]) -> Any:
 
 
 def is_default_integer(array: Any, stored: np.dtype[Any]) -> bool:
-    """Whether integers are of the dtype of the texels, of 64 bits, as NumPy makes them by default, or Python's."""
+    """Whether integers have the dtype of the texels, 64 bits (NumPy's default), or are Python's."""
     return array.dtype == stored or array.dtype == object or array.dtype.itemsize == 8
 
 
 def spread(texture: Texture, values: jax.Array, arguments: ReadArguments) -> jax.Array:
-    """One value for each texel that is named, in the dtype of the texels. Integers that do not fit saturate."""
+    """One value for each addressed texel, in the dtype of the texels. Integers saturate."""
     integers = jnp.issubdtype(texture.dtype, jnp.integer)
     values = saturated(values, texture.dtype) if integers else values.astype(texture.dtype)
     return jnp.broadcast_to(values, (*arguments.shape, texture.num_channels))
@@ -78,11 +78,11 @@ def spread(texture: Texture, values: jax.Array, arguments: ReadArguments) -> jax
 
 
 def report(name: str, fine: jax.Array, fault: str, named: dict[str, jax.Array]) -> None:
-    """An error under checkify, which names the first place that is not `fine`; else nothing.
+    """Reports an error under checkify that names the first place that is not `fine`.
 
     Under `jax.vmap` that is the first such place of the first example that has one.
     """
-    if explicit_sharding(fine) is not None:  # there a check cannot be batched
+    if explicit_sharding(fine) is not None:  # where checks cannot be batched
         return
     fine, *indices = jnp.broadcast_arrays(fine, *named.values())
     is_fine, number, *first = first_fault(fine, numbers(fine.shape), *indices)
@@ -103,7 +103,7 @@ def first_fault(fine: jax.Array, *arrays: jax.Array) -> tuple[jax.Array, ...]:
 def first_fault_of_batch(
     axis_size: int, in_batched: Sequence[bool], fine: jax.Array, *arrays: jax.Array
 ) -> tuple[Any, Any]:
-    """The first fault of the first example: one for the whole batch. JAX's own rule for checks names the last one."""
+    """The first fault of the first example, for the whole batch. JAX's own rule for checks names the last one."""
     whole = (
         a if batched else jnp.broadcast_to(a, (axis_size, *a.shape)) for a, batched in zip((fine, *arrays), in_batched)
     )

@@ -3,6 +3,7 @@
 # pyright: strict, reportUnknownMemberType=false
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -33,7 +34,8 @@ def check_level(kind: TextureKind, texels: Any, name: str, argument: str) -> jax
     expected = f"({', '.join((*AXIS_NAMES[kind], 'C'))})"
     texels = in_dtype_of_jax(name, argument, texels)
     try:
-        # `jnp.asarray` compiles a program for each new shape of NumPy. `device_put` may share memory, that of a copy.
+        # `jnp.asarray` compiles a program for each new shape of NumPy. `device_put` may alias its argument, hence the
+        # copy.
         texels = jax.device_put(texels.copy()) if type(texels) is np.ndarray else jnp.asarray(texels)
     except (TypeError, ValueError, OverflowError):
         raise TypeError(f"{name}: {argument} is {described(texels)}, expected numbers {expected}.") from None
@@ -51,13 +53,13 @@ def check_level(kind: TextureKind, texels: Any, name: str, argument: str) -> jax
 
 
 def check_stored(came: str, dtype: np.dtype[Any]) -> None:
-    """A dtype that textures have; `came` begins the message on another one."""
+    """Checks that textures have a dtype; `came` begins the error message."""
     if known_format(dtype) is None:
         raise ValueError(f"{came} has dtype {dtype}, expected one of {', '.join(STORAGE_FORMATS)}; use astype.")
 
 
 def stacked_axes(came: str, texels: object, kind: TextureKind, *, in_chain: bool) -> int:
-    """The number of leading axes along which textures are stacked; `came` begins the message on too few axes.
+    """The number of leading axes along which textures are stacked; `came` begins the error message.
 
     Args:
         in_chain: whether the levels of a mip chain lie one after the other.
@@ -72,15 +74,37 @@ def stacked_axes(came: str, texels: object, kind: TextureKind, *, in_chain: bool
     return len(shape) - own  # pyright: ignore[reportUnknownArgumentType]
 
 
+def as_sizes(name: str, argument: str, sizes: Any, axes: Sequence[str]) -> tuple[int, ...]:
+    """A shape known while tracing, from a sequence or an array of integers; `axes` are an example in errors."""
+    try:
+        return tuple(map(operator.index, sizes))
+    except TypeError:
+        expected = f"expected a tuple of integers such as ({', '.join(axes)})"
+        raise TypeError(f"{name}: {argument} is {shown(sizes)}, {expected}.") from None
+
+
+def check_shape(name: str, kind: TextureKind, shape: Any, *channels: str) -> tuple[int, ...]:
+    """The shape of the texels of a kind, with a last axis of channels if it is named."""
+    expected = (*AXIS_NAMES[kind], *channels)
+    sizes, count = as_sizes(name, "shape", shape, expected), len(AXIS_NAMES[kind])
+    if len(sizes) != len(expected) or min(sizes[:count]) < 1 or min(sizes) < 0:
+        raise ValueError(
+            f"{name}: shape is {sizes}, expected ({', '.join(expected)}) for kind {kind.value!r}; for another kind, "
+            f"pass kind."
+        )
+    check_faces(kind, sizes if channels else (*sizes, 1), name, "shape")
+    return sizes
+
+
 def check_faces(kind: TextureKind, shape: tuple[int, ...], name: str, argument: str) -> None:
-    """A cubemap has six square faces."""
+    """Checks that a cubemap has six square faces."""
     if kind.is_cube and (shape[-4] != 6 or shape[-3] != shape[-2]):
         expected = ", ".join((*AXIS_NAMES[kind], "C"))
         raise ValueError(f"{name}: {argument} has shape {shape}, expected ({expected}), six square faces.")
 
 
 def check_chain(kind: TextureKind, levels: Sequence[jax.Array], name: str) -> None:
-    """Each level is half the one before, rounded down and at least 1; nothing else changes."""
+    """Checks that each level is half the one before, rounded down and at least 1."""
     for k, (level, shape) in enumerate(zip(levels, chain_shapes(kind, levels[0].shape, len(levels), name))):
         if level.shape != shape or level.dtype != levels[0].dtype:
             raise ValueError(
@@ -94,7 +118,7 @@ def check_chain(kind: TextureKind, levels: Sequence[jax.Array], name: str) -> No
 def chain_shapes(
     kind: TextureKind, shape: tuple[int, ...], num_levels: int | None, name: str, argument: str = "texels"
 ) -> list[tuple[int, ...]]:
-    """The shapes of the levels of a mip chain, of all there can be if `num_levels` is None."""
+    """The shapes of the levels of a mip chain; of all possible levels if `num_levels` is None."""
     front, sizes = shape[: -1 - kind.texel_ndim], shape[-1 - kind.texel_ndim : -1]
     most = max(sizes).bit_length()
     if num_levels is not None and not 1 <= num_levels <= most:
@@ -105,7 +129,7 @@ def chain_shapes(
 
 
 def check_knots(name: str, knots: Any, sizes: Sequence[int]) -> tuple[jax.Array | None, ...] | None:
-    """The knots of each axis, x first, floating; `None` if no axis has any. `sizes` are those of the axes, x first."""
+    """The floating knots of each axis, x first; `None` if no axis has any. `sizes` are in the same order."""
     if not isinstance(knots, tuple | list) or len(knots) != len(sizes):  # pyright: ignore[reportUnknownArgumentType]
         expected = ", ".join("xyz"[: len(sizes)]) + ("," if len(sizes) == 1 else "")
         raise ValueError(f"{name}: knots is {described(knots)}, expected a tuple ({expected}) of arrays or None.")
@@ -128,7 +152,7 @@ def check_knots(name: str, knots: Any, sizes: Sequence[int]) -> tuple[jax.Array 
 def check_color(
     name: str, color: jax.Array, channels: int, argument: str = "border_color", stored: np.dtype[Any] | None = None
 ) -> None:
-    """A border color: one number for all channels, or one for each; complex only for texels that are stored so."""
+    """Checks a border color: one number, or one for each channel; complex only for complex texels."""
     if stored is not None and is_complex(color.dtype) and not is_complex(stored):
         raise TypeError(
             f"{name}: {argument} is complex, and texels are {stored}; pass a real {argument}, or complex texels."

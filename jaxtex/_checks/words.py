@@ -1,4 +1,4 @@
-"""Words: the names that callers may write, and how a message shows what they passed."""
+"""Words of callers, and values as messages show them."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -10,13 +10,13 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
-# A value that takes more letters is described instead, and so is one that Python knows by its address alone.
+# Longer values are described instead, and so are those that Python prints with an address.
 MOST_LETTERS = 80
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 def described(value: Any) -> str:
-    """What a value is: an array of its shape, or else one of its class."""
+    """The description of a value: by its shape, or else by its class."""
     if value is None:
         return "None"
     if isinstance(value, jax.Array | np.ndarray):
@@ -26,7 +26,7 @@ def described(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as it is spelled, if that is short; or else what it is."""
+    """A value as Python spells it, or if that is long, its description."""
     if isinstance(value, Tracer):
         return "a traced array"
     if isinstance(value, jax.Array | np.ndarray):
@@ -36,7 +36,7 @@ def shown(value: Any) -> str:
 
 
 def check_word(name: str, argument: str, value: object, words: Collection[str]) -> None:
-    """Raises an error for a value that is none of some words."""
+    """Raises an error for a value that is not one of the words."""
     if not (isinstance(value, str) and value in words):
         error = ValueError if isinstance(value, str) else TypeError
         raise error(f"{name}: {argument} is {shown(value)}, expected one of {', '.join(map(repr, words))}.")

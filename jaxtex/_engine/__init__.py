@@ -1,1 +1,1 @@
-"""Reads as axes, taps and addresses, and the primitives by which they work under every transformation of JAX."""
+"""Reads as axes, taps and addresses, and their primitives, which support every transformation of JAX."""

@@ -124,7 +124,7 @@ def read_derivatives(texture: Texture, read: Read) -> list[jax.Array]:
 
 
 def read_folded(texels: jax.Array, read: Read, fold: Fold, given: Sequence[jax.Array]) -> jax.Array:
-    """What the samples of a read along its one summed axis become, which keeps size 1; zero outside.
+    """The fold of a read's samples along its one summed axis, which keeps size 1; zero outside.
 
     From sharded texels, blocks of samples are read, and folded.
 
@@ -145,7 +145,7 @@ def border_of(border_color: jax.Array | None, channels: int, spec: ReadSpec) -> 
     return jnp.broadcast_to(border_color.astype(spec.sums), (channels,))
 
 
-# Wherever texels lie
+# Whole or sharded texels
 
 
 def read_where_placed(

@@ -1,4 +1,4 @@
-"""A read on one screen, in plain `jax.numpy`. Every faster form of a read is tested against this one.
+"""The reference read, in plain `jax.numpy`, with which every faster form of a read is compared.
 
 On each axis, a coordinate becomes a position in texels. The filter gives the taps around the position and their
 weights; the address rule gives the texel that a tap reads. The value is a sum over all combinations of one tap on each

@@ -1,4 +1,4 @@
-"""The arithmetic of an NVIDIA texture unit, bit for bit, in int32 and float32."""
+"""The arithmetic of an NVIDIA H200's texture unit in int32 and float32: bit for bit, except anisotropic reads."""
 
 from .arithmetic import HARDWARE
 

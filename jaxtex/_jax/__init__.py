@@ -1,1 +1,1 @@
-"""What leans on JAX itself: its versions, typed `jit`, primitives, barriers, branches and explicit indices."""
+"""Extensions of JAX: its versions, typed `jit`, primitives, barriers, branches and explicit indices."""

@@ -1,18 +1,16 @@
-"""Arrays that XLA computes once on a CPU, where it would otherwise compute them anew wherever an element is used.
+"""Barriers that make XLA for CPUs compute an array once, and not anew for every use of an element.
 
-XLA for CPUs puts operations that read each other's results into one loop. The second of two reads would then compute
-the first one for each of its taps, and the cost of a chain of reads would grow exponentially with its length.
-XLA fuses nothing across the call of a function that it does not inline. Such a call, of the identity, stands here: it
-copies no memory.
+XLA for CPUs fuses operations into one loop. The second of two reads would then compute the first one for each of its
+taps, and the cost of a chain of reads would grow exponentially with its length. XLA fuses nothing across a call that it
+does not inline, so the barrier is such a call of the identity. It copies no memory.
 
-A result stands in a call whatever follows, which a primitive does not know. In the loop of a read, elementwise
-operations would save 2 to 8 % of the time of both; but a sum over all numbers, a softmax or a difference of neighbors
-would take 3 to 7 times as long (linear reads of 1024x1024 samples, JAX 0.10.2 and 0.12).
+Every result gets a barrier, since a primitive does not know what follows. Fused with a read, elementwise operations
+would save 2 to 8 % of the time of both; but a sum, a softmax or a difference of neighbors would take 3 to 7 times as
+long (linear reads of 1024x1024 samples, JAX 0.10.2 and 0.12).
 
-The result of the call lies in the memory of its argument. XLA overlooks that where a loop reads both and writes its
-own result over the argument, once nothing else needs it: the loop then reads elements that it has overwritten. Such a
-loop can be only between the call and the last use of its result. Hence `with_materialized`: what is read through a call
-belongs to one function, and stays in memory until the results of the function are computed.
+The result of the call aliases its argument. XLA overlooks that if a loop reads both and writes its own result over the
+argument: it then reads elements that it has overwritten. Hence `with_materialized`: an array behind a barrier belongs
+to one function, and stays in memory until the results of the function are computed.
 """
 
 # pyright: strict, reportUnknownMemberType=false, reportUnknownLambdaType=false
@@ -53,7 +51,7 @@ def materialized(x: jax.Array) -> jax.Array:
 
 
 def in_call(*arrays: jax.Array) -> Sequence[jax.Array]:
-    """The form for CPUs. Where shapes are symbolic, XLA wants programs without calls."""
+    """The form for CPUs. With symbolic shapes, XLA wants programs without calls."""
     if any(is_symbolic_dim(n) for x in arrays for n in x.shape):
         return arrays
     return not_inlined(jax.lax.optimization_barrier)(arrays)

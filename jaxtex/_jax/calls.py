@@ -1,4 +1,4 @@
-"""Calls of functions in programs: a typed `jax.jit`, calls that kernels know by name, and what an equation calls."""
+"""Calls of functions in programs: a typed `jax.jit`, calls that kernels know by name, and the callees of equations."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -13,11 +13,11 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 Function = TypeVar("Function", bound=Callable[..., Any])
 Operands = TypeVar("Operands")
 
-# The names of calls that a kernel treats by a rule of its own.
+# The names of calls for which kernels have rules.
 WHERE_NEEDED = "jaxtex_where_needed"
 OF_CALLER = "jaxtex_function_of_caller"
 
-# The primitives that call a program once, and the parameters in which it is. JAX 0.10.2 to 0.12: names that it does not
+# The primitives that call a program once, and their parameters that hold it. JAX 0.10.2 to 0.12: names that it does not
 # document; a checkpoint and the program of a composite have another one in other versions.
 CALLS = frozenset(
     (
@@ -54,8 +54,8 @@ def where_needed(
 ) -> list[jax.Array]:
     """The arrays of ``function(operands)`` where `condition` holds, and of `otherwise` elsewhere.
 
-    In a program of arrays, it is a select. A thread of a kernel branches if `condition` holds for any of its numbers;
-    the arrays of `otherwise` are the last arguments of the call.
+    Array operations select. A thread of a kernel branches if `condition` holds for any of its numbers; the arrays of
+    `otherwise` are the last arguments of the call.
 
     Args:
         function: static, and hashed; element by element.
@@ -69,12 +69,12 @@ def where_needed(
 
 @named_call(OF_CALLER, "function")
 def of_caller(function: Callable[..., Any], *args: jax.Array) -> Any:
-    """The results of a function that a caller of the library wrote, which may hold any primitive: static and hashed."""
+    """The results of a user's function, which may hold any primitive; static and hashed."""
     return function(*args)
 
 
 def called(eqn: JaxprEqn) -> ClosedJaxpr | None:
-    """The program that an equation calls; `None` if it calls none, or one that it may run never or several times."""
+    """The program that an equation calls exactly once; else `None`."""
     if eqn.primitive.name not in CALLS:
         return None
     program = program_of(eqn.params)

@@ -1,7 +1,7 @@
-"""What callers choose for the programs that are traced or lowered inside of a context.
+"""Choices of callers for the programs that are traced or lowered inside of a context.
 
-JAX compares these values where it looks for a program that it has traced, lowered or compiled already. They are made
-here, before jaxtex traces anything: JAX allows no new one while other threads use it.
+JAX's caches of traced, lowered and compiled programs compare these values. They are made here, before jaxtex traces
+anything, because JAX allows no new one while other threads use it.
 """
 
 # pyright: strict, reportUnknownMemberType=false
@@ -13,18 +13,17 @@ from typing import Any
 
 import jax
 
-# The compute capability for which exported programs get kernels, where a caller has chosen so; see
-# `jaxtex.kernels_in_exports`.
+# The compute capability of kernels in exported programs, if a caller has chosen one; see `jaxtex.kernels_in_exports`.
 FOR_EXPORTS: Any = jax.make_user_context(None)
 # That compute capability, while such a program is lowered.
 FOR_THIS_EXPORT: Any = jax.make_user_context(None)
-# How samples meet the texels of a sharded texture, as the caller has chosen; see `jaxtex.sharded.using`.
+# The method of reads of sharded textures that a caller has chosen; see `jaxtex.sharded.using`.
 METHOD: Any = jax.make_user_context(None)
 # An object that collects a line for each read of a sharded texture, for `jaxtex.sharded.explain`.
 REPORT: Any = jax.make_user_context(None)
-# Whether programs hold how many samples reach too far, for `jaxtex.sharded.count_beyond`.
+# Whether programs count the samples beyond a halo, for `jaxtex.sharded.count_beyond`.
 COUNT: Any = jax.make_user_context(False)
-# Whether sums have the same bits in every run on a GPU; `None` is what XLA's flags say. See `jaxtex.deterministic`.
+# Whether sums on a GPU have the same bits in every run; `None` follows XLA's flags. See `jaxtex.deterministic`.
 DETERMINISTIC: Any = jax.make_user_context(None)
 
 # The flags of XLA that ask for the same bits in every run.
@@ -32,7 +31,7 @@ FLAGS = ("--xla_gpu_deterministic_ops", "--xla_gpu_exclude_nondeterministic_ops"
 
 
 def is_deterministic() -> bool:
-    """Whether sums of programs for GPUs have the same bits in every run, where a call does not say so itself."""
+    """Whether sums on GPUs have the same bits in every run, for calls that do not say so themselves."""
     chosen = DETERMINISTIC.value
     return flags_ask(os.environ.get("XLA_FLAGS", "")) if chosen is None else chosen
 

@@ -9,7 +9,7 @@ import numpy as np
 SMALLEST_NORMAL = np.float32(2.0**-126)
 EXPONENT = np.int32(0x7F800000)
 SIGN = np.int32(-(2**31))
-# The numbers from 2^23 to 2^24 are the integers there. The lowest 16 bits of `WHOLE` are the number `OFFSET`.
+# Floats from 2^23 to 2^24 are integers. The lowest 16 bits of `WHOLE` are the number `OFFSET`.
 OFFSET = np.int32(2**7)
 WHOLE = np.float32(1.5 * 2**23 + OFFSET)
 
@@ -27,7 +27,7 @@ def rounded_to(values: jax.Array, dtype: np.dtype) -> jax.Array:
 
     Small integers of float32 are rounded by an addition to `WHOLE`: less `OFFSET`, they are the lowest bits of the sum.
     XLA's conversion takes three times as many instructions on a CPU, as it saturates once more. The offset may not be
-    zero: where a program for a GPU stores the lowest bits of a float32 as they are, ptxas 12.9 converts the number.
+    zero: ptxas 12.9 converts the number where a program for a GPU stores the lowest bits of a float32.
     """
     info = jnp.iinfo(dtype)
     low, high = map(values.dtype.type, (info.min, info.max))

@@ -93,7 +93,7 @@ def is_sharded(x: jax.Array) -> bool:
 
 
 def cut_like(x: jax.Array, shape: Sequence[int]) -> NamedSharding | None:
-    """The sharding of an array that is cut as `x` is, but for its last axis; `None` if parts would not be equal."""
+    """The sharding of an array like that of `x`, except for its last axis; `None` if parts would not be equal."""
     placed = explicit_sharding(x, lambda spec: (*spec, *[None] * (x.ndim - len(spec)))[:-1])
     if placed is None or not any(placed.spec):
         return None
@@ -111,13 +111,13 @@ def placed_like(x: jax.Array, like: jax.Array) -> jax.Array:
 
 
 def everywhere(x: jax.Array) -> jax.Array:
-    """The array whole on each device, where it carries an explicit sharding."""
+    """The array, replicated on each device if it carries an explicit sharding."""
     placed = explicit_sharding(x)
     return x if placed is None or not any(placed.spec) else jax.reshard(x, placed.update(spec=PartitionSpec()))
 
 
 def uncut(x: jax.Array, axis: int) -> jax.Array:
-    """The array with a whole axis on each device, where an explicit sharding cuts that."""
+    """The array with an axis gathered on each device, if an explicit sharding divides it."""
     placed = explicit_sharding(x, lambda spec: [None if k == axis else names for k, names in enumerate(spec)])
     return x if placed is None or placed == explicit_sharding(x) else jax.reshard(x, placed)
 

@@ -1,8 +1,7 @@
-"""Definitions of primitives: by the function that a primitive means, and by faster forms of it for some programs.
+"""Definitions of primitives: by their meaning, a function, and by faster forms for some programs.
 
-The meaning is a function of other primitives. It gives the rules of differentiation, transposition and batching. A form
-computes the same in another way, in which less is copied, or in one that has no derivative, such as through the bits of
-numbers.
+The meaning is a function of other primitives, and gives the rules of differentiation, transposition and batching. A
+form computes the same with fewer copies, or in a way without derivatives, such as through the bits of numbers.
 """
 
 # pyright: strict, reportUnknownMemberType=false, reportUnknownLambdaType=false
@@ -54,13 +53,12 @@ def define(
     """A primitive that equals `meaning`.
 
     Args:
-        name: its name, or a primitive that has none of this yet, so that the meaning can be one in terms of itself.
+        name: its name, or a primitive without rules, so that the meaning can refer to it.
         static: the names of its parameters.
-        linear_in: from its parameters, the positions of the arguments in which it is linear together. Then its rules
-            are those of `meaning`; else it has none.
-        form: what programs get on every platform; `None` is `meaning`. It returns an array, or several.
-        types: the shapes and dtypes of its results, from those of its arguments, or `None` where it does not know them;
-            then the form is traced.
+        linear_in: from its parameters, the positions of the arguments in which it is jointly linear. Its rules are
+            those of `meaning`; without this it has none.
+        form: the form on every platform; `None` is `meaning`. It returns an array, or several.
+        types: the shapes and dtypes of its results, from those of its arguments; `None` to trace the form.
         lowerings: forms for some platforms.
         multiple_results: whether it returns a list.
     """
@@ -124,9 +122,9 @@ def define_evaluation(
 
     compiled = typed_jit(*static)(lambda *args, **params: p.bind(*args, **params))
 
-    @functools.wraps(form)  # so that tools that walk programs find the function that a primitive equals
+    @functools.wraps(form)  # for tools that walk programs
     def evaluate(*args: jax.Array, **params: Any) -> Any:
-        with jax.disable_jit(False):  # under which it would end up here again
+        with jax.disable_jit(False):  # which would lead here again
             return compiled(*args, **params)
 
     p.def_impl(evaluate)
@@ -138,7 +136,7 @@ def as_aval(struct: jax.ShapeDtypeStruct) -> ShapedArray:
 
 
 def as_tuple(found: Any) -> tuple[Any, ...]:
-    """What a function returns: an array, or several."""
+    """The results of a function, as a tuple."""
     return tuple(found) if isinstance(found, tuple | list) else (found,)
 
 
@@ -163,8 +161,7 @@ def bind(p: Primitive, *args: jax.Array, **params: Any) -> Any:
 def zeros_of(p: Primitive, args: Sequence[jax.Array], params: dict[str, Any]) -> Any:
     """Zeros of the shapes that `p` has for arguments with empty axes.
 
-    Those axes of a result are empty that follow the size of an empty axis: they change if empty axes had one element,
-    or two.
+    The axes of a result that depend on an empty axis are empty: their sizes differ for one element and two.
     """
 
     def results(size: int) -> Any:
@@ -186,7 +183,7 @@ def at_front(x: jax.Array, dim: int | None, position: int = 0) -> jax.Array:
 
 
 def is_nonzero(tangent: Any) -> bool:
-    """Whether a tangent belongs to floating numbers, and is not known to be zero."""
+    """Whether a tangent is floating and not known to be zero."""
     return not isinstance(tangent, ad.Zero) and tangent.dtype != jax.dtypes.float0
 
 

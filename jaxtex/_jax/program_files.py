@@ -1,4 +1,4 @@
-"""Files that keep compiled programs and kernels from one process to the next."""
+"""Files of compiled programs and kernels, for later processes."""
 
 # pyright: strict
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Writes a file that other processes find whole, or not at all. Makes its folder if there is none."""
+    """Writes a file atomically, and makes its folder if there is none."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         part = Path(folder, path.name)

@@ -61,7 +61,7 @@ class Numbers(NamedTuple):
 def numbers_of(
     texture: Texture | SizedTexture, decoding: Decoding, coords: Sequence[jax.Array], *, blends: bool
 ) -> Numbers:
-    """The dtypes of a read at `coords`; of texels that are not numbers, if the read `blends` them all the same."""
+    """The dtypes of a read at `coords`; `blends` forces numbers for other texels."""
     row = storage_format(texture.dtype)
     if decoding is Decoding.ELEMENT and not row.floating and not blends:
         return Numbers(np.dtype(texture.dtype), False)
@@ -149,7 +149,7 @@ def drawn_read(
     sums: np.dtype,
     dtype: np.dtype,
 ) -> jax.Array:
-    """The read of one tap that a number from 0 to 1 draws, or of two: see `jaxtex._engine.walk.drawn_taps`."""
+    """The read of one drawn tap, or of two; see `jaxtex._engine.walk.drawn_taps`."""
     expected = plan_of_call(FLOAT, layout_of(texture), arguments, sampler, dtype)
     spec, operands = expected.spec, (number, *expected.operands)
     taps = DrawnTaps(spec.axes, spec.grid)
@@ -226,16 +226,16 @@ def sample_grid(
     materialized: bool = True,
     planar: bool = False,
 ) -> jax.Array:
-    """`sample` at coordinates that are computed where they are used: in the kernel of the read, and of its gradients.
+    """`sample` at coordinates that the kernels of the read and of its gradients compute.
 
     Args:
         texture: of one level, without layers and faces.
-        function: makes a tuple of coordinates, x first, of `operands`, element by element. It is static, and hashed.
+        function: maps `operands` to a tuple of coordinates, x first; elementwise, static and hashed.
         operands: floating arrays of one dtype and one rank, whose shapes broadcast to S; or with one more axis, of
-            several numbers, which `function` takes one by one.
+            numbers that `function` takes one by one.
         as_numbers: whether integers that are read as elements are blended, in float arithmetic.
-        affine_axes: if `function` is affine in its first operands, and these are the centers of pixels along x, y (and
-            z), one apart: how many there are. Then texels find the samples around them, which is faster.
+        affine_axes: the number of leading operands that are the centers of pixels along x, y (and z), one apart, if
+            `function` is affine in them. The adjoint is then a gather, which is faster.
         materialized, planar: as in `ReadSpec`.
     """
     blended = as_numbers or (is_blended(texture.dtype) and blends(texture, sampler))
@@ -263,7 +263,7 @@ def sample_labels(
     kind: TextureKind,
     affine_axes: int = 0,
 ) -> jax.Array:
-    """The label whose taps have the greatest weight together, channel by channel; see `sample_grid`.
+    """The label with the greatest total weight of taps, channel by channel; see `sample_grid`.
 
     Args:
         labels: sizes + (C,), integers of any width.
@@ -349,7 +349,7 @@ def one_channel(texture: Texture, channel: int) -> Texture:
 
 
 def in_heads(texture: Texture, num_heads: int) -> Texture:
-    """A texture whose channels are divided among heads, as one with an axis of heads behind the others."""
+    """A texture with its channels divided among heads, a further axis behind the others."""
     *sizes, channels = texture.texels.shape
     shape = (*sizes, num_heads, channels // num_heads)
     if texture.level_shapes:

@@ -32,10 +32,9 @@ def color_of_parts(color: Any, stored: np.dtype[Any], channels: int) -> jax.Arra
 
 
 def by_parts(function: Callable[..., Any], first: Any, *args: Any, **static: Any) -> Any:
-    """``function(first, *args, **static)`` of a complex texture, or of complex values, by reads or writes of parts.
+    """``function(first, *args, **static)`` of a complex texture or complex values, by reads or writes of their parts.
 
-    Complex arrays among the other arguments have channels behind. What is returned is complex, and so are derivatives,
-    by the conventions of JAX.
+    Other complex arguments have channels last. Results and derivatives are complex, by the conventions of JAX.
     """
     static = {name: real_dtype(value) if name == "dtype" else value for name, value in static.items()}
     some = cast(Any, first[0] if isinstance(first, tuple) else first)

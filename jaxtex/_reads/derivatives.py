@@ -47,7 +47,7 @@ def sample_with_derivatives(
     order: int,
     value: jax.Array | None = None,
 ) -> Derivatives:
-    """The read of `sample` in float arithmetic with its derivatives along the coordinates; or `value` and these."""
+    """The read of `sample` in float arithmetic, or a given `value`, with its derivatives along the coordinates."""
     axes, orders = range(len(arguments.coords)), range(0 if value is None else 1, order + 1)
     wanted = tuple(some for n in orders for some in itertools.combinations_with_replacement(axes, n))
     # The compiled function returns each array once: a program copies a result that it returns twice.
@@ -84,7 +84,7 @@ def derivatives_along(
 def in_one_look(
     texture: Texture, arguments: ReadArguments, *, wanted: Sequence[tuple[int, ...]], sampler: Sampler, dtype: np.dtype
 ) -> list[jax.Array]:
-    """The derivatives along the coordinates in each entry of `wanted`, of one look at the taps."""
+    """The derivatives along the coordinates in each entry of `wanted`, in one walk over the taps."""
     read = plan_of_call(FLOAT, layout_of(texture), arguments, sampler, dtype)
     axes = read.spec.axes
     space = [k for k, axis in enumerate(axes) if axis.role is Role.SPACE][::-1]  # x first

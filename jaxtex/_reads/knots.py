@@ -1,8 +1,8 @@
-"""Axes with knots, on which texels are not evenly spaced: from coordinates to positions, or to taps with weights.
+"""Axes with knots, whose texels are not evenly spaced: positions, or taps with weights, from coordinates.
 
-A point or linear read needs a position alone: between two knots it is linear in the coordinate, so that the weights of
-the linear filter are those of the uneven axis. The weights of the polynomial through four knots differ from cell to
-cell. They multiply reads of one tap each.
+A point or linear read needs only a position: it is linear in the coordinate between two knots, so the weights of the
+linear filter fit the uneven axis. The weights of the polynomial through four knots differ from cell to cell, and
+multiply reads of one tap each.
 """
 
 import functools
@@ -32,14 +32,13 @@ CUBIC_TAPS = 4
 
 
 class Cells(NamedTuple):
-    """The cells of an axis between adjacent knots, as far as coordinates can lie.
+    """The cells of an axis between adjacent knots, over the range of coordinates.
 
     Attributes:
-        knots: the coordinates of the taps from `first` - 1 on: those of both ends of each cell, and one more tap on
-            each side.
+        knots: the coordinates of the taps from `first` - 1 on: the ends of all cells, and one more tap on each side.
         first: the first tap of the first cell.
         size: the number of texels of the axis.
-        start: the coordinate of the edge before the first texel, where NaN counts as lying.
+        start: the coordinate of the edge before the first texel, which replaces NaN.
         period: the length after which the axis repeats; `None` if it does not.
         ends: whether the axis ends at its first and its last knot, with no taps beyond.
     """
@@ -57,7 +56,7 @@ class Cells(NamedTuple):
         return self.knots.size - 3
 
     def place(self, coord: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The coordinate, within the cells, and the number of its cell, int32."""
+        """The coordinate, brought into the cells, and the number of its cell, int32."""
         if self.period is None:
             coord = jnp.where(coord == coord, coord, self.start)
         else:
@@ -89,7 +88,7 @@ class Cells(NamedTuple):
 
 
 class Taps(NamedTuple):
-    """The taps of one axis: the number of the one before the coordinate, that of the first, and the weight of each."""
+    """The taps of one axis: the numbers of the tap before the coordinate and of the first tap, and the weights."""
 
     nearest: jax.Array
     first: jax.Array
@@ -99,7 +98,7 @@ class Taps(NamedTuple):
 def adjacent(knots: jax.Array, first: jax.Array, count: int) -> jax.Array:
     """Adjacent knots of each sample, (count,) + S, from `first` on, int32.
 
-    Their gradient is that of a read, which adds up many samples of few knots well.
+    Their gradient is that of a read, which sums many samples of few knots well.
     """
 
     def looked_up(knots: jax.Array, first: jax.Array) -> jax.Array:
@@ -167,7 +166,7 @@ def at_positions(texture: Texture, arguments: ReadArguments, sampler: Sampler) -
 def read_on_knots(
     how: Callable[..., jax.Array], texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype
 ) -> jax.Array:
-    """The read of a texture with knots, which `how` reads at positions."""
+    """The read of a texture with knots; `how` reads at positions."""
     if sampler.kernel.num_taps > 2:
         # Reverse mode computes weights and reads again, and keeps texels, knots and coordinates.
         return jax.checkpoint(functools.partial(cubic_read, sampler=sampler, dtype=dtype))(texture, arguments)

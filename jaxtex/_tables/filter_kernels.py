@@ -129,7 +129,7 @@ class FilterKernel(NamedTuple):
         """
         behind = np.asarray(distance, np.float64) - (self.origin - self.first - self.num_taps + 0.5)
         steps = np.floor(behind)
-        # The further the position lies to the right of a tap, the lower is the tap's number among the position's taps.
+        # The further right of a tap the position lies, the lower is the tap's number.
         tap = self.num_taps - 1 - steps
         among = (tap >= 0) & (tap < self.num_taps)
         if isinstance(self.weights, Polynomials):
@@ -192,7 +192,7 @@ def b_spline_weight(order: int, tap: int) -> tuple[float, ...]:
 # More than the relative rounding error of the distance between a sample and a tap; exact distances are multiples of
 # 1 / (4 size).
 ROUNDING = 2.0**-30
-# Below so many numbers, the call of a program takes longer than its arithmetic.
+# Below so many numbers, calling a program takes longer than its arithmetic.
 LEAST_NUMBERS = 2**11
 
 

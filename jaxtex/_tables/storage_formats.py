@@ -81,7 +81,7 @@ def storage_format(dtype: DTypeLike) -> StorageFormat:
 
 def known_format(dtype: np.dtype[Any]) -> StorageFormat | None:
     """The row of a dtype, or `None`."""
-    # NumPy makes the name of a dtype anew at every access, which takes a microsecond.
+    # NumPy computes the name of a dtype at every access, which takes a microsecond.
     return STORAGE_FORMATS.get(name_of(dtype))
 
 
@@ -96,7 +96,7 @@ def is_blended(dtype: DTypeLike) -> bool:
 
 
 def rounded_dtype(dtype: DTypeLike, sums: DTypeLike) -> np.dtype[Any]:
-    """The dtype that a read returns whose sums have dtype `sums`, for a caller who asks for `dtype`.
+    """The dtype of a read with sums of dtype `sums`, for a caller who asks for `dtype`.
 
     It is `dtype` if that is floating and numbers of it are summed in `sums`; otherwise `sums`, and the caller converts.
     """
@@ -110,7 +110,7 @@ def is_narrow(dtype: DTypeLike) -> bool:
 
 
 def sum_dtype(*dtypes: DTypeLike) -> np.dtype[Any]:
-    """The dtype in which numbers of these dtypes, or their parts, are summed: float64 if one is that, else float32."""
+    """The dtype of sums of numbers of these dtypes, or their parts: float64 if one is that, else float32."""
     return np.dtype(jnp.float64 if np.dtype(jnp.float64) in [*map(real_dtype, dtypes)] else jnp.float32)
 
 
@@ -130,19 +130,19 @@ def complex_dtype(real: DTypeLike) -> np.dtype[Any]:
     return np.dtype(np.complex128 if np.dtype(real) == np.float64 else np.complex64)
 
 
-# sRGB, by IEC 61966-2-1: codes and light from 0 to 1. Up to these the curve is a line.
+# sRGB, by IEC 61966-2-1: codes and linear light from 0 to 1. The curve is a line up to these.
 LAST_LINEAR_CODE, LAST_LINEAR_LIGHT = 0.04045, 0.0031308
 SLOPE, OFFSET, EXPONENT = 12.92, 0.055, 2.4
 
 
 def light_of(codes: Any) -> Any:
-    """The light of codes. An array of NumPy stays one."""
+    """The linear light of codes. A NumPy array stays one."""
     xp: Any = np if isinstance(codes, np.ndarray) else jnp
     curve = ((xp.maximum(codes, LAST_LINEAR_CODE) + OFFSET) / (1 + OFFSET)) ** EXPONENT
     return xp.where(codes <= LAST_LINEAR_CODE, codes / SLOPE, curve)
 
 
 def codes_of(light: jax.Array) -> jax.Array:
-    """The codes of light."""
+    """The codes of linear light."""
     curve = (1 + OFFSET) * jnp.maximum(light, LAST_LINEAR_LIGHT) ** (1 / EXPONENT) - OFFSET
     return jnp.where(light <= LAST_LINEAR_LIGHT, light * SLOPE, curve)

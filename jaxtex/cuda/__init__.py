@@ -24,7 +24,7 @@ Example:
 
 # ruff: noqa: F401
 # pyright: strict, reportUnusedImport=false
-# Type checkers and editors read `__init__.pyi`, which is made of the same tables.
+# Type checkers and editors read `__init__.pyi`, made from the same tables.
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The declarations of CUDA's functions: the one table of their names, their parameters, and what documents them.
+"""The declarations of CUDA's functions: the one table of their names, parameters and sources.
 
 Signatures, errors of wrong calls, parts of docstrings, and the tables in the reference come from here. Parameters have
 CUDA's names: those of its headers, or of its programming guide where the headers name none.
@@ -18,9 +18,9 @@ class Parameter(NamedTuple):
 
 
 class Declaration(NamedTuple):
-    """A function: its name here, its declaration in CUDA, the parameters that it has here, and where CUDA documents it.
+    """A function: its name and parameters here, its declaration in CUDA, and its source in CUDA's documentation.
 
-    `differs` says how it differs from CUDA's function; it is empty if nothing but the returned results does.
+    `differs` tells how it differs from CUDA's function; it is empty if only the returned results do.
     """
 
     name: str
@@ -207,10 +207,10 @@ SURFACE_PLACES = {
     "Cubemap": "int x, int y, int face",
     "CubemapLayered": "int x, int y, int layerFace",
 }
-# What a suffix adds to the parameters, where V is the vector type of the coordinates: a float4 has one component more.
+# The parameters that a suffix adds, where V is the vector type of the coordinates: a float4 has one component more.
 SUFFIXES = {"": "", "Lod": ", float level", "Grad": ", V dPdx, V dPdy"}
 VECTORS = {"1D": "float", "2D": "float2", "3D": "float4"}
-# Kinds whose functions have a form in CUDA that tells whether the texels of a sparse array are resident.
+# Kinds whose functions have a form in CUDA that reports the residency of sparse texels.
 SPARSE = ("2D", "3D", "2DLayered")
 RESIDENT = "[, bool* isResident]"
 BOUNDARY = "cudaSurfaceBoundaryMode boundaryMode = cudaBoundaryModeTrap"

@@ -98,7 +98,7 @@ class TextureType(IntEnum):
 
 
 class ChannelFormatKind(IntEnum):
-    """What the bits of a channel mean: `cudaChannelFormatKind`.
+    """The meaning of the bits of a channel: `cudaChannelFormatKind`.
 
     The other kinds also fix the widths and the number of channels.
 
@@ -238,7 +238,7 @@ class Error(IntEnum):
 
 
 class ArrayFlags(IntFlag):
-    """The shape of an array, and the accesses that it allows: `cudaArrayLayered` and the others, joined by ``|``.
+    """The kind of an array, and its allowed accesses: `cudaArrayLayered` and the others, joined by ``|``.
 
     Attributes:
         Default: none of the other flags.
@@ -248,7 +248,7 @@ class ArrayFlags(IntFlag):
         TextureGather: `tex2Dgather` may read the array.
         ColorAttachment, DeferredMapping: no effect.
         Sparse: affects only which kinds of arrays are allowed; every texel is resident.
-        VideoEncodeDecode: what an array of the format NV12 must have. In CUDA only the driver API names this flag.
+        VideoEncodeDecode: required for the format NV12. In CUDA only the driver API names this flag.
     """
 
     Default = 0x00

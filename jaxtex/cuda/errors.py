@@ -1,4 +1,4 @@
-"""`CudaError`, the exception for calls that CUDA refuses, the functions that describe errors, and argument checks."""
+"""`CudaError`, for calls that CUDA refuses, the functions that describe errors, and checks of arguments."""
 
 # pyright: strict
 
@@ -13,7 +13,7 @@ from .functions import cuda_function
 Member = TypeVar("Member", bound=Enum)
 Value = TypeVar("Value")
 
-# What cudaGetErrorString says of each error.
+# The texts of cudaGetErrorString.
 ERROR_STRINGS = {
     Error.Success: "no error",
     Error.InvalidValue: "invalid argument",
@@ -160,7 +160,7 @@ def check_type(function: str, argument: str, value: object, expected: type[Value
 
 
 def release(function: str, value: object) -> None:
-    """Marks an object that a function of CUDA frees or destroys. What a transformation makes of it has no mark."""
+    """Marks an object as freed or destroyed. Copies by a transformation have no mark."""
     check_alive(function, "its argument", value)
     object.__setattr__(value, "_released_by", function)
 

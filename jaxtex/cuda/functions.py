@@ -1,4 +1,4 @@
-"""Python functions of CUDA's declarations: their docstrings, the errors of wrong calls, and those made of a table."""
+"""Python functions of CUDA's declarations: their docstrings, errors of wrong calls, and functions made from a table."""
 
 # pyright: strict
 
@@ -30,7 +30,7 @@ DEFAULTS = {
 }
 MEMORY = "an array of any dtype. Its bytes, in C order, are the memory."
 PITCH = "the number of **bytes** from the start of a row of {} to the start of the next."
-# What parameters of these names, or of these types and names, are in every function of the host.
+# The texts of parameters, by their names, or by their types and names, in host functions.
 TEXTS = {
     "cudaMemcpyKind kind": "a `MemcpyKind`; it has no effect.",
     "arithmetic": "as in `createTextureObject`.",
@@ -64,7 +64,7 @@ TEXTS = {
 
 
 class Text(NamedTuple):
-    """The docstring of a function that a table makes, without its parts from the declaration."""
+    """The docstring of a function made from a table, without the parts from its declaration."""
 
     summary: str
     returns: str
@@ -75,8 +75,7 @@ class Text(NamedTuple):
 
 def cuda_function(function: Callable[P, R]) -> Callable[P, R]:
     """Completes the docstring of a function from its declaration, and names the declaration in errors of wrong calls.
-
-    Arrays of NumPy arrive in the byte order of the machine.
+    NumPy arrays are converted to the byte order of the machine.
     """
     declared, signature = DECLARATIONS[function.__name__], inspect.signature(function)
     function.__doc__ = completed(function.__doc__ or "", declared, signature, TEXTS)
@@ -110,12 +109,12 @@ def made(
 
     Args:
         name: of the function, a key of `DECLARATIONS`.
-        body: what it does.
+        body: its implementation.
         text: its docstring.
         types: the annotations of parameters, by CUDA's types.
-        texts: what parameters are, by their names, or by their types and names.
+        texts: the texts of parameters, by their names, or by their types and names.
         result: the annotation of the result.
-        options: keyword-only parameters that CUDA does not have, with their annotations and defaults.
+        options: keyword-only parameters beyond CUDA's, with annotations and defaults.
         defaults: of parameters that have none in CUDA.
     """
     declared, empty = DECLARATIONS[name], inspect.Parameter.empty
@@ -158,7 +157,7 @@ def made(
 
 
 def wrong_call(declared: Declaration, signature: inspect.Signature, fault: str) -> TypeError:
-    """The error of a call that lacks an argument, or has one too many."""
+    """The error of a call with a missing or an unexpected argument."""
     return TypeError(
         f"{declared.name}: {fault}; CUDA declares {declared.text}, and its parameters here are "
         f"{', '.join(signature.parameters)}."
@@ -166,12 +165,12 @@ def wrong_call(declared: Declaration, signature: inspect.Signature, fault: str) 
 
 
 def missing(name: str, argument: str) -> TypeError:
-    """The error of a call without an argument that only some forms of the call may leave out."""
+    """The error of a missing argument that only some forms of a call leave out."""
     return TypeError(f"{name}: missing a required argument: {argument!r}; CUDA declares {DECLARATIONS[name].text}.")
 
 
 def _fault_of(signature: inspect.Signature, args: tuple[object, ...], kwargs: dict[str, object]) -> str | None:
-    """What is wrong with the arguments of a call, or None if they fit the parameters."""
+    """The fault of the arguments of a call, or None if they fit the parameters."""
     try:
         signature.bind(*args, **kwargs)
     except TypeError as fault:
@@ -180,7 +179,7 @@ def _fault_of(signature: inspect.Signature, args: tuple[object, ...], kwargs: di
 
 
 def completed(doc: str, declared: Declaration, signature: inspect.Signature, texts: Mapping[str, str]) -> str:
-    """A docstring with all its parameters under Args, with what is returned, and with its source."""
+    """A docstring, completed by parameters, result and source."""
     summary, *parts = HEADING.split(inspect.cleandoc(doc))
     sections = dict(zip(parts[::2], (part.strip("\n") for part in parts[1::2])))
     types = {parameter.name: parameter.type for parameter in declared.parameters}

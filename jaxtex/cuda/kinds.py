@@ -1,4 +1,4 @@
-"""The kinds of textures and surfaces: their names in CUDA, how they are built, and what devices allow of them."""
+"""The kinds of textures and surfaces: their names in CUDA, constructors, and limits of devices."""
 
 # pyright: strict
 
@@ -101,7 +101,7 @@ TEXTURE_ALIGNMENT, PITCH_ALIGNMENT = 512, 32
 
 @struct()
 class DeviceProp(Struct):
-    """What a device allows of textures and surfaces: `cudaDeviceProp`. `getDeviceProperties` returns one.
+    """The limits of a device for textures and surfaces: `cudaDeviceProp`. `getDeviceProperties` returns one.
 
     Args:
         major, minor: the compute capability.
@@ -139,10 +139,10 @@ class DeviceProp(Struct):
 
 @cuda_function
 def getDeviceProperties(device: int = 0, *, compute_capability: float = NEWEST_COMPUTE_CAPABILITY) -> DeviceProp:
-    """Returns what a device allows of textures and surfaces: `cudaGetDeviceProperties`.
+    """Returns the limits of a device for textures and surfaces: `cudaGetDeviceProperties`.
 
     Args:
-        device: without effect: no device is asked, and a call has one result on every machine.
+        device: without effect: no device is asked, so results do not depend on the machine.
         compute_capability: the compute capability whose limits are returned, such as 9.0.
 
     Returns:

@@ -1,4 +1,4 @@
-"""CUDA's names with the prefix ``cuda``: what each is here, and why some have no counterpart."""
+"""CUDA's names with the prefix ``cuda``: the counterpart of each, or the reason for having none."""
 
 # pyright: strict
 
@@ -10,7 +10,7 @@ from typing import Any
 from . import enums
 from .declarations import DECLARATIONS
 
-# CUDA's types, and enumerations with other names, each with its name here.
+# CUDA's types, and enumerations with other names, with their names here.
 TYPES = {
     "cudaArray_t": "Array",
     "cudaArray_const_t": "Array",
@@ -27,7 +27,7 @@ STRUCTS = (
     *("ChannelFormatDesc", "DeviceProp", "Extent", "Memcpy3DParms", "PitchedPtr", "Pos", "ResourceDesc"),
     *("ResourceViewDesc", "TextureDesc"),
 )
-# What the names of an enumeration's members start with in CUDA.
+# The prefixes of the members of CUDA's enumerations.
 ENUMERATIONS: dict[str, type[IntEnum | IntFlag]] = {
     "cudaAddressMode": enums.AddressMode,
     "cudaArray": enums.ArrayFlags,
@@ -48,7 +48,7 @@ ENUMERATIONS: dict[str, type[IntEnum | IntFlag]] = {
 OF_XLA = "memory belongs to XLA, and every texel is resident"
 OF_DEVICES = "the call names devices; in JAX a sharding places data"
 SHARED = "another program changes the memory"
-# Functions and types of CUDA that a pure function cannot stand for.
+# Functions and types of CUDA without a pure counterpart.
 IMPOSSIBLE = {
     "cudaArrayGetSparseProperties": OF_XLA,
     "cudaMipmappedArrayGetSparseProperties": OF_XLA,
@@ -93,7 +93,7 @@ def name_here(name: str) -> str | None:
 
 
 def answer(module: Mapping[str, Any], name: str) -> Any:
-    """What a name of CUDA's stands for in the namespace of `jaxtex.cuda`."""
+    """The counterpart of a CUDA name in the namespace of `jaxtex.cuda`."""
     here = name_here(name) if name.startswith("cuda") else None
     if here is None:
         reason = f"; it is impossible in a pure function: {IMPOSSIBLE[name]}" if name in IMPOSSIBLE else ""

@@ -1,4 +1,4 @@
-"""What only PTX has: stores that convert to the format of a surface, reductions, and queries of sizes.
+"""PTX instructions without a function in CUDA C++: converting stores, reductions, and queries of sizes.
 
 The rules were found by measurements on NVIDIA GPUs, an H200 for stores and an H100 for reductions and queries, and
 reproduce every recorded value.
@@ -120,7 +120,7 @@ def sured_b(
 ) -> Array:
     """Reduces numbers into a surface of any kind, whatever its format: the PTX instruction `sured.b`.
 
-    CUDA C++ has no function for it. All numbers for one place are reduced into it, in any order.
+    CUDA C++ has no function for it. Several numbers for one place are all reduced, in any order.
 
     Args:
         data: integers of the type T, of shape S or of one that broadcasts to it.
@@ -173,11 +173,11 @@ def sured_p(
 ) -> Array:
     """Reduces numbers into the texels of a surface of any kind: the PTX instruction `sured.p`.
 
-    CUDA C++ has no function for it. All numbers for one texel are reduced into it, in any order.
+    CUDA C++ has no function for it. Several numbers for one texel are all reduced, in any order.
 
     Args:
         data: uint32 for unsigned formats and int32 for signed ones, of shape S or of one that broadcasts to it.
-        surfObject: as in `surf1Dwrite`, with texels of 4 bytes, of integers. A texel is one number, also if it has
+        surfObject: as in `surf1Dwrite`, with texels of 4 bytes, of integers. A texel counts as one number, even with
             several channels.
         x: integers that broadcast with all other indices here to a shape S. **x counts texels** here, not bytes.
         coords, op, boundaryMode: as in `sured_b`.
@@ -218,8 +218,8 @@ def sured_p(
 def txq(texObject: Texture, query: Size, lod: int | None = None) -> int:
     """Returns a size of a texture over an array: the PTX instruction `txq`.
 
-    The other queries of the instruction fail on texture objects, also in CUDA: `TextureObject.sampler` and
-    `TextureObject.desc` say what they ask for.
+    The other queries of the instruction fail on texture objects, also in CUDA: see `TextureObject.sampler` and
+    `TextureObject.desc`.
 
     Args:
         texObject: a `TextureObject` or a `BoundTexture` over an array or a mipmapped array.
@@ -245,8 +245,8 @@ def txq(texObject: Texture, query: Size, lod: int | None = None) -> int:
     if t.resType not in (ResourceType.Array, ResourceType.MipmappedArray):
         raise CudaError(
             NOT_SUPPORTED,
-            f"txq: texObject is a texture over a resource of type {t.resType.name}, expected an array; its size is in "
-            f"the call that made it.",
+            f"txq: texObject is a texture over a resource of type {t.resType.name}, expected an array; read the size "
+            "from the call that made it.",
         )
     level = 0 if lod is None else check_index("txq", "lod", lod, 2**31)
     if lod is not None and (t.resType is ResourceType.Array or level >= t.texture.num_levels):
@@ -289,7 +289,7 @@ def check_query(function: str, query: object) -> int:
         raise CudaError(
             NOT_SUPPORTED,
             f"{function}: query is {query!r}, expected one of {', '.join(SIZES)}: the other queries of PTX fail on "
-            f"objects; the attributes of the object have what they ask for.",
+            "objects; read the attributes of the object.",
         )
     return SIZES.index(query)
 

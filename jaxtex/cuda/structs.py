@@ -1,8 +1,8 @@
-"""CUDA's structs and values as dataclasses that are pytrees: `struct` makes the former, and `value` the latter.
+"""CUDA's structs and values as dataclasses that are pytrees, made by `struct` and `value`.
 
-A struct starts zeroed, is filled in field by field, and compares by value. It may change until it is hashed, which
-happens when it is a static argument or a dictionary key. From then on it refuses assignments: its hash finds a compiled
-function, which would not fit other values. A value, such as an array or a texture object, never changes.
+A struct starts zeroed, is filled in field by field, and compares by value. It may change until it is hashed, as a
+static argument or a dictionary key. Then it refuses assignments, because a compiled function is found by its hash. A
+value, such as an array or a texture object, never changes.
 """
 
 # pyright: strict, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
@@ -64,7 +64,7 @@ class Struct(OneLine):
 
 
 class TupleStruct(Struct):
-    """A struct that unpacks, and equals a tuple of its fields."""
+    """A struct that unpacks and compares like a tuple of its fields."""
 
     def __iter__(self) -> Iterator[Any]:
         return iter(_values(self))
@@ -122,7 +122,7 @@ def copy_of(value: Class) -> Class:
 
 
 def snapshot(value: Any) -> Any:
-    """The values of a struct as a tuple that does not change with it."""
+    """The present values of a struct, as a tuple."""
     if isinstance(value, Struct):
         return tuple(snapshot(field) for field in _values(value))
     return _plain(value)
@@ -138,7 +138,7 @@ def check_mutable(value: object, part: str) -> None:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two values of fields are equal. Two arrays are if they are one object: to compare numbers reads them."""
+    """Whether two values of fields are equal. Arrays are if they are one object: comparing numbers would read them."""
     if a is b:
         return True
     if is_array(a) or is_array(b):
@@ -180,7 +180,7 @@ def struct(*children: str) -> Callable[[type[Class]], type[Class]]:
         def unflatten(fixed: tuple[Any, ...], leaves: Any) -> Class:
             value = object.__new__(cls)
             for name, field in (*zip(static, fixed), *zip(children, leaves)):
-                # A static field is shared with the tree, and so the struct gets a copy that may change.
+                # A static field is shared with the tree, so the struct gets a copy that may change.
                 copied = copy_of(field) if name in static and isinstance(field, Struct) else field
                 object.__setattr__(value, name, value._converted(name, copied))  # pyright: ignore[reportPrivateUsage]
             return value

@@ -1,4 +1,4 @@
-"""What the layers of all libraries share: families of transforms, border colors as constants, and dtypes."""
+"""The shared parts of the layers: families of transforms, border colors as constants, and dtypes."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -85,7 +85,7 @@ def num_parameters(name: str, transform: str, ndim: int) -> int:
 
 @public
 def theta_of(parameters: ArrayLike, input_shape: ShapeLike, transform: Transform = "affine") -> jax.Array:
-    """Returns the matrix of a spatial transformer from a few numbers, which are all zero at the identity.
+    """Returns the matrix of a spatial transformer from a few numbers; zeros give the identity.
 
     Args:
         parameters: ``(..., P)``, floating. A shift is in units of half the input's size, x before y.
@@ -152,9 +152,9 @@ def constant_color(color: ArrayLike | None) -> float | tuple[float, ...] | None:
 
 
 def widened(values: jax.Array, parameters: Iterable[jax.Array]) -> jax.Array:
-    """Floating values in the dtype of the parameters that they are combined with, if all of these are wider.
+    """Floating values in the narrowest dtype of the parameters, if all of these are wider.
 
-    Some layers of the libraries do not combine different dtypes, and under strict promotion no layer does.
+    Some layers do not combine different dtypes, and under strict promotion none does.
     """
     values = cast(jax.Array, in_native_order(values))
     dtypes: list[np.dtype[Any]] = [a.dtype for a in parameters if jnp.issubdtype(a.dtype, jnp.floating)]

@@ -12,9 +12,10 @@ from jax.core import Tracer
 from jax.typing import ArrayLike
 from numpy.typing import NDArray
 
-from .._checks.arguments import as_integer, as_sizes, described
+from .._checks.arguments import as_integer, described
 from .._checks.calls import in_native_order
 from .._checks.integers import in_dtype_of_jax
+from .._checks.texels import as_sizes
 from .._checks.words import shown
 from .._reads.complex_parts import from_parts, parts_of
 from .._tables.filter_kernels import MAX_SPLINE_ORDER, FilterKernel, b_spline
@@ -25,9 +26,9 @@ from .extensions import EXTENSIONS, Extension, check_mode
 ShapeLike: TypeAlias = Sequence[int] | NDArray[np.integer]
 # One number for all axes, or one for each, slowest first.
 PerAxis: TypeAlias = ArrayLike | Sequence[ArrayLike]
-# Numbers of Python and NumPy, whose dtype does not decide about the dtype of a result.
+# Numbers of Python and NumPy, whose dtype does not count for the dtype of a result.
 NUMBERS = (int, float, complex, np.number, np.bool_)
-# A number, of a distance below 1 from which a bool counts as 1: the rounding of float32 through a prefilter.
+# Magnitudes from here on are true in a bool: 1, less the rounding of float32 through a prefilter.
 NEARLY = 1 - 2.0**-10
 
 
@@ -63,7 +64,7 @@ class Reading(NamedTuple):
 
     @property
     def kernel(self) -> FilterKernel:
-        """The filter, with element i at i, behind the elements that were added in front."""
+        """The filter, with element i at i, after the elements added in front."""
         kernel = b_spline(self.order)
         return kernel._replace(origin=kernel.origin - 0.5, first=kernel.first + self.padding)
 
@@ -167,7 +168,7 @@ def as_cval(name: str, cval: Any, array: Any, reading: Reading) -> jax.Array | N
 
 def check_shape(name: str, output_shape: Any, default: Sequence[int]) -> tuple[int, ...]:
     """The shape of a result, of one axis at least."""
-    shape = tuple(default) if output_shape is None else as_sizes(name, "output_shape", output_shape)
+    shape = tuple(default) if output_shape is None else as_sizes(name, "output_shape", output_shape, "HW")
     if not shape or min(shape) < 0:
         raise ValueError(f"{name}: output_shape is {shape}, expected sizes of one axis or more.")
     return shape

@@ -14,9 +14,9 @@ from .._tables.address_rules import BORDER, CLAMP, MIRROR, REFLECT, WRAP, Addres
 Mode: TypeAlias = Literal[
     "reflect", "grid-mirror", "constant", "grid-constant", "nearest", "mirror", "grid-wrap", "wrap"
 ]
-# From an index and the length of its axis to an index of equal value.
+# Maps an index, by the length of its axis, to an index of equal value.
 Fold = Callable[[jax.Array, int], jax.Array]
-# SciPy adds so many elements at each end before it filters where its recursion has no boundary rule for a mode.
+# How many elements SciPy adds at each end before it filters in a mode without a boundary rule.
 PADDING = 12
 
 
@@ -26,8 +26,8 @@ class Extension(NamedTuple):
     Attributes:
         taps: the rule for taps beyond the ends.
         coefficients: the rule by which the prefilter extends its coefficients.
-        fold: what becomes of an index before it is read, if the rule for taps does not say it all.
-        fold_nearest: what becomes of an index at order 0. It decides which element is read halfway between two.
+        fold: maps an index before it is read, where the rule for taps is not enough.
+        fold_nearest: the same at order 0. It decides which element is read halfway between two.
         stops: whether a sample before the first or after the last element is `cval`, and all others are as if the
             array went on by `taps`.
         padding: how many elements are added at each end before the prefilter.
@@ -41,7 +41,7 @@ class Extension(NamedTuple):
     padding: int = 0
 
     def fold_of(self, order: int) -> Fold | None:
-        """What becomes of an index at this order."""
+        """The map of indices at this order."""
         return self.fold_nearest if order == 0 and self.fold_nearest else self.fold
 
 

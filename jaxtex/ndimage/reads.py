@@ -1,4 +1,4 @@
-"""The read that all functions share: arrays of any number of axes, at indices that are computed where they are used."""
+"""The read that all functions share: arrays of any rank, at indices that the read itself computes."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -24,7 +24,7 @@ from .arguments import Reading, as_channels, as_result
 from .extensions import Fold
 
 Arrays = tuple[jax.Array, ...]
-# From operands to an index for each axis that moves, slowest first: element by element, and static.
+# Maps operands to an index for each moved axis, slowest first; elementwise and static.
 IndexFunction = Callable[..., Coords]
 
 
@@ -32,12 +32,12 @@ class IndexGrid(NamedTuple):
     """The grid of a read of an array.
 
     Attributes:
-        function: computes the indices of the axes that move, from the operands before those of the other axes. The
-            operands of the others, behind, are their indices.
+        function: computes the indices of the moved axes from the first operands. The last operands are the indices of
+            the other axes.
         sizes: of all axes.
-        moved: the axes that move.
-        fold: what becomes of an index.
-        stops: whether an index in front says which samples lie inside: 0, or -1 for a sample outside.
+        moved: the moved axes.
+        fold: maps each index before it is read.
+        stops: whether a first index marks samples: 0 inside, -1 outside.
     """
 
     function: IndexFunction
@@ -112,16 +112,16 @@ def read_lines(array: jax.Array, lines: Arrays, cval: jax.Array | None, *, readi
 
 
 def passes_pay(sizes: Sequence[int], counts: Sequence[int], taps: int) -> bool:
-    """Whether reads along one axis after the other look at fewer elements than one read of all axes."""
+    """Whether reads along one axis after the other load fewer elements than one read of all axes."""
     passes, shape = 0, list(sizes)
     for axis in by_growth(sizes, counts):
         shape[axis] = counts[axis]
-        passes += math.prod(shape) * (taps + 1)  # and one write
+        passes += math.prod(shape) * (taps + 1)  # reads and one write
     return passes < math.prod(counts) * (taps ** len(sizes) + 1)
 
 
 def by_growth(sizes: Sequence[int], counts: Sequence[int]) -> list[int]:
-    """The axes, those first that shrink most."""
+    """The axes, the one that shrinks most first."""
     return sorted(range(len(sizes)), key=lambda k: counts[k] / max(sizes[k], 1))
 
 
@@ -137,7 +137,7 @@ def read_along(
 
 
 def merged(sizes: Sequence[int], moved: Sequence[int]) -> tuple[list[int], tuple[int, ...]]:
-    """Sizes, with neighboring axes that do not move as one, or none if it has one element; and where the others are."""
+    """Sizes with neighboring unmoved axes as one axis, or none if it has one element; and the moved axes."""
     shape: list[int] = []
     places: list[int] = []
     between = 1
@@ -234,7 +234,7 @@ def read_axes(
     axes = [(spline if k in moved else copied)(n) for k, n in enumerate(sizes)]
     others = tuple(at_axis(index_line(n, np.dtype(np.int32)), k, rank) for k, n in enumerate(sizes) if k not in moved)
     if extension.stops:
-        # One more axis, of one element. A sample outside misses it.
+        # One more axis, of one element, which samples outside miss.
         axes.insert(0, Axis(1, POINT, BORDER, integer=True, role=Role.LAYER))
         texels = texels.reshape(1, *sizes, channels)
     grid = IndexGrid(function, tuple(sizes), moved, extension.fold_of(reading.order), extension.stops)

@@ -31,7 +31,7 @@ from .extensions import Mode
 from .reads import index_lines, merged, read_lines
 from .transforms import read_affine
 
-# The modes to zoom with where whole elements are zoomed.
+# The modes that SciPy recommends with grid_mode.
 GRID_MODES = {"constant": "grid-constant", "wrap": "grid-wrap"}
 
 
@@ -119,7 +119,7 @@ def zoom(
         raise ValueError(
             f"{name}: zoom has shape {factors.shape}, expected a number for all axes of input, or {array.ndim} numbers."
         )
-    # Without elements is what rounds to a size of 0, as in SciPy; less than that is nothing.
+    # As in SciPy, a size may round to 0, but not below.
     if not (np.isfinite(factors) & (np.rint(factors * array.shape) >= 0)).all():
         raise ValueError(
             f"{name}: zoom is {shown(zoom)}, expected finite factors of at least 0; to flip an axis, use "
@@ -200,7 +200,7 @@ def rotate(
     matrix = rotation(name, angle, reading.sums)
     counts = rotated_sizes(np.asarray(matrix, np.float64), sizes) if reshape else sizes
     offset = (np.asarray(sizes) - 1) / 2 - matrix @ ((np.asarray(counts) - 1) / 2).astype(matrix.dtype)
-    # Axes that stay as they are are one axis if they are neighbors.
+    # Neighboring axes that do not rotate become one.
     shape, moved = merged(array.shape, plane)
     results = [counts[moved.index(k)] if k in moved else n for k, n in enumerate(shape)]
     rotated = read_affine(
@@ -227,7 +227,7 @@ def rotation_plane(name: str, axes: Any, ndim: int) -> tuple[int, int]:
 
 
 def rotation(name: str, angle: Any, dtype: np.dtype[Any]) -> Any:
-    """The matrix of a rotation by degrees: of NumPy in float64 if the angle is known, else traced.
+    """The matrix of a rotation by degrees: NumPy's in float64 if the angle is known, else traced.
 
     Sines and cosines of multiples of 90 degrees are exact.
     """

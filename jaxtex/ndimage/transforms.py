@@ -69,7 +69,8 @@ def map_coordinates(
         true.
 
     Gradients: of any order, in forward and reverse mode, with respect to a floating or complex `input`, to coordinates
-        and to `cval`. At a whole index the slope of order 1 is the one on the right; order 0 has none.
+        and to `cval`. Derivatives along one coordinate vanish beyond the order of the spline. At a whole index the
+        slope of order 1 is the one on the right.
 
     Precision: weights and sums are computed in float64 if the input, the result or the coordinates are float64, or if
         JAX has 64-bit types enabled and the input holds integers; else in float32. See `docs/ndimage.md`.
@@ -254,7 +255,7 @@ def read_affine(
 
     Args:
         shape: of the result.
-        moved: all axes; or those that the matrix maps to each other, where other axes stay as they are.
+        moved: all axes, or those that the matrix mixes; the others stay as they are.
     """
     places = moved if len(moved) < array.ndim else range(len(shape))
     grid = index_grid(shape, reading.sums)
@@ -311,7 +312,7 @@ def check_indices(
 
 
 def strong(value: Any) -> Any:
-    """A floating array of its own dtype, where JAX would let others decide."""
+    """A floating array, no longer weakly typed."""
     weak = isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jnp.floating) and jax.typeof(value).weak_type
     return jax.lax.convert_element_type(value, value.dtype) if weak else value
 

@@ -1,6 +1,7 @@
 """Reads inside models: attention, convolutions, pooling, lookups and feature grids, at points that a model computes.
 
-They are plain functions of arrays with channels last, ``(..., H, W, C)``, as in JAX's layers.
+They are plain functions of arrays with channels last, ``(..., H, W, C)``, as in JAX's layers. Reads are linear by
+default: their second derivative along one coordinate is zero.
 """
 
 # pyright: strict, reportUnknownMemberType=false

@@ -94,7 +94,7 @@ def deformable_attention(
 def attended(
     texels: jax.Array, points: jax.Array, weights: jax.Array, *, shapes: tuple[tuple[int, ...], ...]
 ) -> jax.Array:
-    """What all heads read in one image, (Q, heads, C).
+    """The reads of all heads in one image, (Q, heads, C).
 
     Args:
         texels: (S, heads * C).
@@ -122,7 +122,7 @@ def attended(
 
 
 def check_levels(shapes: Any, value: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
-    """The sizes of the levels, which take up all values."""
+    """The sizes of the levels, which hold all values."""
     given = cast(tuple[Any, ...], shapes if isinstance(shapes, tuple) else ())
     sizes = [cast(tuple[Any, ...], size) for size in given if isinstance(size, tuple)]
     known = all(len(size) == 2 and all(is_integer(n, 1) for n in size) for size in sizes)

@@ -67,9 +67,9 @@ def deformable_conv(
     Gradients: of any order, in forward and reverse mode, with respect to all arrays. At the center of a texel the slope
         is the one on the right, as in torchvision. Offsets of zero are such points.
 
-    Precision: values that are read are rounded to the dtype of `x`. Products with the kernel have the precision of
-        JAX's matrix products, see `jax.default_matmul_precision`. Images are processed one after the other. Each needs
-        an array of the reads of all taps, ``(H_out, W_out, kh * kw * C)``; reverse mode reads them again.
+    Precision: reads are rounded to the dtype of `x`. Products with the kernel have the precision of JAX's matrix
+        products, see `jax.default_matmul_precision`. Images are processed one by one, each with an array of its reads,
+        ``(H_out, W_out, kh * kw * C)``; reverse mode reads again.
 
     Raises:
         ValueError: if shapes or options do not fit each other.
@@ -108,7 +108,7 @@ def deformable_conv(
     def of_image(arrays: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
         return multiplied(columns_of(*arrays, layout), taps, int(groups), sums)
 
-    # One image after the other, so that the reads of all taps are there for one image only.
+    # One image at a time, so that memory holds the reads of one image.
     each_image = cast(Callable[..., jax.Array], jax.lax.map)
     out = each_image(jax.checkpoint(of_image), (image, moved, weight))
     if bias is not None:
@@ -218,7 +218,7 @@ def check_padding(
 
 
 def check_offset_groups(offset_groups: Any, offsets: jax.Array, layout: ConvolutionLayout, channels: int) -> int:
-    """The number of offset groups: given, or by the channels of the offsets."""
+    """The number of offset groups: given, or from the channels of the offsets."""
     held = offsets.shape[-1] // (2 * layout.num_taps) if offsets.ndim else 0
     count = held if offset_groups is None else offset_groups
     if not is_integer(count, 1) or channels % count:

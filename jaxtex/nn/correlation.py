@@ -33,8 +33,7 @@ def correlation_pyramid(first: ArrayLike, second: ArrayLike, levels: int = 4) ->
     """Returns the dot products of all pairs of pixels of two feature maps, as a pyramid over the second map.
 
     Args:
-        first, second: ``(B, H, W, C)``, of the same floating dtype. Their shapes are equal, but `second` may have
-            another height and width.
+        first, second: ``(B, H, W, C)``, of the same floating dtype; only height and width may differ.
         levels: the number of levels, static. Each level halves the height and width of the one before, rounded down.
 
     Returns:
@@ -97,8 +96,8 @@ def correlation_lookup(pyramid: Sequence[ArrayLike], coords: ArrayLike, radius: 
     Returns:
         ``(B, H, W, L * (2 radius + 1)^2)`` in the dtype of `pyramid`, in RAFT's order of channels: level by level, and
         within a level the offset along x varies slowest. Channel ``i (2 radius + 1) + j`` is at
-        ``(x + i - radius, y + j - radius)``. (RAFT's code adds the offsets that it calls dy to x, and so does
-        torchvision, so the weights of both fit.) Pixels outside are zero.
+        ``(x + i - radius, y + j - radius)``. (The weights of RAFT's code and of torchvision fit this order.) Pixels
+        outside are zero.
 
     Gradients: of any order, in forward and reverse mode, with respect to `pyramid` and `coords`. At the center of a
         pixel the slope is the one on the right.

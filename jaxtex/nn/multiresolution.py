@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._checks.arguments import as_float, check_dtype, check_key, converted
+from .._checks.arguments import as_float, as_number, check_dtype, check_key, converted
 from .._checks.calls import public
 from .._checks.integers import is_integer
 from .._checks.words import check_word, shown
@@ -109,11 +109,9 @@ class MultiresolutionGrid:
                 f"base_resolution, {self.base_resolution}."
             )
         object.__setattr__(self, "finest_resolution", None if finest is None else int(finest))
-        known = isinstance(scale, int | float) and not isinstance(scale, bool)
-        if scale is not None and not (known and 1 <= scale < math.inf):
-            raise ValueError(
-                f"MultiresolutionGrid: per_level_scale is {shown(scale)}, expected a number of at least 1."
-            )
+        if scale is not None:
+            least = "a number of at least 1"
+            as_number("MultiresolutionGrid", "per_level_scale", scale, lambda n: 1 <= n < math.inf, least)
         if self.scales[-1] >= 2**24:
             raise ValueError(
                 f"MultiresolutionGrid: the finest level has a scale of {self.scales[-1]:.0f}, at which float32 has no "
@@ -159,7 +157,7 @@ def multiresolution_grid_init(key: jax.Array, grid: MultiresolutionGrid, dtype: 
     Returns:
         ``(sum of grid.table_sizes, grid.features_per_level)``, the levels one after the other, as in tiny-cuda-nn.
 
-    Gradients: none; there is no input to differentiate with respect to.
+    Gradients: none.
 
     Raises:
         TypeError: if `grid` is not a `MultiresolutionGrid`.
@@ -188,12 +186,12 @@ def multiresolution_grid(
     In level l, a point p lies at ``scale p + 0.5`` among the vertices, and the features of the vertices around it are
     blended as `grid.interpolation` says. A dense level has vertex (i, j, k) in row ``i + j n + k n^2``, where n is its
     resolution; a hashed level has it in row ``(i xor 2654435761 j xor 805459861 k) mod rows``, in 32-bit arithmetic.
-    Two vertices of a hashed level may share a row; such collisions are left to training.
+    Two vertices of a hashed level may share a row.
 
     Args:
         tables: ``(sum of grid.table_sizes, grid.features_per_level)``, floating, the levels one after the other;
             `multiresolution_grid_init` makes it. All levels are then read in one pass. Or a sequence of one array per
-            level; each is then read by itself, which is faster from about a million points on.
+            level, each read by itself, which is faster from about a million points on.
         points: ``(..., grid.ndim)``, x first, from 0 to 1. A point outside reads like the nearest point inside, or like
             a point up to half a cell beyond that.
         grid: a `MultiresolutionGrid`, static.
@@ -239,7 +237,7 @@ def encoded(tables: Any, points: ArrayLike, *, grid: MultiresolutionGrid) -> jax
     place = as_float(points)
     check_shape(NAME, "points", place, (*place.shape[:-1], grid.ndim), f"(..., {grid.ndim}), x first")
     kernel = INTERPOLATIONS[grid.interpolation]
-    # One vertex more than the level has is reached.
+    # A point may reach one vertex beyond the level's last.
     sizes = tuple(size + 1 for size in grid.resolutions)
     shape = *place.shape[:-1], grid.num_levels * grid.features_per_level
     if not isinstance(tables, tuple):
@@ -281,7 +279,7 @@ def plan_pyramid(
     axes, dtype = pyramid_axes(sizes, rows, hashed, ndim, kernel), rounded_dtype(table.dtype, sums)
     stacks = None, None, Stack(-1, tuple(reversed(range(ndim))))
     spec = ReadSpec(axes, Decoding.ELEMENT, np.dtype(dtype), grid=scaled_points, stacks=stacks)
-    # A point reads rows from anywhere in the table.
+    # A point may read any row of the table.
     return BatchedRead(everywhere(table), (level, scale, points[..., None, :]), spec)
 
 

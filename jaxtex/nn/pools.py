@@ -49,11 +49,11 @@ def roi_align(
             each axis, as torchvision does by default, at a cost: see `max_sampling_ratio`.
         aligned: whether texel i has its center at i + 0.5 in the units of boxes, as elsewhere in jaxtex; boxes may then
             have any size. Otherwise the center is at i, and a smaller box counts as one texel wide or high.
-        max_sampling_ratio: the most reads that ``sampling_ratio=-1`` takes along height and width, static. This many
-            points are read in every bin, and those that the box does not need have weight zero. ``None`` is
-            ``ceil(H / height)`` and ``ceil(W / width)``, enough for every box that is no larger than a feature map.
-            A larger box takes this many reads, and torchvision takes more: for its values pass
-            ``ceil(size / output size)`` of the largest box, after `spatial_scale`.
+        max_sampling_ratio: the most reads that ``sampling_ratio=-1`` takes along height and width, static. Every bin
+            reads this many points; superfluous ones have weight zero. ``None`` is ``ceil(H / height)`` and
+            ``ceil(W / width)``, enough for every box that is no larger than a feature map. A larger box takes this many
+            reads, and torchvision takes more: for its values pass ``ceil(size / output size)`` of the largest box,
+            after `spatial_scale`.
 
     Returns:
         ``(K, height, width, C)`` in the dtype of `features`. Sums are computed in float32, or in float64 if an argument
@@ -63,9 +63,9 @@ def roi_align(
     Gradients: of any order, in forward and reverse mode, with respect to `features` and, unlike torchvision's, `boxes`;
         the number of reads counts as fixed. At kinks the slope is the one on the right.
 
-    Precision: with ``sampling_ratio=-1`` and a `spatial_scale` that is no power of two, the product of both may be
-        rounded otherwise than in torchvision, and a box whose size is a multiple of the output size may take one more
-        read per bin, or one less.
+    Precision: with ``sampling_ratio=-1`` and a `spatial_scale` that is no power of two, torchvision may round their
+        product differently, and a box whose size is a multiple of the output size may take one read more or less per
+        bin.
 
     Raises:
         ValueError: if shapes do not fit each other, or there are several feature maps and no `batch_indices`.
@@ -122,7 +122,7 @@ def roi_align(
 
 
 class Points(NamedTuple):
-    """Where the bins of boxes are read along one axis.
+    """The points of bins along one axis.
 
     Attributes:
         position: (K, bins, points): texel i has its center at i.
@@ -153,7 +153,7 @@ def quotient(length: jax.Array, number: int) -> jax.Array:
     """``length / number``, correctly rounded for numbers up to 2^12.
 
     XLA multiplies by the inverse of a constant, and GPUs round a quotient less exactly: 21 / 7 may be more than 3, and
-    a box then takes four reads. So the remainder, of products that are exact, corrects the quotient.
+    a box then takes four reads. So the exact remainder corrects the quotient.
     """
     near, bits = length / number, np.finfo(length.dtype)
     high = jax.lax.reduce_precision(near, bits.nexp, bits.nmant // 2)

@@ -79,8 +79,8 @@ def sample_weighted(
 
     Gradients: of any order, in forward and reverse mode, with respect to floating or complex texels, the border colors,
         the coordinates, the weights and `lod`. Each read has the gradients of `jaxtex.sample`. Reverse mode stores only
-        the arguments. But terms are stored in hardware arithmetic, and for several textures with mip chains or border
-        colors.
+        the arguments, except in hardware arithmetic and for several textures with mip chains or border colors, where
+        terms are stored.
 
     Raises:
         ValueError: if coordinates, weights, axis, layer or sampler do not fit the textures, or textures differ in kind,
@@ -131,7 +131,7 @@ def sample_weighted(
 
 
 def check_alike(textures: Sequence[Texture]) -> None:
-    """Textures that differ in their sizes alone."""
+    """Textures that differ only in size."""
     first, *others = ((t.kind, t.dtype, t.num_channels) for t in textures)
     for k, other in enumerate(others, 1):
         if other != first:
@@ -199,7 +199,7 @@ def weighted(
     num_heads: int,
     dtype: np.dtype[Any],
 ) -> jax.Array:
-    """The sum: in one pass, or term by term where the engine has no pass for it."""
+    """The sum, in one pass or term by term."""
     if is_complex(textures[0].dtype):
         return by_parts(
             weighted,
@@ -248,7 +248,7 @@ def has_one_pass(textures: Sequence[Texture], sampler: Sampler, several: bool) -
 
 
 def pyramid(textures: Sequence[Texture]) -> Texture:
-    """Textures of one level as the levels of one, of any sizes."""
+    """Textures of one level, packed as the levels of one texture."""
     texels = jnp.concatenate([t.texels.reshape(math.prod(t.shape[:-1]), t.num_channels) for t in textures])
     return Texture(texels, None, textures[0].kind, tuple(t.shape for t in textures))
 
@@ -271,8 +271,8 @@ def in_one_pass(
 
     Args:
         texture: with `level`, a pyramid of levels of any sizes; each sample reads the level of that number.
-        points: the coordinates in `arguments` as one array, whose last axis holds x, y (and z), if they come in one;
-            then no program takes them apart in memory.
+        points: the coordinates in `arguments` as one array with x, y (and z) along its last axis, if they came so;
+            programs then do not split it in memory.
         head: which of `num_heads` parts of the channels each sample reads.
         weights, level, head: of the rank of the arrays in `arguments`.
     """
@@ -294,7 +294,7 @@ def in_one_pass(
 
 
 def as_operand(numbers: jax.Array, dtype: np.dtype) -> jax.Array:
-    """Numbers of `dtype`, or floats of 16 bits, which a read takes as float32, so that no program converts them."""
+    """Numbers of `dtype`; floats of 16 bits stay, since a read takes them as float32."""
     return numbers if is_narrow(numbers.dtype) and dtype == jnp.float32 else numbers.astype(dtype)
 
 
@@ -307,11 +307,11 @@ def term_by_term(
     axis: int | None,
     num_heads: int,
 ) -> jax.Array:
-    """All terms of the sum, S + (C,); of several textures, one entry along `axis` is of each."""
+    """All terms of the sum, S + (C,); entry k along `axis` reads texture k."""
     sums = sum_dtype(textures[0].dtype, *(a.dtype for a in jax.tree.leaves((arguments.coords, weights))))
 
     def entry(leaf: jax.Array, k: int) -> jax.Array:
-        """The part of an array that texture k has, along an axis of length 1."""
+        """The slice of an array for texture k, with an axis of length 1."""
         if axis is None or leaf.shape[axis] == 1:
             return leaf
         return jax.lax.slice_in_dim(leaf, k, k + 1, axis=axis)

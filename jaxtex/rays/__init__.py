@@ -1,4 +1,4 @@
-"""Projections of images and volumes along rays, with exact gradients, and the rays of scanners and cameras.
+"""Projections of images and volumes along rays, and the rays of scanners and cameras.
 
 A ray is a segment from a start to an end, in texels: texel i spans [i, i + 1), and points are x, y (and z).
 """

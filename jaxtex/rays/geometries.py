@@ -1,4 +1,4 @@
-"""The rays of scanners and cameras: functions that give the start and the end of each ray, in texels."""
+"""The rays of scanners and cameras: the start and the end of each ray, in texels."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -46,9 +46,9 @@ def parallel_beam(
 ) -> Rays:
     """The rays of a parallel beam that turns about the center of a volume, or of an image.
 
-    At angle t, rays go along (-sin t, cos t), and the columns of the detector lie along (cos t, sin t), in x and y. So
-    at angle 0 rays go along y, from row 0 of an image to its last row. The rows of the detector lie along z, the axis
-    of rotation. The middle of the detector sees the center.
+    At angle t, rays go along (-sin t, cos t) in x and y, and the columns of the detector lie along (cos t, sin t). At
+    angle 0, rays go along y, from row 0 of an image to its last row. The rows of the detector lie along z, the axis of
+    rotation. The central ray passes through the center.
 
     Angles are those of ODL for an array indexed [x, y, z], whose axes are in the opposite order here. ASTRA counts y
     upwards, from the last row: its angle t is -t here.
@@ -93,7 +93,7 @@ def cone_beam(
     detector_distance: ArrayLike,
     pixel_size: ArrayLike = 1.0,
 ) -> Rays:
-    """The rays of a cone beam, or of a fan beam for an image: from a point to a flat detector, about the center.
+    """The rays of a cone beam, or of a fan beam for an image: from a point to a flat detector.
 
     At angle t, the source is at ``source_distance * (sin t, -cos t)`` from the center, in x and y, and the middle of
     the detector at ``detector_distance * (-sin t, cos t)``. The columns of the detector lie along (cos t, sin t), and
@@ -117,7 +117,7 @@ def cone_beam(
         ValueError: if shapes do not fit each other.
         TypeError: if a shape is traced.
 
-    Source: as of `parallel_beam`.
+    Source: as in `parallel_beam`.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
@@ -128,7 +128,7 @@ def cone_beam(
     """
     frame = Frame.of("cone_beam", volume_shape, angles, detector_shape, pixel_size)
     source, detector = (
-        frame.number("cone_beam", argument, value)
+        number_of("cone_beam", argument, value, frame.center.dtype)
         for argument, value in (("source_distance", source_distance), ("detector_distance", detector_distance))
     )
     return Rays(frame.center - source * frame.along, frame.pixels + detector * frame.along)
@@ -149,7 +149,7 @@ def camera_rays(
 
     Args:
         camera_matrix: (3, 3), ``[[fx, s, cx], [0, fy, cy], [0, 0, 1]]`` in pixels, whose origin is the corner of the
-            first pixel: add 0.5 to OpenCV's cx and cy, which count from its center.
+            first pixel: add 0.5 to OpenCV's cx and cy.
         pose: (3, 4) or (4, 4), from the camera to the volume, in texels: its last column is the place of the camera.
         image_shape: ``(height, width)`` in pixels; static.
         near, far: the depths along the camera's z axis at which rays begin and end, in texels; numbers.
@@ -189,13 +189,13 @@ def camera_rays(
 
 
 class Frame(NamedTuple):
-    """What turns about the center of a volume: points in texels, with the axes of angles and pixels in front.
+    """A detector that turns about the center of a volume; points have the axes of angles and pixels in front.
 
     Attributes:
         sizes: the sizes of the volume, x first.
         center: (A, ..., n), with axes of size 1 for pixels.
         along: the direction of the central ray, of the shape of `center`.
-        pixels: the points of the detector's pixels where it stands at the center, (A, ..., n).
+        pixels: the pixels of the detector, placed at the center, (A, ..., n).
     """
 
     sizes: tuple[int, ...]
@@ -227,19 +227,15 @@ class Frame(NamedTuple):
             pixels = pixels + places.reshape(1, *(-1 if k == n else 1 for n in reversed(range(ndim - 1))), 1) * axis
         return cls(sizes, center, along, pixels)
 
-    def number(self, name: str, argument: str, value: Any) -> jax.Array:
-        """One number in the precision of the points."""
-        return number_of(name, argument, value).astype(self.center.dtype)
-
 
 def centers(count: int, dtype: Any) -> jax.Array:
     """The centers of pixels along a line."""
     return jnp.arange(count, dtype=jnp.int32).astype(dtype) + 0.5
 
 
-def number_of(name: str, argument: str, value: Any) -> jax.Array:
+def number_of(name: str, argument: str, value: Any, dtype: Any = None) -> jax.Array:
     """One floating number."""
     number = as_float(value)
     if number.ndim:
         raise ValueError(f"{name}: {argument} has shape {number.shape}, expected one number.")
-    return number
+    return number if dtype is None else number.astype(dtype)

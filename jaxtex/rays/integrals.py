@@ -41,11 +41,11 @@ def line_integral(
     Args:
         volume: ``(D, H, W, C)``, or an image ``(H, W, C)``; floating numbers, or integers of 8 or 16 bits.
         start, end: S + (3,), x before y before z, or S + (2,) for an image, in texels: texel i spans [i, i + 1), with
-            its center at i + 0.5. Their shapes S broadcast, so one start may serve many ends.
+            its center at i + 0.5. Their shapes S broadcast.
         num_samples: N, the number of samples of each segment, from its start to its end; static.
         step: the largest distance between samples in texels, in place of `num_samples`; static. Each segment is first
-            cut to the box outside which all samples are zero, and N is the diagonal of the box divided by `step`,
-            rounded up. So a source far outside costs no samples.
+            cut to the box outside which all samples are zero, so a source far outside costs no samples. N is the
+            diagonal of the box divided by `step`, rounded up.
         weights: numbers that broadcast to S + (N,), the weight of each sample, only with `num_samples`.
         spacing: the size of a texel along x, y (and z), ``(3,)`` or ``(2,)``, or one number for all; the unit of length
             in the result.
@@ -58,9 +58,9 @@ def line_integral(
 
     Gradients: of any order, in forward and reverse mode, with respect to a floating volume, `start`, `end`, `weights`
         and `spacing`; those of the quadrature rule. A segment of length 0 has none in its length. Reverse mode stores
-        only the arguments. Forward mode of any order, a gradient, and a gradient of forward mode make no array of the
-        samples, except for sums that are asked to be deterministic. Derivatives of a gradient with respect to `start`
-        and `end` may store numbers for each sample.
+        only the arguments. Forward mode of any order, a gradient, and a gradient of forward mode store no array of the
+        samples, except with deterministic sums. Derivatives of a gradient with respect to `start` and `end` may store
+        numbers for each sample.
 
     Raises:
         ValueError: if shapes, `num_samples`, `step` or the sampler do not fit each other.

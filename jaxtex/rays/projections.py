@@ -1,4 +1,4 @@
-"""What an eye sees along rays: the largest value, the first crossing of a level, and emission with absorption."""
+"""Projections along rays: the largest value, the first crossing of a level, and emission with absorption."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -8,14 +8,13 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from .._checks.arguments import as_float
+from .._checks.arguments import as_float, as_number
 from .._checks.calls import public
-from .._checks.words import shown
 from .._engine.describe.folds import Composited, FirstCrossing, Highest
 from ..sampler import Sampler
 from .segments import DEFAULT_SAMPLER, Segments, norm, of_rank
 
-# The steps to a crossing from the two samples around it. Each makes the number of digits 1.4 times as large.
+# The steps from two samples to the crossing between them. Each multiplies the number of digits by 1.4.
 ROOT_STEPS = 10
 
 
@@ -31,19 +30,19 @@ def maximum_intensity(
 ) -> jax.Array:
     """The largest sample of a volume or an image along segments: maximum intensity projection (MIP).
 
-    Samples are at the middles of N equal parts of each segment, as those of `line_integral`, and are not stored: on a
-    GPU, one kernel reads them and finds the largest. A minimum is ``-maximum_intensity(-volume, ...)``.
+    Samples are those of `line_integral`, and are not stored: on a GPU, one kernel reads them and finds the largest. A
+    minimum is ``-maximum_intensity(-volume, ...)``.
 
     Args:
-        volume, start, end, num_samples, step, sampler: as of `line_integral`. A segment that misses the volume sees
-            the zero outside. With `step`, samples outside are not taken, so zeros there do not count.
+        volume, start, end, num_samples, step, sampler: as in `line_integral`. The result is 0 for a segment that misses
+            the volume. With `step`, no samples are taken outside, so zeros there do not count.
 
     Returns:
         S + (C,), the largest sample of each channel, in the dtype of `volume`, or float32 for integers. NaN never
         counts as the largest.
 
     Gradients: of any order, in forward and reverse mode, with respect to a floating volume, `start` and `end`: those of
-        the largest sample, which stays at its fraction of the way; of the first one, if several are equal.
+        the largest sample, at a fixed fraction of the way; of several equal ones, those of the first.
 
     Raises:
         ValueError: if shapes, `num_samples`, `step` or the sampler do not fit each other.
@@ -78,13 +77,12 @@ def first_crossing(
 ) -> jax.Array:
     """The distance from the start of segments to the first point where a volume or an image crosses a level.
 
-    It is the depth of an isosurface. The point lies between the first two adjacent samples of a segment of which one is
-    below the level and the other is not. So a part thinner than the distance of samples may be missed. Samples are at
-    the middles of N equal parts, as those of `line_integral`, and are not stored: on a GPU, one kernel reads them until
-    it has found the crossing.
+    It is the depth of an isosurface. The point lies between the first two adjacent samples on different sides of the
+    level, so parts thinner than the distance between samples may be missed. Samples are those of `line_integral`, and
+    are not stored: on a GPU, one kernel reads them up to the crossing.
 
     Args:
-        volume, start, end, num_samples, step, spacing, sampler: as of `line_integral`.
+        volume, start, end, num_samples, step, spacing, sampler: as in `line_integral`.
         level: the level, numbers that broadcast to S.
 
     Returns:
@@ -92,8 +90,8 @@ def first_crossing(
         float64. It is infinite where nothing crosses the level.
 
     Gradients: of any order, in forward and reverse mode, with respect to a floating volume, `start`, `end`, `level` and
-        `spacing`, by the implicit function theorem. They are 0 where nothing crosses the level, and where the volume
-        does not change along the segment, as with the point filter; large where a segment grazes the surface.
+        `spacing`, by the implicit function theorem. They are 0 where nothing crosses the level, or where the volume
+        does not change along the segment, as with the point filter; and large where a segment grazes the surface.
 
     Raises:
         ValueError: if shapes, `num_samples`, `step` or the sampler do not fit each other.
@@ -136,17 +134,17 @@ def composite(
 ) -> jax.Array:
     """Composites the emission and absorption of a volume or an image along segments, front to back.
 
-    Sample k has the opacity ``a_k = 1 - exp(-extinction_k length / N)``. The light that it emits, ``a_k color_k``,
-    passes what is before it: the result is ``sum_k T_k a_k color_k`` with the transmittance ``T_k = prod_i<k (1 -
-    a_i)``. Samples are at the middles of N equal parts of each segment, as those of `line_integral`, and are not
-    stored: on a GPU, one kernel reads and composites them, until the transmittance is low.
+    Sample k has the opacity ``a_k = 1 - exp(-extinction_k length / N)``. Its light ``a_k color_k`` is absorbed by the
+    samples before it: the result is ``sum_k T_k a_k color_k`` with the transmittance ``T_k = prod_i<k (1 - a_i)``.
+    Samples are those of `line_integral`, and are not stored: on a GPU, one kernel reads and composites them until the
+    transmittance is low.
 
     Args:
-        volume: as of `line_integral`, with channels of color, any number, and the extinction as the last channel: the
-            share of light that is absorbed in a unit of length, if that is short. Below 0, it counts as 0.
-        start, end, num_samples, step, spacing, sampler: as of `line_integral`.
-        min_transmittance: where the transmittance is no more than this, the samples behind are left out; from 0 to 1,
-            a number, static. 0 leaves out only what is invisible, and 1e-3 changes no byte of an image much.
+        volume: as in `line_integral`, with any number of color channels, and the extinction (the absorbed share of
+            light per unit of length) as the last channel. A negative extinction counts as 0.
+        start, end, num_samples, step, spacing, sampler: as in `line_integral`.
+        min_transmittance: from 0 to 1, static: samples behind this transmittance are left out. 0 leaves out only
+            invisible samples; 1e-3 hardly changes an image of bytes.
 
     Returns:
         S + (C,), in the dtype of `volume`, or float32 for integers: the color, and the opacity ``1 - T_N`` as the last
@@ -175,7 +173,8 @@ def composite(
     segments = Segments.of(name, volume, start, end, spacing, num_samples, step, sampler)
     if 0 in segments.shape:
         return segments.nothing
-    fold = Composited(checked_share(name, min_transmittance))
+    least = as_number(name, "min_transmittance", min_transmittance, lambda n: 0 <= n <= 1, "a number from 0 to 1")
+    fold = Composited(least)
     return segments.result(segments.folded(name, fold, segments.sample_length[..., 0]))
 
 
@@ -196,7 +195,7 @@ def crossing(segments: Segments, level: jax.Array) -> jax.Array:
     before, behind = (segments.fraction_of(number - k) for k in (1, 0))
 
     def nearer(_: jax.Array, ends: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
-        """One more step, from two points on both sides of the level, the newer one behind."""
+        """One more step, from two points on both sides of the level, the newer one last."""
         a, above_a, b, above_b = ends
         c = b - divided(above_b * (b - a), above_b - above_a)
         above_c = excess(c)
@@ -232,10 +231,3 @@ def divided(a: jax.Array, b: jax.Array) -> jax.Array:
     """A quotient; 0 where the divisor is 0."""
     nonzero = b != 0
     return jnp.where(nonzero, a / jnp.where(nonzero, b, 1), 0)
-
-
-def checked_share(name: str, least: Any) -> float:
-    """The transmittance at which a ray ends."""
-    if not isinstance(least, int | float) or not 0 <= least <= 1:
-        raise ValueError(f"{name}: min_transmittance is {shown(least)}, expected a number from 0 to 1.")
-    return float(least)

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._checks.arguments import as_float, as_integer
+from .._checks.arguments import as_float, as_integer, as_number
 from .._checks.samplers import check_modes, check_sampler
 from .._checks.texels import check_stored
 from .._checks.words import shown
@@ -38,7 +38,7 @@ STATIC = {"static": True}
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Segments:
-    """Segments through a volume, of which each has `count` samples, at the middles of equal parts.
+    """Segments through a volume, each with `count` samples at the middles of equal parts.
 
     Attributes:
         texture: the volume.
@@ -74,7 +74,7 @@ class Segments:
         sampler: Sampler,
         others: Sequence[jax.Array] = (),
     ) -> "Segments":
-        """The segments of a call; `others` are floating arrays that take part in the choice of the dtype of sums."""
+        """The segments of a call; `others` are further floating arrays that determine the dtype of sums."""
         first, last = as_float(start), as_float(end)
         ndim = check_points(name, first, last)
         texels = check_volume(name, jnp.asarray(volume), ndim)
@@ -95,7 +95,7 @@ class Segments:
         return cls(TEXTURES[ndim](texels), *cut, first, size, count, how, shape, result)
 
     def over(self, name: str, argument: str, shape: Sequence[int]) -> "Segments":
-        """The segments with a shape S to which that of an argument broadcasts, too."""
+        """The segments with S extended by the shape of an argument."""
         try:
             together = np.broadcast_shapes(self.shape, shape)
         except ValueError:
@@ -131,7 +131,7 @@ class Segments:
         return plan_of_grid(layout_of(self.texture), on_segment, (*stacked, *operands), self.sampler, sums)
 
     def folded(self, name: str, fold: Fold, *given: jax.Array) -> jax.Array:
-        """What the samples of each segment become, S + (C,); the fold takes `given`, of the rank of S."""
+        """The fold of each segment's samples, S + (C,); it takes `given`, of the rank of S."""
         if is_complex(self.texture.dtype):
             raise TypeError(
                 f"{name}: volume is {self.texture.dtype}, expected real numbers; pass volume.real, volume.imag or "
@@ -161,7 +161,7 @@ class Segments:
         return jnp.zeros((*self.shape, self.channels), self.dtype)
 
     def without_derivatives(self) -> "Segments":
-        """The segments, in which what follows has no derivatives."""
+        """The segments without derivatives."""
         return jax.tree.map(jax.lax.stop_gradient, self)
 
     def result(self, values: jax.Array, dtype: Any = None) -> jax.Array:
@@ -207,7 +207,7 @@ class Box(NamedTuple):
         moves, within = step != 0, (start >= low) & (start <= high)
         inverse = 1 / jnp.where(moves, step, 1)
         at_low, at_high = (low - start) * inverse, (high - start) * inverse
-        # Along an axis on which it does not move, all of a segment is in the box, or nothing.
+        # Along an axis of constant coordinate, the box holds all of a segment or nothing.
         enter = jnp.where(moves, jnp.minimum(at_low, at_high), jnp.where(within, 0, 1)).max(-1, keepdims=True)
         leave = jnp.where(moves, jnp.maximum(at_low, at_high), jnp.where(within, 1, 0)).min(-1, keepdims=True)
         enter = jnp.clip(enter, 0, 1)
@@ -276,12 +276,11 @@ def check_spacing(name: str, spacing: jax.Array, ndim: int) -> jax.Array:
 
 
 def check_step(name: str, step: Any, sampler: Sampler, ndim: int) -> float:
-    """A distance of samples, for reads of zero outside, which say which part of a segment to sample."""
-    if not isinstance(step, int | float) or not 0 < step < math.inf:
-        raise ValueError(f"{name}: step is {shown(step)}, expected a finite number above 0, in texels.")
+    """A distance of samples; reads must be zero outside, so that segments have ends."""
+    distance = as_number(name, "step", step, lambda n: 0 < n < math.inf, "a finite number above 0, in texels")
     if not all(rule.drops_outside for rule in sampler.address_rules(ndim)):
         raise ValueError(
             f"{name}: step is given with address_mode={sampler.address_mode!r}, which has no end outside the volume; "
             f"pass num_samples, or address_mode='border'."
         )
-    return float(step)
+    return distance

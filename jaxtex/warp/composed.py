@@ -51,8 +51,8 @@ def warp_chain(
     """Warps images by a chain of matrices and flows, and reads them only once.
 
     The output pixel at p shows the image at ``t_n(...t_2(t_1(p)))``. A matrix multiplies the point, and a flow maps it
-    to ``point + flow(point)``. Matrices are applied where the points are used, so no array of points is stored. A flow
-    that follows another transform is interpolated once, and so is the image.
+    to ``point + flow(point)``. Matrices are applied inside the read, so no array of points is stored. A flow that
+    follows another transform is interpolated once, and so is the image.
 
     Args:
         image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.
@@ -81,8 +81,8 @@ def warp_chain(
         color; see `resample`. Reverse mode stores the values that are read from each flow.
 
     Raises:
-        ValueError: if shapes do not fit, or do not tell whether points have two coordinates or three, or `flow_sampler`
-            is given and no flow is interpolated.
+        ValueError: if shapes do not fit, or fit images and volumes alike, or `flow_sampler` is given and no flow is
+            interpolated.
         TypeError: if `transforms` is not a list or a tuple.
 
     Example:
@@ -172,7 +172,7 @@ def link(
 
 
 def num_coordinates(name: str, transforms: Sequence[Transform], output_shape: ShapeLike | None) -> int:
-    """How many coordinates a point has: as many as the output has axes, or as the transforms leave open."""
+    """The number of coordinates of a point, from the axes of the output or from the transforms."""
     counts = (2, 3) if output_shape is None else (len(as_shape(name, "output_shape", output_shape)),)
     fitting = [n for n in counts if all(is_flow(t, n) or is_matrix(t, n) for t in transforms)]
     if len(fitting) == 1:

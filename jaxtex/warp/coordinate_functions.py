@@ -2,8 +2,8 @@
 
 The origin is the top left corner, x points right and y down; the center of the first pixel is at (0.5, 0.5). Each
 function takes the coordinates of pixels, then its parameters, and is elementwise, so that a kernel computes the
-coordinates of each sample where it reads them. A compiled call hashes the function as a static argument. So each
-function is defined at the top level of a module: a new closure would compile a new program.
+coordinates that it reads at. A compiled call hashes the function, so each is defined at the top level of a module: a
+new closure would compile a new program.
 """
 
 # pyright: strict, reportUnknownMemberType=false
@@ -25,12 +25,12 @@ from ..mipmaps import footprint
 from .matrices import Rows, elements
 
 Arrays: TypeAlias = tuple[jax.Array, ...]
-# From the coordinates of pixels, x first, to as many coordinates.
+# Maps the coordinates of pixels, x first, to as many coordinates.
 CoordinateFunction: TypeAlias = Callable[..., Sequence[ArrayLike]]
-# The same of arrays, with parameters after the coordinates.
+# The same for arrays, with parameters after the coordinates.
 GridFunction: TypeAlias = Callable[..., Arrays]
 
-# Every image ends far before this coordinate.
+# A coordinate far beyond every image.
 LOWEST = -(2.0**127)
 # The number of axes, by the number of arguments: a coordinate for each axis, and a matrix by rows.
 AFFINE_AXES = {8: 2, 15: 3}
@@ -74,7 +74,7 @@ class OfCaller(NamedTuple):
 
 
 def check_is_elementwise(name: str, function: Any, ndim: int, parameters: Sequence[jax.Array]) -> None:
-    """Checks that a caller's function makes one point of one pixel, of its arguments alone."""
+    """Checks that a caller's function maps one pixel to one point, from its arguments alone."""
     one = jnp.zeros((1,) * ndim, sum_dtype(*(p.dtype for p in parameters)))
 
     def points(*args: jax.Array) -> Arrays:
@@ -88,7 +88,7 @@ def check_is_elementwise(name: str, function: Any, ndim: int, parameters: Sequen
                 f"parameters, it must be elementwise."
             )
     if any(isinstance(const, Tracer) for const in closed.consts):
-        raise TypeError(f"{name}: function closes over a traced array; with parameters, pass it as one of them.")
+        raise TypeError(f"{name}: function closes over a traced array; pass the array in parameters.")
 
 
 def aligned(*arrays: jax.Array) -> Arrays:
@@ -145,8 +145,8 @@ def projective(*args: jax.Array) -> Arrays:
 def scaled(*args: jax.Array) -> Arrays:
     """A point with each coordinate times a factor of its own."""
     half = len(args) // 2
-    # Each product is rounded by itself, whether the factor is a constant or not. A compiler that sees that a constant
-    # leaves no NaN would round it once with the sum that it enters.
+    # The maximum keeps compilers from fusing the product with a sum, so that each is rounded, with constant factors,
+    # too.
     return tuple(jnp.maximum(c * s, LOWEST) for c, s in zip(args[:half], args[half:]))
 
 

@@ -1,8 +1,7 @@
 """Operations on flows: integrate a velocity, compose two flows, invert a flow, and its Jacobian determinant.
 
 A flow moves a point p to ``p + flow(p)``, in pixels. Between pixels it is interpolated like an image. Outside, it keeps
-the value at its edge. If it fell to zero there, as an image falls to the border color, it would shear the pixels at the
-edge against those inside, and the map would fold where the flow is longer than a pixel.
+the value at its edge. If it fell to zero there, the map would fold wherever the flow at an edge is longer than a pixel.
 """
 
 # pyright: strict, reportUnknownMemberType=false
@@ -74,8 +73,8 @@ def integrate_velocity(
     def doubled(flow: jax.Array, _: None) -> tuple[jax.Array, None]:
         return flow + moved(name, flow, flow, sampler), None
 
-    # A loop, as XLA for CPUs would run steps of reverse mode side by side, with the temporaries of each, and compile
-    # each. A loop on a GPU copies the flow of each step, twice in reverse mode; kernels have no temporaries.
+    # A loop: unrolled, XLA for CPUs would compile every step of reverse mode, and hold the temporaries of all at once.
+    # On a GPU, a loop would copy the flow of each step, twice in reverse mode, and kernels have no temporaries.
     on_gpu = jax.default_backend() == "gpu"
     return in_form_of(velocity, jax.lax.scan(doubled, flow, length=steps, unroll=on_gpu)[0])
 
@@ -89,7 +88,7 @@ def compose_flows(
     filter: FilterModeLike | None = None,
     address: AddressLike | None = None,
 ) -> jax.Array | Arrays:
-    """Returns the flow that warps an image like two flows, one after the other.
+    """Returns the flow that warps an image like two flows in a row.
 
     ``composed(p) = second(p) + first(p + second(p))``, so that ``warp_flow(image, composed)`` equals
     ``warp_flow(warp_flow(image, first), second)``, but blurs only once. A point p moves to ``p + second(p)``, and from
@@ -151,8 +150,8 @@ def invert_flow(
         The inverse, of the shape of `flow` and in its form: one array, or a tuple of arrays.
 
     Gradients: of any order, in forward and reverse mode, with respect to `flow`, by the implicit function theorem. They
-        are the derivatives of the fixed point, not of the iteration, and store nothing of its steps. They are not
-        finite where the derivative of ``p + flow(p)`` is singular.
+        are the derivatives of the fixed point, and store none of the steps. They are not finite where the derivative of
+        ``p + flow(p)`` is singular.
 
     Raises:
         ValueError: if shapes do not fit, or `steps` is below 1.

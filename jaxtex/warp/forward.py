@@ -104,7 +104,7 @@ def forward_warp(
     return_coverage: bool = False,
     dtype: DTypeLike | None = None,
 ) -> jax.Array | tuple[jax.Array, jax.Array]:
-    """Warps images forward along a flow: the pixel at p moves to ``p + flow(p)``, and is spread around it.
+    """Warps images forward along a flow: the pixel at p moves to ``p + flow(p)``, spread over the pixels around it.
 
     If `flow` leads from a first image to a second image, and `image` is the first, then the result looks like the
     second, with holes where no pixel lands. Where several pixels land, `mode` combines them.

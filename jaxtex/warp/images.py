@@ -1,4 +1,4 @@
-"""The read that all warps share: images of any dtype and batch, at the points that a coordinate function computes."""
+"""The read that all warps share: images of any dtype and batch, at the points of a coordinate function."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -38,9 +38,9 @@ from .options import AXES, ReadOptions, as_floats, broadcast, check_axes, check_
 Tree = TypeVar("Tree")
 TEXTURES = {1: texture1d, 2: texture2d, 3: texture3d}
 KINDS = {1: TextureKind.TEXTURE1D, 2: TextureKind.TEXTURE2D, 3: TextureKind.TEXTURE3D}
-# Sizes by which an image is taken for one with channels first.
+# Up to so many channels, and from so many rows and columns on, an array looks like an image in another layout.
 MOST_COLORS, LEAST_SIDE = 4, 16
-# Integers that a filter blends as fractions of their largest value, where it cannot blend them as numbers.
+# Integers that hardware arithmetic blends as fractions of their largest value.
 BLENDED_AS_FRACTIONS = (jnp.uint8, jnp.uint16)
 
 
@@ -120,7 +120,7 @@ def check_image(name: str, image: Any, ndim: int, argument: str = "image", *, ma
             f"{name}: {argument} has dtype {image.dtype}, expected {numbers}, integers or bool; convert it with "
             f"{argument}.astype."
         )
-    if ndim == 2 and looks_channels_first(image.shape):
+    if ndim == 2 and looks_channels_first(image.shape[-3:]):
         warnings.warn(
             f"{name}: {argument} has shape {image.shape}, read as {AXES[2]}: {image.shape[-3]} rows and "
             f"{image.shape[-1]} channels. If its channels come first, pass jnp.moveaxis({argument}, -3, -1).",
@@ -129,9 +129,9 @@ def check_image(name: str, image: Any, ndim: int, argument: str = "image", *, ma
 
 
 def check_reads(name: str, options: ReadOptions, ndim: int, stored: np.dtype[Any], shape: Sequence[int]) -> None:
-    """Checks how images of `ndim` axes are read that have a shape, and hold numbers of dtype `stored`.
+    """Checks the options of reads of images of `ndim` axes, a shape, and numbers of dtype `stored`.
 
-    Integers that are read as elements become what the sampler can read.
+    Integer elements count as the dtype in which they are blended.
     """
     width, channels = shape[-2:]
     if jnp.issubdtype(stored, jnp.inexact) or options.sampler.decoding is not Decoding.ELEMENT:
@@ -147,16 +147,15 @@ def parts_of_image(name: str, image: Any, options: ReadOptions) -> tuple[jax.Arr
     color = color_of_parts(options.border_color, stored, image.shape[-1])
     if options.dtype is not None:
         raise ValueError(
-            f"{name}: dtype is {options.dtype}, and a warped image of {stored} is of {stored}; leave dtype out, and "
-            f"convert the result."
+            f"{name}: dtype is {options.dtype}, expected {stored}, that of the image; leave dtype out, and convert the "
+            "result."
         )
     return parts_of(image), dataclasses.replace(options, border_color=color)
 
 
 def looks_channels_first(shape: Sequence[int]) -> bool:
-    """Whether the last three sizes are rather (C, H, W) than (H, W, C)."""
-    height, width, channels = shape[-3:]
-    return height <= MOST_COLORS < LEAST_SIDE <= min(width, channels)
+    """Whether the sizes of an image are rather (C, H, W) than (H, W, C)."""
+    return shape[0] <= MOST_COLORS < LEAST_SIDE <= min(shape[1:])
 
 
 def as_numbers(image: Any, options: ReadOptions) -> tuple[Any, ReadOptions, np.dtype[Any]]:
@@ -177,9 +176,9 @@ def as_numbers(image: Any, options: ReadOptions) -> tuple[Any, ReadOptions, np.d
 
 
 class Window(NamedTuple):
-    """Which part of an image is stored: the sizes of the image and the first texel of the part along each axis.
+    """The stored part of an image: the sizes of the image, and the first texel of the part along each axis.
 
-    All that the pixels of interest need is in it, as `SizedTexture` says.
+    It holds all texels that the pixels of interest need; see `SizedTexture`.
     """
 
     sizes: Arrays
@@ -244,7 +243,7 @@ def warp_checked(
     def rounded(image: jax.Array, *operands: jax.Array) -> jax.Array:
         return converted(over_batch(read, batch)(image, *operands) * scale, dtype)
 
-    # Numbers are rounded in the loop that reads them, not in one of its own.
+    # Numbers are rounded in the loop that reads them.
     return (with_materialized(rounded, (0,)) if rounds else rounded)(image, *operands)
 
 
@@ -255,7 +254,7 @@ def read_at(
     sampler: Sampler,
     **how: bool,
 ) -> jax.Array:
-    """The read of a texture at the points, in pixels, that a coordinate function makes of its operands.
+    """The read of a texture at the points, in pixels, of a coordinate function.
 
     Args:
         how: `as_numbers`, `materialized` and `planar`, as in `sample_grid`.
@@ -334,8 +333,8 @@ def converted(values: jax.Array, dtype: np.dtype[Any]) -> jax.Array:
 def footprint_of(function: GridFunction, operands: Sequence[jax.Array], ndim: int) -> tuple[Arrays, ...]:
     """The footprints of the output's pixels: the derivatives of the coordinates along x, y (and z).
 
-    A field is known at the centers of the pixels only. If a parameter is one, the differences between neighbors take
-    the place of the derivative of `function`.
+    A field is known only at the centers of pixels. If a parameter is one, differences between neighbors replace the
+    derivative of `function`.
     """
     pixels, parameters = operands[:ndim], operands[ndim:]
     if any(n > 1 for p in parameters for n in p.shape[p.ndim - ndim :]):
@@ -356,7 +355,7 @@ def difference(values: jax.Array, axis: int) -> jax.Array:
 
 
 def sample_in_chain(texture: Texture, coords: Arrays, sides: Sequence[Arrays], sampler: Sampler) -> jax.Array:
-    """The read of a texture unit through a mip chain, at the level of detail of a footprint, all in texels."""
+    """The hardware read through a mip chain, at the level of detail of a footprint, in texels."""
     sizes = texture.shape[-2::-1]
 
     def normalized(arrays: Arrays) -> Arrays:

@@ -1,4 +1,4 @@
-"""Warps of label maps. A label is a name, not a quantity, so labels are chosen and never blended."""
+"""Warps of label maps: labels are chosen, never blended."""
 
 # pyright: strict, reportUnknownMemberType=false
 

@@ -107,8 +107,7 @@ def distort(
         output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
 
     Returns:
-        ``(..., *output_shape, C)``. A pixel at which the lens shows nothing (see `undistort_points`) shows a point far
-        outside the image.
+        ``(..., *output_shape, C)``. Pixels without a ray (see `undistort_points`) show a point far outside the image.
 
     Gradients: of any order, in forward and reverse mode, with respect to image, both matrices, coefficients and border
         color; see `resample`.
@@ -130,7 +129,7 @@ def distort(
     def to_points(x: jax.Array, y: jax.Array) -> Arrays:
         return functions.to_ideal(*aligned(x, y, *lens))
 
-    # The iteration runs once for each pixel; inside the read it would run again for every use of a coordinate.
+    # So the iteration runs once for each pixel; inside the read it would run for every use of a coordinate.
     coords, footprint = coordinates(to_points, shape, antialias, dtype_of(image))
     options = read_options("distort", sampler, filter, address, border_color, antialias, dtype)
     return warp_image("distort", image, stored_points, coords, shape, options, footprint)
@@ -198,14 +197,14 @@ def undistort_points(
 
     Returns:
         Points in the form of `coords`: ``(x, y)``, two arrays of shape S, or one array S + (2,), in pixels of the ideal
-        camera; float64 if an argument is, else float32. With strong negative coefficients the lens shows nothing at
-        points far from the center. There the result is infinite, with the signs of the direction from the center.
+        camera; float64 if an argument is, else float32. With strong negative coefficients no ray leads to points far
+        from the center. There the result is infinite, with the signs of the direction from the center.
 
     Gradients: of any order, in forward and reverse mode, with respect to all arguments; zero where the result is
         infinite. They are the derivatives of the solution, by the implicit function theorem, not those of the
         iteration.
 
-    Precision: that of the dtype; lower close to points at which the lens shows nothing, where the solution is steep.
+    Precision: that of the dtype; lower close to points without a ray, where the solution is steep.
 
     Raises:
         ValueError: if shapes do not fit.
@@ -232,7 +231,7 @@ def lens_values(
     model: LensModelLike,
     ndim: int,
 ) -> tuple[LensFunctions, Arrays]:
-    """The functions of a lens model, and their parameters with `ndim` axes of size 1 behind the batch axes."""
+    """The functions of a lens model, and its parameters, with `ndim` axes of size 1 after the batch axes."""
     functions = LENS_MODELS[choose(name, "model", model, LensModel)]
     camera = as_matrix(name, camera_matrix, ((3, 3),), "camera_matrix")
     ideal = camera
@@ -265,7 +264,7 @@ def as_coefficients(name: str, distortion: ArrayLike, functions: LensFunctions) 
 
 
 def check_is_no_row(name: str, image: ArrayLike, camera_matrix: ArrayLike, distortion: ArrayLike) -> None:
-    """Warns of coefficients as OpenCV returns them, (1, n), which are a batch of one lens."""
+    """Warns of coefficients of shape (1, n), as OpenCV returns them: a batch of one lens."""
     shape = as_array(distortion).shape
     if (as_array(image).ndim, as_array(camera_matrix).ndim, shape[:-1]) == (3, 2, (1,)):
         warnings.warn(

@@ -1,7 +1,7 @@
-"""Lens models: how a lens bends rays, and the pixels of a camera with a lens as those of an ideal camera.
+"""Lens models: the bending of rays by a lens, and conversions between pixels of a real and an ideal camera.
 
 A pinhole camera maps a ray ``(x, y)`` to the point ``(fx x + cx, fy y + cy)``. A lens distorts rays first. A lens model
-is two functions of rays, and stands as a row of `LENS_MODELS`. All functions are elementwise.
+is a row of `LENS_MODELS`: two functions of rays. All functions are elementwise.
 
 Brown and Conrady's model is for all but the widest angles. With ``r2 = x^2 + y^2``, the radial factor
 ``L = (1 + k1 r2 + k2 r2^2 + k3 r2^3) / (1 + k4 r2 + k5 r2^2 + k6 r2^3)`` and the tangential coefficients p1, p2, the
@@ -10,13 +10,13 @@ lens maps a ray ``(x, y)`` to
     x' = x L + 2 p1 x y + p2 (r2 + 2 x^2)
     y' = y L + p1 (r2 + 2 y^2) + 2 p2 x y
 
-Kannala and Brandt's model is for fisheye lenses. A ray at an angle t from the axis of the camera is shown at the radius
-``t (1 + k1 t^2 + k2 t^4 + k3 t^6 + k4 t^8)``, in units of the focal length, in the direction that the ray has. A
-pinhole camera would show it at the radius tan t.
+Kannala and Brandt's model is for fisheye lenses. A ray at an angle t from the axis of the camera appears at the radius
+``t (1 + k1 t^2 + k2 t^4 + k3 t^6 + k4 t^8)``, in units of the focal length, in its direction. In a pinhole camera the
+radius is tan t.
 
 Source: D. C. Brown, "Decentering Distortion of Lenses", 1966, with OpenCV's order of coefficients; J. Kannala and
 S. S. Brandt, "A generic camera model and calibration method for conventional, wide-angle, and fish-eye lenses", 2006,
-without its terms for asymmetry, as `cv2.fisheye` has it.
+without its terms for asymmetry, as in `cv2.fisheye`.
 """
 
 # pyright: strict, reportUnknownMemberType=false
@@ -33,10 +33,10 @@ from ..modes import OptionEnum
 from .coordinate_functions import Arrays, GridFunction
 from .lens_solution import solved
 
-# Maps x and y of a ray before or behind a lens, and the coefficients of the lens, to the ray on the other side.
+# Maps a ray's x and y on one side of a lens, and the coefficients of the lens, to the ray on the other side.
 RayFunction: TypeAlias = Callable[..., Arrays]
 CAMERA_VALUES = 4
-# Below this square of an angle or a radius a series takes the place of a quotient of two small numbers.
+# Below this squared angle or radius, a series replaces the quotient of two small numbers.
 SMALL = 2.0**-10
 # atan(r) / r and tan(t) / t as series in r^2 and t^2. The first term left out is below 2^-60.
 ARC_TANGENT_SERIES = (-1 / 3, 1 / 5, -1 / 7, 1 / 9, -1 / 11)
@@ -101,7 +101,7 @@ def polynomial(r2: jax.Array, coefficients: Sequence[jax.Array]) -> jax.Array:
 
 
 def undistorted(x: jax.Array, y: jax.Array, *coefficients: jax.Array) -> Arrays:
-    """The ray that `distorted` maps to ``(x, y)``, on the near side of the fold; infinite where there is none."""
+    """The inverse of `distorted`, on the near side of the fold; infinite where no ray leads to ``(x, y)``."""
     return solved(distorted, x, y, *coefficients)
 
 
@@ -136,7 +136,7 @@ def scaled(x: jax.Array, y: jax.Array, function: Callable[[jax.Array], jax.Array
     """
     r2 = x * x + y * y
     small = r2 < SMALL
-    r = jnp.sqrt(jnp.where(small, 1, r2))  # with derivatives of every order at the center too
+    r = jnp.sqrt(jnp.where(small, 1, r2))  # so that derivatives at the center are exact, too
     near = polynomial(r2, [jnp.asarray(c, r2.dtype) for c in series])
     factor = jnp.where(small, near, function(r) / r)
     return x * factor, y * factor

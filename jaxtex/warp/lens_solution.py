@@ -1,7 +1,7 @@
 """The inverse of a lens by Newton's method, and its derivatives.
 
-A lens that bends strongly inwards folds the plane: beyond a radius, the fold, the image of a ray moves back towards the
-center. The inverse is the ray on the near side of the fold. No ray exists for a point beyond the image of the fold.
+A lens that bends strongly inwards folds the plane: beyond a radius, the fold, the images of rays move back towards the
+center. The inverse is the ray on the near side of the fold. Points beyond the image of the fold have no ray.
 """
 
 # pyright: strict, reportUnknownMemberType=false
@@ -15,13 +15,13 @@ import jax.numpy as jnp
 
 from .coordinate_functions import Arrays
 
-# Maps x and y of a ray, and the coefficients of a lens, to x and y behind it; the identity next to the center.
+# Maps a ray's x and y, and the coefficients of a lens, to x and y behind it; the identity near the center.
 LensModel = Callable[..., Arrays]
 
 # Newton's method doubles the digits in each step. Ordinary lenses take five steps; the others are for points near the
 # fold, where two solutions meet and a step halves the error.
 NEWTON_STEPS = 10
-# In units of the focal length. A solution with a larger residual is none.
+# The largest residual of a solution, in units of the focal length.
 LARGEST_RESIDUAL = 2.0**-16
 
 
@@ -55,7 +55,7 @@ def newton_solution(model: LensModel, x: jax.Array, y: jax.Array, *coefficients:
         step = if_near(solution(*slopes, *rest), (0.5 * step[0], 0.5 * step[1]))
         return if_near(trial, ray), if_near(rest, residual), step
 
-    # XLA would compute ten steps in a row again for every use of the result; it computes a loop once.
+    # XLA would repeat ten unrolled steps for every use of the result; it computes a loop once.
     start = (center, target, target)
     ray, residual, _ = cast(tuple[Arrays, Arrays, Arrays], jax.lax.fori_loop(0, NEWTON_STEPS, improved, start))
     found = residual[0] ** 2 + residual[1] ** 2 <= LARGEST_RESIDUAL**2 * (1 + x * x + y * y)

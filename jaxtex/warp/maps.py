@@ -56,11 +56,11 @@ def resample(
     dtype: DTypeLike | None = None,
     parameters: Sequence[ArrayLike] | None = None,
 ) -> jax.Array:
-    """Warps images by a coordinate function: each pixel of the output shows the point that the function returns.
+    """Warps images by a coordinate function: each output pixel shows the point that the function returns.
 
     Points are in pixels: (0, 0) is the top left corner and (0.5, 0.5) the center of the first pixel. Without
     `parameters`, the function runs once in each call, and its points are stored; put the call under `jax.jit`. With
-    them, the read computes the points where it uses them.
+    `parameters`, the read computes the points itself.
 
     Args:
         image: ``(..., H, W, C)``, or with an `output_shape` of three sizes ``(..., D, H, W, C)``, of any floating,
@@ -81,18 +81,18 @@ def resample(
         dtype: the dtype of the result; by default that of the image. With a floating dtype, the result of blending
             integers keeps its fractions.
         parameters: what `function` takes after the coordinates: numbers, or arrays with the leading batch axes. Pass
-            the elements of a matrix one by one. If there are none, an empty tuple has the same effect: kernels on a GPU
-            compute the points of `function`, and again for the gradient, and do not store them. `function` must then
-            be elementwise, and hashed by JAX: define it once, at the top level of a module. It may close over constants
-            alone.
+            the elements of a matrix one by one. With them, or an empty tuple, GPU kernels compute the points, also for
+            the gradient, and store none. `function` must then be elementwise and hashable, and close over constants
+            alone: define it once, at the top level of a module.
 
     Returns:
         ``(..., *output_shape, C)``. Integers are blended as numbers and rounded, half to even. A filter that blends
         reads a bool mask as 0 and 1, and returns float32.
 
     Gradients: of any order, in forward and reverse mode, with respect to a floating or complex image, the border color,
-        the parameters, and, without them, the values that `function` closes over. They are zero where the result is
-        rounded; pass a floating `dtype`.
+        the parameters, and, without them, the values that `function` closes over. Derivatives vanish as in
+        `jaxtex.sample`. All gradients are zero if the result is of integers, such as that of a uint8 image; pass a
+        floating `dtype`.
 
     Raises:
         ValueError: if shapes do not fit, or `filter` or `address` contradicts `sampler`.
@@ -226,7 +226,7 @@ def by_matrix(
     output_shape: ShapeLike | None,
     options: ReadOptions,
 ) -> jax.Array:
-    """Reads an image at the points that `function` computes from the pixels and a matrix, from output to input."""
+    """Reads an image at the points that `function` computes from pixels and a matrix from output to input."""
     ndim = len(to_input[0]) - 1
     shape = spatial_shape(name, image, output_shape, ndim, source="matrix")
     return warp_image(name, image, function, as_parameters(to_input, ndim), shape, options)
@@ -302,8 +302,8 @@ def spatial_transform(
 ) -> jax.Array:
     """Warps images by the affine matrices of a spatial transformer, in coordinates from -1 to 1.
 
-    The result is that of `grid_sample` with the grid of `affine_grid`, both with ``align_corners=False``. But each
-    coordinate is computed where it is used, and no grid is stored.
+    The result is that of `grid_sample` with the grid of `affine_grid`, both with ``align_corners=False``. But no grid
+    is stored.
 
     Args:
         image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.

@@ -95,7 +95,7 @@ def as_shape(
 
 
 def shape_remedy(argument: str, shape: Any, ndims: Sequence[int]) -> str:
-    """How to mend a shape that is none, where that is known."""
+    """A remedy for a wrong shape, if one is known."""
     option = mode_of(shape)
     if option is not None:
         return f"; pass {option}={shape!r}"
@@ -156,7 +156,7 @@ class ReadOptions:
         border_color: in units of the image's values, a scalar or (C,); ``None`` is zero.
         antialias: whether to smooth the image as far as the output shrinks it.
         dtype: of the result; ``None`` is the dtype of the image.
-        planar: whether the caller moves channels from the front and back, as in `ReadSpec`.
+        planar: whether channels came first, and the result's do, as in `ReadSpec`.
     """
 
     sampler: Sampler
@@ -196,14 +196,14 @@ def result_dtype(name: str, dtype: DTypeLike | None) -> np.dtype[Any] | None:
 
 
 def check_shows_outside(name: str, sampler: Sampler, color: Any, argument: str = "border_color") -> None:
-    """Checks that an address mode of a resolved sampler shows the color that is given for what lies outside."""
+    """Checks that a given border color can be seen under the address modes of a resolved sampler."""
     modes = sampler.address_mode if isinstance(sampler.address_mode, tuple) else (sampler.address_mode,)
     rules = [ADDRESS_RULES[AddressMode(mode)] for mode in modes if mode is not None]
     if color is not None and not any(rule.has_outside for rule in rules):
         named = ", ".join(repr(mode) for mode in dict.fromkeys(rule.name for rule in rules))
         raise ValueError(
-            f"{name}: {argument} is given, but under the address mode {named} nothing lies outside; leave {argument} "
-            f"out, or use the address mode 'border'."
+            f"{name}: {argument} is given, but the address mode {named} has no outside; leave {argument} out, or use "
+            "the address mode 'border'."
         )
 
 
@@ -214,12 +214,12 @@ def resolve_sampler(
     address: AddressLike | None,
     default_address: AddressModes = AddressMode.BORDER,
 ) -> Sampler:
-    """A sampler with the modes of the arguments. A mode that no argument names is the sampler's.
+    """The sampler, with the modes that arguments name.
 
-    An address mode that the sampler does not set either is `default_address`, and such a filter is linear.
+    Modes that neither names are `default_address` and linear.
 
     Raises:
-        ValueError: if an argument contradicts the sampler, or a mode is unknown, or no sampler has it with the rest.
+        ValueError: if an argument contradicts the sampler, or a mode is unknown or does not fit the other options.
     """
     sampler = sampler or Sampler()
     filter_mode, address_mode = sampler.filter, sampler.address_mode
@@ -237,7 +237,7 @@ def resolve_sampler(
         address_mode = default_address
     try:
         return dataclasses.replace(sampler, filter_mode=filter_mode, address_mode=address_mode)
-    except ValueError as error:  # of the modes beside the other options
+    except ValueError as error:  # checks the modes together with the other options
         raise ValueError(f"{name}: {str(error).removeprefix('Sampler: ')}") from None
 
 

@@ -39,7 +39,7 @@ FACE_AXES = np.array(
         [(-1, 0, 0), (0, -1, 0), (0, 0, -1)],
     ]
 )
-# How many rows are added beyond a pole at least: as many as a cubic filter reads.
+# The least number of rows added beyond a pole: the reach of a cubic filter.
 CUBIC_REACH = 2
 
 
@@ -64,8 +64,8 @@ def equirectangular_to_cubemap(
             and right edges, and continues beyond a pole half a turn away.
         filter: a `FilterMode`. The default is that of `sampler`, or linear.
         antialias: whether to smooth the image as much as the faces shrink it, see `resample`. Towards the poles the
-            image is stretched along the longitude. A single level of detail for both directions then blurs the regions
-            straight up and down; ``Sampler(max_anisotropy=16)`` prevents this.
+            image is stretched along the longitude. Reads with one level of detail blur the regions straight up and
+            down; ``Sampler(max_anisotropy=16)`` prevents this.
         dtype: the dtype of the result; by default that of the image.
 
     Returns:
@@ -90,12 +90,12 @@ def equirectangular_to_cubemap(
     how, rows = resolve_sampler(name, sampler, filter, None), 0
     if width % 2 == 0 and how.arithmetic is Arithmetic.FLOAT:
         how = dataclasses.replace(how, address_mode="sphere")
-    else:  # half a turn is no whole number of texels, or a texture unit reads
+    else:  # an odd width, or hardware arithmetic
         how = dataclasses.replace(how, address_mode=("wrap", "clamp"))
         rows = height // 2 if antialias else min(max(how.kernel.reach, CUBIC_REACH), height)
     pixels, options, result = as_numbers(pixels, ReadOptions(how, None, antialias, result_dtype(name, dtype)))
     sizes = constants(pixels, size, width, height, rows)
-    # The faces one below the other are an image of 6 N rows.
+    # The faces, one below the other, form an image of 6 N rows.
     shape, footprint = (6 * size, size), None
     if antialias:
 
@@ -184,14 +184,14 @@ def cubemap_to_equirectangular(
 
 
 def constants(image: jax.Array, *sizes: int) -> list[jax.Array]:
-    """Sizes as parameters of coordinate functions, which compute in float64 for an image in float64."""
+    """Sizes as parameters of coordinate functions, in float64 for a float64 image."""
     return [jnp.full((1, 1), n, sum_dtype(image.dtype)) for n in sizes]
 
 
 def beyond_poles(image: jax.Array, rows: int) -> jax.Array:
-    """An equirectangular image with more rows on both sides: those beyond a pole, half a turn away.
+    """An equirectangular image with the rows beyond both poles, half a turn away.
 
-    Across from a column of an odd number of them lies the mean of two.
+    With an odd number of columns, a mean of two lies half a turn away.
     """
     half, odd = divmod(image.shape[-2], 2)
     opposite = jnp.roll(image, half, -2)
@@ -216,7 +216,7 @@ def to_equirectangular(
     x, y, z = on_cube(face, s, t)
     level = x * x + z * z
     pole = level == 0
-    # At a pole every longitude is right. Its derivative is infinite there; that of half a pixel away takes its place.
+    # At a pole every longitude is right, and its derivative is infinite; that at half a pixel's distance replaces it.
     longitude = jnp.arctan2(x, jnp.where(pole, 1 / size, z))
     from_zenith = jnp.arctan2(jnp.where(pole, 0, jnp.sqrt(jnp.where(pole, 1, level))), y)
     return width * (0.5 + longitude * (0.5 / np.pi)), height * (from_zenith * (1 / np.pi)) + rows

@@ -34,7 +34,7 @@ def thin_plate_spline(
     antialias: bool = False,
     dtype: DTypeLike | None = None,
 ) -> jax.Array:
-    """Warps images by a thin-plate spline: given points move to others, with as little bending as possible.
+    """Warps images by a thin-plate spline: it moves given points to others, and bends as little as possible.
 
     The output pixel at q shows the image at ``f(q) = a + B q + sum_i w_i U(|q - target_i|)``, where
     ``U(r) = r^2 log r`` and ``f(target_i) = source_i``. Among all maps with this property, f has the smallest integral
@@ -44,8 +44,8 @@ def thin_plate_spline(
         image: ``(..., H, W, C)``, as in `resample`.
         source_points: ``(..., P, 2)``, points of the image, x before y, or a tuple of arrays ``(x, y)``, in pixels from
             the top left corner, with pixel centers at +0.5. Leading axes broadcast with those of the image.
-        target_points: alike, the points of the output to which they move: at least three that are not on one line, and
-            no two equal.
+        target_points: the points of the output to which they move, in the same form: at least three, no two equal, not
+            all on one line.
         regularization: a number of at least 0, or an array with the leading batch axes, in squared pixels. With a
             larger value, f bends less and misses the points by more. With a value far above the squared distances
             between the points, f is the best-fitting affine map.
@@ -104,11 +104,11 @@ def check_points(name: str, source_points: Any, target_points: Any, image: Array
 
 
 def solved_spline(source: jax.Array, target: jax.Array, regularization: jax.Array) -> tuple[jax.Array, ...]:
-    """The spline as `evaluated` takes it: the frame of the knots, the knots in this frame, and the coefficients.
+    """The operands of `evaluated`: the frame of the knots, the knots in this frame, and the coefficients.
 
     The spline maps targets to the steps from target to source, in a frame in which the knots are at a distance of about
-    1 from the origin. No derivative goes to the frame, because the spline is the same in every frame: another scale
-    adds a multiple of r^2 to U, whose sum is affine.
+    1 from the origin. The frame has no derivative, because the spline is the same in every frame: another scale adds a
+    multiple of r^2 to U, and these terms sum to an affine map.
     """
     source, target, regularization = aligned(source, target, regularization[..., None, None])
     origin = jax.lax.stop_gradient(target.mean(-2, keepdims=True))

@@ -1,4 +1,4 @@
-"""Resizes by filters that are as wide as the step between output pixels, along one axis after the other."""
+"""Resizes by filters as wide as the step between output pixels, along one axis after the other."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -54,19 +54,18 @@ def resize(
     Args:
         image: ``(..., H, W, C)``, or with an `output_shape` of three sizes ``(..., D, H, W, C)``, as in `resample`.
         output_shape: the spatial shape of the output.
-        filter: a `FilterMode`, as in `resample`, or ``"area"``: each output pixel is the mean of the pixels that it
-            covers, weighted by the share that it covers.
+        filter: a `FilterMode`, as in `resample`, or ``"area"``: each output pixel is the mean over the pixels under it,
+            weighted by the covered share.
         address: as in `resample`, but the default is ``"clamp"``, the nearest pixel of the edge.
         antialias: whether to widen the filter where the image shrinks. Along an axis that shrinks by a factor s, the
             filter extends over s times as many pixels: the default filter, linear, becomes a triangle of 2 s pixels.
             Along other axes the filter is unchanged. The point filter returns stored values and is never widened.
-        edges: what a filter weighs beyond the edges of the image: ``"address"``, what `address` says; or
-            ``"renormalize"``, nothing: pixels outside have no weight, and the weights of the others sum to one. So do
-            Pillow, PyTorch with ``antialias=True``, and `jax.image.resize`, and the results agree with theirs.
-        sampler, border_color, dtype: as in `resample`. The sampler's mip options have no effect; nor has its
-            `deterministic` where the filter is widened: its sums are in order. But ``limit`` and
-            ``arithmetic="hardware"`` are options of single reads. With one of them, an image that shrinks is read
-            through a mip chain, as in the other warps.
+        edges: the pixels outside the image: ``"address"`` takes those of `address`; with ``"renormalize"`` they have no
+            weight, and the weights of the others sum to one, as in Pillow, PyTorch with ``antialias=True``, and
+            `jax.image.resize`.
+        sampler, border_color, dtype: as in `resample`. The sampler's mip options have no effect, and widened filters
+            are always deterministic. With ``limit`` or ``arithmetic="hardware"``, an image that shrinks is read through
+            a mip chain, as in the other warps.
 
     Returns:
         ``(..., *output_shape, C)``.
@@ -74,9 +73,9 @@ def resize(
     Gradients: of any order, in forward and reverse mode, with respect to image and border color, in which the result is
         linear; see `resample`.
 
-    Precision: where the filter is widened, the weight of a pixel is the filter at its distance divided by s, pixels at
-        both ends of the filter included, divided by the sum of all. Weights are computed in float64, sums in float32,
-        or in float64 for a float64 image.
+    Precision: where the filter is widened, the weight of a pixel is the filter at its distance divided by s, both ends
+        of the filter included, divided by the sum of all weights. Weights are computed in float64, sums in float32, or
+        in float64 for a float64 image.
 
     Raises:
         ValueError: if shapes do not fit, or ``filter="area"`` is given with ``antialias=False``, ``limit`` or
@@ -119,7 +118,7 @@ def resize(
 
 
 def is_widened(steps: Sequence[float], kernel: FilterKernel, *, area: bool, antialias: bool) -> bool:
-    """Whether a resize takes a filter that is as wide as its steps, and not single reads."""
+    """Whether a resize takes a widened filter, and not single reads."""
     return area or (antialias and kernel.blends and max(steps) > 1)
 
 
@@ -141,8 +140,8 @@ def resize_options(
             raise ValueError(contradiction(name, "filter", filter, "filter_mode", sampler.filter_mode))
         if not antialias:
             raise ValueError(
-                f"{name}: filter is {filter!r}, the mean of the pixels that an output pixel covers, but antialias "
-                f"is False; leave antialias out, or use filter='point'."
+                f"{name}: filter is {filter!r}, the mean over the footprint of a pixel, but antialias is False; leave "
+                "antialias out, or use filter='point'."
             )
         if is_single_read(options.sampler):
             raise ValueError(
@@ -155,22 +154,22 @@ def resize_options(
 def check_edges(
     name: str, edges: str, sampler: Sampler | None, address: AddressLike | None, resolved: Sampler, area: bool
 ) -> None:
-    """Checks what is given beside the edges."""
+    """Checks the options that contradict `edges`."""
     check_word(name, "edges", edges, EDGES)
     if edges == "address":
         return
     if address is not None or (sampler is not None and sampler.address_mode is not None):
         raise ValueError(
-            f"{name}: edges is {edges!r}, under which nothing lies outside, but an address mode says what does; leave "
-            f"out address, and make the sampler without address_mode, or leave out edges."
+            f"{name}: edges is {edges!r}, which ignores pixels outside, but an address mode is given; leave out edges, "
+            "or address and the sampler's address_mode."
         )
     if area or not resolved.kernel.blends:
         word = "area" if area else str(resolved.filter)
         raise ValueError(f"{name}: edges is {edges!r}, but the filter {word!r} reads nothing outside; leave edges out.")
     if is_single_read(resolved):
         raise ValueError(
-            f"{name}: edges is {edges!r}, but sampler has {single_read(resolved)}, an option of reads under an address "
-            f"mode; leave out one of the two."
+            f"{name}: edges is {edges!r}, but sampler has {single_read(resolved)}, which needs an address mode; leave "
+            "out one of the two."
         )
 
 
@@ -186,7 +185,7 @@ def is_single_read(sampler: Sampler) -> bool:
 
 
 def with_reads_along(options: ReadOptions, steps: Sequence[float]) -> ReadOptions:
-    """The options of a resize by single reads, with as many along the longest step as its shape needs."""
+    """The options of a resize by single reads, with as many reads along the longest step as it needs."""
     sampler = options.sampler
     *_, next_longest, longest = sorted(max(step, 1.0) for step in steps)
     reads = min(round(longest / next_longest), MAX_ANISOTROPY)
@@ -196,7 +195,7 @@ def with_reads_along(options: ReadOptions, steps: Sequence[float]) -> ReadOption
     return dataclasses.replace(options, sampler=sampler)
 
 
-# Filters that are as wide as the step
+# Widened filters
 
 
 def filtered(
@@ -215,7 +214,7 @@ def filtered(
         pixels, *_ = as_blended(jnp.asarray(pixels), sampler, antialias=True)
     values, color = jnp.asarray(pixels), None
     if options.border_color is not None and any(rule.has_outside for rule in rules):
-        # Weights sum to one: without the color everywhere, zero is outside.
+        # Weights sum to one: the color, subtracted everywhere, leaves zero outside.
         color = as_float(options.border_color).astype(sums)
         color = color.reshape(*[1] * (values.ndim - 1), -1) if color.ndim else color
         values = values.astype(sums) - color
@@ -239,8 +238,8 @@ def filters_of_axes(
 ) -> list[tuple[int, ScaledFilter]]:
     """The filter along each axis of an image, by the number of the axis, in the order in which they are applied.
 
-    The axis that shrinks most is the first: it leaves the least to the others. Axes that shrink almost alike keep their
-    order, so that it does not change with the size of an image.
+    The axis that shrinks most is first, since it leaves the least work to the others. Axes that shrink almost alike
+    keep their order, so that the order does not depend on the size of an image.
 
     Args:
         how: whether the filters are widened and renormalized.

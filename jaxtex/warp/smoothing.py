@@ -1,4 +1,4 @@
-"""Antialiased reads: a texture is smoothed as much as the output shrinks it, and not where the output magnifies it.
+"""Antialiased reads: the texture is smoothed as far as the output shrinks it.
 
 An output pixel that covers s texels along its longest side should show the mean of the texels under it. A linear read
 of level k of a mip chain is the mean over 2^k texels, smoothed once more over 2^(k + 1): it is too wide, or, at a finer
@@ -42,7 +42,7 @@ from .coordinate_functions import Arrays
 
 # The level of detail, log2(s), at which the finest level is read by `SPAN` alone.
 SPANS_FROM = 0.5 * math.log2(3)
-# Of a footprint that is r times as long as wide, one read is r^-NARROWED of its length wide; r is LONGEST at most.
+# For a footprint r times as long as wide, a single read has r^-NARROWED of its length as width; r is at most LONGEST.
 NARROWED, LONGEST = 0.25, 5
 
 
@@ -55,10 +55,10 @@ def read_smoothed(
         texture: of one level, of any dtype; integers that are read as elements are numbers.
         coords: in texels, or directions of a cubemap.
         sides: of the footprints, in the same units.
-        sampler: in float arithmetic. Its levels of detail are the logarithm of the length of a side.
-        alone: whether the program may choose at run time what it computes: for all samples, of one image.
+        sampler: in float arithmetic.
+        alone: whether the program reads one image, and may branch for all samples together.
     """
-    # Reverse mode computes levels and blends again, and keeps the texels and what makes the coordinates.
+    # Reverse mode keeps the texels and the operands of the coordinates, and computes levels and blends again.
     read = cast(Callable[..., jax.Array], jax.checkpoint(functools.partial(_read, sampler=sampler, alone=alone)))
     return read(texture, coords, tuple(sides))
 
@@ -85,7 +85,7 @@ def _read(texture: Texture, coords: Arrays, sides: tuple[Arrays, ...], *, sample
         return first()
     if not alone:
         return blended(first(), from_chain(), at.share)
-    # What no sample needs is not computed: most of the time goes into the chain.
+    # The chain takes most of the time, so it is computed only if a sample needs it.
     branches = (
         first,
         lambda: blended(first(), from_finest(), at.share),
@@ -96,12 +96,12 @@ def _read(texture: Texture, coords: Arrays, sides: tuple[Arrays, ...], *, sample
 
 
 class Smoothing(NamedTuple):
-    """How far each sample is smoothed.
+    """How each sample is smoothed.
 
     Attributes:
-        resolved: where it is read, in texels, and how often.
-        share: of the smooth read in the result; the rest is the sampler's own read.
-        level: of a chain, which the smooth read is in; `None` of a texture of one level.
+        resolved: the call in texels, resolved to a level and reads along the footprint.
+        share: the weight of the smooth read; the sampler's own read has the rest.
+        level: the level of a chain that the smooth read takes; `None` for a texture of one level.
         sums: the dtype of the results.
     """
 
@@ -111,7 +111,7 @@ class Smoothing(NamedTuple):
     sums: np.dtype[Any]
 
 
-# What a result needs besides the sampler's own read: nothing, or a smooth read of one level, of two, or of a chain.
+# The reads beside the sampler's own: none, or a smooth read of one level, of two, or of a chain.
 SHARP, FINEST, TWO_LEVELS, CHAIN = range(4)
 
 
@@ -125,7 +125,7 @@ def smoothing_at(
     """How far each sample of a texture is smoothed.
 
     Args:
-        num_levels: that a chain of the texture has.
+        num_levels: of a chain of the texture.
     """
     sampler = in_texels(sampler)
     arguments = ReadArguments(coords, None, **dict(zip(("ddx", "ddy", "ddz"), sides))).as_operands()
@@ -133,7 +133,7 @@ def smoothing_at(
     resolved = FLOAT.resolve_level(layout, arguments, sampler)
     lod = level_of_detail(layout, arguments, sampler, resolved)
     resolved = resolved._replace(lod=None, level=None, sizes=sizes_of(texture))
-    # Two levels beyond the last one, which is a single texel, all is smooth.
+    # Two levels beyond the last one, a single texel, all samples are smooth.
     lod = clamped(biased(lod, sampler), sampler, num_levels + 2)
     share = jnp.where(lod < SPANS_FROM, lod * (1 / SPANS_FROM), 1)
     level = 0.5 * jnp.log2((jnp.exp2(2 * lod) + 3) / 6)
@@ -141,7 +141,7 @@ def smoothing_at(
 
 
 def reads_needed(at: Smoothing) -> jax.Array:
-    """The first of `SHARP` to `CHAIN` that is enough for all samples."""
+    """The first of `SHARP` to `CHAIN` that suffices for all samples."""
     return functools.reduce(jnp.add, (jnp.any(a).astype(jnp.int32) for a in (at.share > 0, at.level > 0, at.level > 1)))
 
 
@@ -203,9 +203,9 @@ def spanning(sampler: Sampler) -> Sampler:
 
 
 def level_of_detail(layout: Layout, arguments: ReadArguments, sampler: Sampler, resolved: ResolvedLevel) -> jax.Array:
-    """The level of detail of a footprint. One read of a long footprint is somewhat narrower than its longest side.
+    """The level of detail of a footprint. A single read of a long footprint is somewhat narrower than its longest side.
 
-    As wide as that side, it blurs the other direction the most; as narrow as the other side, it aliases.
+    As wide as the longest side, it would blur the other direction; as narrow as the shortest, it would alias.
     """
     assert resolved.lod is not None
     if sampler.max_anisotropy > 1:
@@ -216,14 +216,14 @@ def level_of_detail(layout: Layout, arguments: ReadArguments, sampler: Sampler, 
 
 
 def blended(first: jax.Array, smooth: jax.Array, share: jax.Array) -> jax.Array:
-    """Two reads, the second with a share; one without a share counts as zero, also where it is not finite."""
+    """Two reads, the second with a share. A read without a share counts as zero, also where it is not finite."""
     share, for_channels = jnp.clip(share, 0, 1).astype(first.dtype), one_by_one(first.shape[-1])
     first, smooth = jnp.where(for_channels(share < 1), first, 0), jnp.where(for_channels(share > 0), smooth, 0)
     return first * (1 - share)[..., None] + smooth * share[..., None]
 
 
 def decoded(texture: Texture, decoding: Decoding, dtype: np.dtype[Any]) -> Texture:
-    """The texture with numbers for texels."""
+    """The texture with decoded texels."""
     return dataclasses.replace(texture, texels=decode(texture.texels, decoding, dtype))
 
 
@@ -241,7 +241,7 @@ def in_units_of_chain(kind: TextureKind, sizes: Sequence[int | jax.Array], resol
         return resolved
 
     def normalized(arrays: Arrays) -> Arrays:
-        # By its inverse, which XLA makes of a division by a constant, and not of one by an operand.
+        # By the inverse: XLA divides by a constant so, but not by an operand.
         return tuple(a * inverse(n, a.dtype) for a, n in zip(arrays, sizes))
 
     side = None if resolved.side is None else normalized(resolved.side)
@@ -249,5 +249,5 @@ def in_units_of_chain(kind: TextureKind, sizes: Sequence[int | jax.Array], resol
 
 
 def inverse(size: int | jax.Array, dtype: np.dtype[Any]) -> Any:
-    """The inverse of a size, of a dtype: the same bits for a size that is known and one that is not."""
+    """The inverse of a size, with the same bits for a known size and an operand."""
     return (1 / size.astype(dtype)) if isinstance(size, jax.Array) else np.ones((), dtype) / np.asarray(size, dtype)

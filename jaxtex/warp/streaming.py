@@ -31,9 +31,9 @@ from .windows import Span, WindowShapes, loaded, position_spans, texel_spans
 TILES = {2: (512, 512), 3: (64, 64, 64)}
 # The least sides of windows, by the number of axes.
 LEAST_WINDOWS = {2: 64, 3: 16}
-# What is divided further is computed in tiles of this side, of which a part counts.
+# The least side of computed tiles; of smaller ones only a part counts.
 LEAST_SIDE = 8
-# Of how many tiles the positions are found before the first one is computed, so that its loading waits for nothing.
+# How many tiles ahead positions are found, so that loading need not wait for them.
 PENDING = 2
 
 
@@ -62,12 +62,12 @@ class Box(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """What is computed at once.
+    """A tile of the output.
 
     Attributes:
         box: the pixels that count.
-        shape: those that a program computes, from the start of the box on.
-        spans: the texels that are read along each axis; `None` if the tile shows the border alone.
+        shape: of the pixels that a program computes, from the start of the box on.
+        spans: the texels that it reads along each axis; `None` if it shows only the border.
         window: the shape of the array that holds them.
     """
 
@@ -93,13 +93,12 @@ class WindowTooLarge(ValueError):
 
 
 class TileReads(NamedTuple):
-    """What the tiles of a warp read, and how they are computed.
+    """The functions that find, load and compute the tiles of a warp.
 
     Attributes:
-        find: of a box and the shape of a program, between which positions its pixels read, as `position_spans` returns
-            it, and what `compute` takes.
-        spans: the texels of positions; see `texel_spans`.
-        shapes: those of windows.
+        find: from a box and the shape of a program, the `position_spans` of its pixels, and the operands of `compute`.
+        spans: the texels at positions; see `texel_spans`.
+        shapes: of windows.
         compute: the pixels of a tile, which the device may still be computing.
     """
 
@@ -111,10 +110,10 @@ class TileReads(NamedTuple):
     def computed(
         self, box: Box, shape: tuple[int, ...], found: tuple[jax.Array, Any]
     ) -> Iterator[tuple[Box, jax.Array]]:
-        """The pixels of a box: of one tile, or of smaller ones where the window of one would be too large.
+        """The pixels of a box, in one tile, or in smaller ones if its window would be too large.
 
         Raises:
-            WindowTooLarge: if that of a single pixel is.
+            WindowTooLarge: if the window of a single pixel is.
         """
         positions, operands = found
         spans = self.spans(np.asarray(positions))
@@ -139,7 +138,7 @@ class TileReads(NamedTuple):
 
 
 def ahead(items: Iterable[Any], count: int) -> Iterator[Any]:
-    """Items, of which some more have been taken when one is yielded."""
+    """Items, taken from an iterator some steps ahead."""
     taken: deque[Any] = deque()
     for item in items:
         taken.append(item)
@@ -164,9 +163,9 @@ def resample_tiles(
 ) -> Iterator[tuple[tuple[slice, ...], NDArray[Any]]]:
     """Warps an image or a volume that does not fit the device, tile by tile; the pixels are those of `resample`.
 
-    For each tile, the window of the image that its pixels read is found, loaded and sent to the device. At most three
-    windows and three tiles are in memory at once, besides the points of four tiles, which `function` computes. A tile
-    whose window is larger than `window_bytes` is divided.
+    Each tile loads only its window, the part of the image that it reads, and sends it to the device. At most three
+    windows, three tiles and the points of four tiles are in memory at once. A tile whose window is larger than
+    `window_bytes` is divided.
 
     Args:
         image: ``(H, W, C)``, or with an `output_shape` of three sizes ``(D, H, W, C)``: an array-like object with
@@ -202,8 +201,8 @@ def resample_tiles(
         stored = None
     if stored is None or not (hasattr(image, "shape") and hasattr(image, "__getitem__")):
         raise TypeError(
-            f"{name}: image is {described(image)}, expected an array with a shape and a dtype that slices cut; pass "
-            f"numpy.asarray(image)."
+            f"{name}: image is {described(image)}, expected an array with a shape, a dtype and slices; pass "
+            "numpy.asarray(image)."
         )
     window_bytes = as_integer(name, "window_bytes", window_bytes, 1)
     like = jax.ShapeDtypeStruct(tuple(image.shape), stored)
@@ -229,7 +228,7 @@ class StreamedWarp:
         image: with an axis of channels.
         function: of coordinates.
         shape: of the output.
-        numbers: an array of the dtype of which windows are read.
+        numbers: an array of the dtype in which windows are read.
         options: how they are read.
         result: the dtype of the result.
         window_bytes: the most bytes of a window.
@@ -270,7 +269,7 @@ class StreamedWarp:
         return spans_of(coords, np.array(box.shape, np.int32), axes=self.axes), coords
 
     def points(self, box: Box, shape: tuple[int, ...]) -> Arrays:
-        """The points that pixels read, x first. Beyond the output they are those of its last pixel."""
+        """The points that pixels read, x first; beyond the output, those of its last pixel."""
         ndim, centers = len(shape), list[jax.Array]()
         for axis, (first, n, size) in enumerate(zip(box.start, shape, self.shape)):
             line = np.minimum(np.arange(first, first + n), size - 1).astype(sum_dtype(self.dtype)) + 0.5

@@ -1,7 +1,7 @@
-"""The part of a texture that samples read, computed before its texels are loaded: for images that fit no memory.
+"""Windows: the part of an image that samples read, found before its texels are loaded, for images larger than memory.
 
-A program finds between which positions samples lie. The texels that their taps read follow on the host, from the filter
-and the rule of each axis. They are a row of neighbors, which may go on after the last texel of an axis with the first.
+A program finds the range of positions of samples. The host finds the texels of their taps, from the filter and the rule
+of each axis: a run of neighbors, which may wrap from the last texel of an axis to the first.
 """
 
 import itertools
@@ -21,16 +21,16 @@ from .._engine.walk.texel_walk import POSITION_LIMIT, to_position
 from .._tables.address_rules import AddressRule
 from .._tables.filter_kernels import FilterKernel
 
-# Two programs may round one position differently, to both sides of a texel's edge.
+# Two programs may round a position to different sides of a texel's edge.
 MARGIN = 1
-# Windows have sides of so many binary digits, which zeros follow.
+# The sides of windows have at most so many significant bits.
 WINDOW_DIGITS = 2
-# A window may be so many times as large as needed, if a program for its shape is there already.
+# How much larger than needed a window may be if a program for its shape exists.
 MOST_SPARE = 4
 
 
 class Sliceable(Protocol):
-    """An array that is cut by slices, such as a file that is read in parts."""
+    """An array that slices can be read from, such as a mapped file."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -45,7 +45,7 @@ class Span(NamedTuple):
     count: int
 
     def pieces(self, size: int) -> Iterator[tuple[slice, slice]]:
-        """Where the texels lie on an axis of that size, and among themselves: at most twice, around its end."""
+        """Slices of the axis and of the window: one, or two around the end of the axis."""
         before = min(self.count, size - self.first)
         yield slice(self.first, self.first + before), slice(0, before)
         if before < self.count:
@@ -55,15 +55,15 @@ class Span(NamedTuple):
 def position_spans(
     coords: Coords, axes: Sequence[Axis], needed: jax.Array, reach: Sequence[jax.Array | float] | None = None
 ) -> jax.Array:
-    """Between which whole numbers the positions of samples lie: (axes, 2), int32; a reversed pair if none is needed.
+    """The range of whole positions of the samples on each axis: (axes, 2), int32; reversed if no sample counts.
 
-    Samples that read nothing but the border are left out.
+    Samples that read only the border are left out.
 
     Args:
         coords: of each axis, in stored order.
         axes: with their sizes, which may be arrays.
         needed: which samples count.
-        reach: how far beyond its position a sample reads, in texels, on each axis, without the reach of its filter.
+        reach: the reach of a sample beyond its position on each axis, in texels, without that of its filter.
     """
     reach = reach or [0.0] * len(axes)
     positions = [to_position(coord, axis) for coord, axis in zip(coords, axes)]
@@ -113,7 +113,7 @@ def between(low: int, high: int, kernels: Sequence[FilterKernel]) -> tuple[int, 
 
 
 def addressed_span(rule: AddressRule, first: int, last: int, size: int) -> Span | None:
-    """The texels that neighboring taps read by the rule of an axis that is addressed by itself."""
+    """The texels that neighboring taps read by the rule of one axis."""
     if rule.drops_outside and (last < 0 or first >= size):
         return None
     if rule.saturates:
@@ -143,13 +143,13 @@ def on_a_sphere(rule: AddressRule, taps: Sequence[tuple[int, int]], sizes: Seque
 
 
 def run_of(first: int, last: int) -> jax.Array:
-    """The numbers from `first` to `last`. The last one may be repeated, so that there are few lengths."""
+    """The numbers from `first` to `last`, padded with the last so that there are few lengths."""
     length = 1 << (last - first).bit_length()
     return jnp.asarray(np.minimum(np.arange(first, first + length), last).astype(np.int32))
 
 
 class WindowShapes:
-    """The shapes of windows: few, since each takes programs of its own.
+    """The shapes of windows: few, since each is compiled.
 
     Args:
         least: the shortest side.
@@ -175,7 +175,7 @@ class WindowShapes:
 
 
 def loaded(image: Sliceable, spans: Sequence[Span], window: np.ndarray) -> np.ndarray:
-    """A window whose first texels along each axis are those of an image that lie in spans.
+    """A window, filled from its first texel on with the texels of an image in spans.
 
     Args:
         image: any array with an axis of channels behind those of the spans.

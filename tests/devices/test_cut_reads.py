@@ -531,7 +531,7 @@ def test_methods_that_do_not_fit(mesh):
     with pytest.raises(TypeError, match="method is 'halo', expected jaxtex"):
         jt.sharded.using("halo").__enter__()
     image, whole = image_in_rows()
-    assert jt.sharded.explain(lambda a: a + 1, image) == "No texture is cut over devices."
+    assert jt.sharded.explain(lambda a: a + 1, image) == "No texture is sharded."
     column = jax.jit(lambda image: jt.sample(jt.texture1d(image[:, 0]), (drawn(1, 16),)))
     with jt.sharded.using(jt.sharded.Routing(0.1)):
         found = column(image)

@@ -482,7 +482,7 @@ IGNORED = {
         "The directions that read a cubemap have no unit.",
     ),
     "warp.warp_affine sampler.mipmap_filter_mode": ("warp.resample", "levels are blended whatever its"),
-    "warp.resize sampler.deterministic": ("warp.resize", "where the filter is widened: its sums are in order."),
+    "warp.resize sampler.deterministic": ("warp.resize", "widened filters are always deterministic."),
     **{f"warp.{name} sampler.normalized_coords": IN_PIXELS for name in ("warp_affine", "resize", "forward_warp")},
     **{f"{name} sampler.seamless_cubemap*": OF_CUBEMAPS for name in READERS if "cubemap" not in name},
 }

@@ -97,7 +97,10 @@ REFUSED = {
     ),
     "a short field of a sampler": (lambda: jt.Sampler(filter="cubic"), "no argument 'filter'; pass filter_mode=..."),
     "no field of a sampler": (lambda: jt.Sampler(swirl=1), "no argument 'swirl'; the arguments are address_mode, "),
-    "a sampler of a word": (lambda: jt.Sampler("cubic"), "Sampler: 'cubic' came without a name; pass filter_mode=..."),
+    "a sampler of a word": (
+        lambda: jt.Sampler("cubic"),
+        "Sampler: 'cubic' came without a keyword; pass filter_mode=...",
+    ),
     "a matrix for a function": (
         lambda: warp.resample(IMAGE, CAMERA),
         "array of shape (3, 3), expected a function that",
@@ -124,7 +127,7 @@ REFUSED = {
     ),
     "a color that nothing shows": (
         lambda: warp.resize(IMAGE, (9, 9), border_color=1.0),
-        "resize: border_color is given, but under the address mode 'clamp' nothing lies outside; leave",
+        "resize: border_color is given, but the address mode 'clamp' has no outside; leave",
     ),
     "modes for three axes": (
         lambda: warp.rotate(IMAGE, 9.0, address=("wrap",) * 3),
@@ -176,9 +179,14 @@ def test_an_image_with_channels_last_is_doubted_by_grid_sample():
     grid = np.zeros((3, 3, 2), np.float32)
     with pytest.warns(UserWarning, match=r"grid_sample: image has shape \(24, 32, 3\), read as .*data_format='NHWC'"):
         warp.grid_sample(IMAGE, grid)
+    volume, points = np.zeros((1, 16, 16, 16, 2), np.float32), np.zeros((1, 2, 2, 2, 3), np.float32)
+    with pytest.warns(UserWarning, match=r"grid_sample: image has .*16 channels.*data_format='NDHWC'"):
+        warp.grid_sample(volume, points)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warp.grid_sample(IMAGE, grid, data_format="NHWC")
+        warp.grid_sample(volume, points, data_format="NDHWC")
+        warp.grid_sample(np.moveaxis(volume, -1, 1), points)
         warp.grid_sample(np.moveaxis(IMAGE, -1, 0), grid)
         warp.grid_sample(np.zeros((64, 9, 3), np.float32), grid)
 

@@ -184,10 +184,10 @@ def in_stored_windows(
 
 
 def with_zero(cotangent: jax.Array | Sliced, zero: jax.Array) -> tuple[jax.Array | Sliced, jax.Array]:
-    """A cotangent, and a zero that is known no earlier.
+    """A cotangent, and a zero that depends on it.
 
-    So a program of several adjoints makes the zeros of each sum when that begins. XLA would make all of them first,
-    or make them once and copy them.
+    So a program of several adjoints fills each sum with zeros when that sum begins. XLA would fill all of them first,
+    or fill one and copy it.
     """
     if isinstance(cotangent, Sliced):
         whole, zero = jax.lax.optimization_barrier((cotangent.whole, zero))
@@ -198,7 +198,7 @@ def with_zero(cotangent: jax.Array | Sliced, zero: jax.Array) -> tuple[jax.Array
 def totals_of(
     plan: AdjointPlan, channels: int, zero: jax.Array, samples: SampleTiles, remaining: Remaining | None
 ) -> KernelArray:
-    """The sums at texels as a result of the kernel, and what they start as: copies of `zero`, as a rule."""
+    """The sums at texels as a result of the kernel, and their initial contents, mostly copies of `zero`."""
     if plan.reach is not None:
         count, *rest = texels_shape(plan.spec.axes, channels)
         zeros = lambda rows: jnp.broadcast_to(zero, (rows, *rest))
@@ -216,7 +216,7 @@ def totals_of(
     return KernelArray(ArrayRole.TOTALS, shape, start=None if own else jnp.broadcast_to(zero, shape.shape))
 
 
-# The gather kernel: a thread owns texels, and looks for their samples
+# The gather kernel
 
 
 def gathered(plan: AdjointPlan, cotangent: jax.Array, operands: Sequence[jax.Array]) -> jax.Array:
@@ -227,7 +227,7 @@ def gathered(plan: AdjointPlan, cotangent: jax.Array, operands: Sequence[jax.Arr
 
 
 def views_of(plan: AdjointPlan, operands: Sequence[jax.Array], channels: int) -> jax.Array:
-    """The view of each image of samples, which says how it lies on its texture."""
+    """The view of each image of samples: its placement on its texture."""
     return ViewSource(plan, operands, channels).run("texture_views")[ArrayRole.VIEWS, 0]
 
 
@@ -256,7 +256,7 @@ def found_by_texels(
 def with_remaining(
     plan: AdjointPlan, cotangent: jax.Array, operands: Sequence[jax.Array], total: jax.Array, views: jax.Array
 ) -> jax.Array:
-    """Sums at texels, and the samples of the images that texels have not looked for, which windows add."""
+    """Sums at texels, plus the samples of images that the gather kernel has not added, by windows."""
     return in_windows(plan.of_texels(), cotangent, None, operands, remaining=Remaining(total, views))[0]
 
 

@@ -1,4 +1,4 @@
-"""Folds: what the samples of a read become one after the other, where that is not their sum."""
+"""Folds: functions of the samples of a read, taken in order."""
 
 import abc
 import dataclasses
@@ -55,8 +55,8 @@ class Fold(abc.ABC):
     ) -> tuple[jax.Array, jax.Array, list[jax.Array]]:
         """The state after a sample, and the cotangents of its value, S + (channels,), and of `given`, S.
 
-        By default there are none: the result is a number of a sample. Samples come in their order, too, because what is
-        behind a sample is the result without what is before it.
+        By default there are none: the result is a number of a sample. Samples come in order, because the part of the
+        result from behind a sample is the result minus the part from before it.
         """
         return state, jnp.zeros_like(value), [jnp.zeros(value.shape[:-1], value.dtype) for _ in given]
 
@@ -85,9 +85,9 @@ SUM = Sum()
 
 @dataclasses.dataclass(frozen=True)
 class Highest(Fold):
-    """The number of the first sample that is largest, of each channel. The state is the largest sample, and its number.
+    """The number of the first largest sample, for each channel. The state is that sample and its number.
 
-    NaN is no largest sample.
+    NaN is never the largest.
     """
 
     def start(self, channels: int) -> list[float]:
@@ -104,10 +104,10 @@ class Highest(Fold):
 
 @dataclasses.dataclass(frozen=True)
 class FirstCrossing(Fold):
-    """The number of the first sample on the other side of a level than the sample before, of each channel; -1 if none.
+    """The number of the first sample across a level from the sample before, for each channel; -1 if none.
 
-    The level is given. A sample at the level counts as above, and NaN as below. The state is the sample before, and the
-    number.
+    The level is an operand. A sample at the level counts as above, and NaN as below. The state is the sample before and
+    the number.
     """
 
     num_given = 1
@@ -130,13 +130,13 @@ class FirstCrossing(Fold):
 
 @dataclasses.dataclass(frozen=True)
 class Composited(Fold):
-    """Emission and absorption, front to back. The state is the color so far, and the transmittance.
+    """Emission and absorption, front to back. The state is the color and the transmittance so far.
 
-    The last channel is the extinction for a unit of length, and the others are the color. The length of a sample is
-    given. The last channel of the result is the opacity.
+    The last channel is the extinction per unit of length, and the others are the color. The length of a sample is an
+    operand. The last channel of the result is the opacity.
 
     Attributes:
-        least: the transmittance from which on the samples behind are left out.
+        least: the transmittance below which further samples are left out.
     """
 
     least: float = 0.0
@@ -152,8 +152,8 @@ class Composited(Fold):
         return jnp.concatenate([color + light * opacity * value[..., :-1], light * (1 - opacity)], -1)
 
     def absorbed(self, light: jax.Array, extinction: jax.Array, length: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Whether a sample takes part, and its opacity."""
-        # At 0, the derivative is that of an extinction above 0, so that one can grow from there.
+        """Whether a sample contributes, and its opacity."""
+        # At 0, the derivative is that of a positive extinction, so that training can raise it.
         counts = (extinction >= 0) & (light > self.least)
         return counts, -jnp.expm1(jnp.where(counts, -extinction * length, 0))
 
@@ -164,7 +164,7 @@ class Composited(Fold):
         return ~(state[..., -1] > self.least)
 
     def pull_start(self, result: jax.Array, cotangent: jax.Array) -> jax.Array:
-        """The transmittance, and how the result changes with a factor of all light that is behind."""
+        """The transmittance, and the derivative of the result with respect to a factor of all light from behind."""
         behind = jnp.sum(result[..., :-1] * cotangent[..., :-1], -1) - (1 - result[..., -1]) * cotangent[..., -1]
         return jnp.stack([jnp.ones_like(behind), behind], -1)
 

@@ -54,8 +54,8 @@ class ReadSpec:
         decoding: how stored texels become numbers.
         dtype: the dtype of the result. A read sums in `sums`, a splat in the dtype of its values; both round to it.
         deterministic: whether sums into texels have equal bits in every run.
-        deterministic_on_gpus: whether they have equal bits in programs for GPUs. The default is what the caller's block
-            or XLA's flags ask for. On CPUs, sums have equal bits in every run anyway.
+        deterministic_on_gpus: whether they have equal bits in programs for GPUs, by default as the caller's block or
+            XLA's flags ask. On CPUs, sums always have.
         grid: the function from operands to coordinates; by default the operands are the coordinates. Operands that are
             sizes and starts of axes precede the operands of the grid.
         stacks: the stack of each operand, or `None` for an operand of one number; empty if all operands have one

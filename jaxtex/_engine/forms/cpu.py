@@ -33,7 +33,7 @@ MOST_TAPS, MOST_TEXELS = 8, 2**22
 # The numbers (samples times channels) of a block of the adjoint, and its fewest samples.
 BLOCK = 2**16
 FEWEST_SAMPLES = 2**10
-# The numbers of a block of a sum of reads, if the reads of one place in the sum are not more.
+# The numbers of a block of a sum of reads; a block has at least the reads of one place in the sum.
 SUM_BLOCK = 2**18
 
 
@@ -70,7 +70,7 @@ class SumBlocks(NamedTuple):
 
     @classmethod
     def of(cls, spec: ReadSpec, shape: Sequence[int], channels: int) -> "SumBlocks | None":
-        """The blocks for samples of a shape; `None` for few samples, or where the caller stores their coordinates."""
+        """The blocks for samples of a shape; `None` for few samples, or stored coordinates."""
         if not spec.summed_axes or spec.several is not None or spec.grid is as_given or spec.expected is not None:
             return None
         axis = max(spec.summed_axes, key=lambda axis: shape[axis])
@@ -92,7 +92,7 @@ class SumBlocks(NamedTuple):
         return place + (stack is not None and place >= len(operand.shape) + stack.axis)
 
     def part(self, a: jax.Array, place: int, start: jax.Array | int, count: int) -> jax.Array:
-        """An array at `count` places from `start` on along an axis, along which it has all places, or one for all."""
+        """The slice of an array of `count` places from `start` on; size 1 along the axis stays."""
         return a if a.shape[place] == 1 else jax.lax.dynamic_slice_in_dim(a, start, count, place)
 
     def fold(self, step: Callable[[jax.Array | int, int, Any], Any], state: Any) -> Any:

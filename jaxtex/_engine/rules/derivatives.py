@@ -1,4 +1,4 @@
-"""The read of several derivatives at once, such as its value, gradient and Hessian, from one look at the taps."""
+"""The read of several derivatives, such as value, gradient and Hessian, in one walk over the taps."""
 
 from collections.abc import Sequence
 

@@ -1,8 +1,8 @@
 """The fold of the samples along rays, in one pass: a primitive, its tangent, and their meaning in reads of blocks.
 
-A block is a part of the samples of all rays. Its numbers are at most as many as the texels, to which the adjoint of a
-block adds. Reverse mode keeps texels and operands: it finds the result again, and then, block by block and in order,
-what each sample changes in it (`Fold.pull`).
+A block is a part of the samples of all rays, with at most as many numbers as texels, since the adjoint of a block adds
+to all texels. Reverse mode keeps texels and operands: it recomputes the result, and then, block by block and in order,
+the cotangent of each sample (`Fold.pull`).
 """
 
 import functools
@@ -37,10 +37,10 @@ ReadFunction = Callable[..., jax.Array]
 
 
 def fold(texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, fold: Fold) -> jax.Array:
-    """What the reads along the last axis of the samples, which `spec` sums, become: size 1 along it.
+    """The fold of the reads along the last axis of the samples, which `spec` sums: size 1 along it.
 
     Args:
-        operands: as of a read, and behind them those that the fold takes, see `Read.besides`.
+        operands: of the read, followed by those of the fold, see `Read.besides`.
     """
     return bind(fold_p, texels, *operands, spec=spec, fold=fold, batch=0)
 
@@ -89,14 +89,14 @@ class Blocks:
         def block(start: jax.Array | int, count: int, state: jax.Array) -> jax.Array:
             return jax.lax.scan(step, state, self.samples(start, count), unroll=min(count, UNROLLED))[0]
 
-        # Equal numbers together: XLA partitions no function that holds an array of constants.
+        # Equal numbers as one scalar: XLA partitions no function that holds an array of constants.
         runs = itertools.groupby(self.fold.start(self.channels))
         start = jnp.concatenate([jnp.full(len([*run]), number, self.spec.sums) for number, run in runs])
         start = self.varying(jnp.broadcast_to(start, (*self.shape, *start.shape)))
         return self.fold.result(self.blocks.fold(jax.checkpoint(block, static_argnums=1), start))
 
     def pulled(self, result: jax.Array, cotangent: jax.Array, wrt: Wrt) -> dict[int, jax.Array]:
-        """The cotangents of the texels and operands in `wrt`; of those with one number a ray."""
+        """The cotangents of the texels and operands in `wrt`; of the fold's operands, one number a ray."""
         own, count = tuple(k for k in wrt if k < len(self.operands)), len(self.operands)
         arrays = {k: self.texels if k == TEXELS else self.operands[k] for k in own}
         zeros = {k: self.varying(jnp.zeros(a.shape, self.spec.sums)) for k, a in arrays.items()}

@@ -1,4 +1,4 @@
-"""The mip chain of texels: a primitive, as few kernels make all levels, and its transpose, too."""
+"""The mip chain of texels and its transpose, as a primitive, of which a few kernels compute all levels."""
 
 import jax
 

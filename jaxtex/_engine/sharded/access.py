@@ -73,7 +73,7 @@ class Samples(NamedTuple):
         shape: the shape of all samples.
         names: the mesh axes along which each sample axis is sharded.
         given: the mesh axes along which the caller's operands are sharded, for each sample axis.
-        padding: the axis along which samples are added, so that parts have equal sizes, and the number of these.
+        padding: the axis along which samples are added, so that parts have equal sizes, and their number.
     """
 
     shape: tuple[int, ...]

@@ -25,7 +25,7 @@ FLAGS_OF_MALLOC_ARRAY = (
     | ArrayFlags.DeferredMapping
     | ArrayFlags.VideoEncodeDecode
 )
-# Flags that only some kinds of array may have, and these kinds in words.
+# Flags of only some kinds of arrays, and these kinds in words.
 KINDS_OF_FLAGS = (
     (ArrayFlags.TextureGather, (TextureKind.TEXTURE2D,), "a 2D array"),
     (
@@ -258,8 +258,8 @@ def check_block_array(function: str, desc: ChannelFormatDesc, kind: TextureKind,
     is_compressed, attached = desc.block_side > 1, bool(flags & ArrayFlags.ColorAttachment)
     if (is_compressed and kind.texel_ndim == 1) or (attached and desc.block_format is not None):
         raise invalid(
-            f"{function}: an array of kind {kind.value!r} with flags {flags!r} is to hold the format {desc}, expected "
-            f"no color attachment, and, of a block-compressed format, rows and columns."
+            f"{function}: an array of kind {kind.value!r} has flags {flags!r} and the format {desc}, expected no color "
+            "attachment, and rows for a block-compressed format."
         )
     if is_compressed and flags & ArrayFlags.SurfaceLoadStore:
         raise CudaError(

@@ -18,9 +18,9 @@ from ..structs import TupleStruct, struct, value
 from .channel_formats import ChannelFormatDesc, createChannelDesc
 
 SHAPE_FLAGS = ArrayFlags.Layered | ArrayFlags.Cubemap
-# The whole and the number of arrays that are parts: a level of a mipmapped array, or a plane of an array.
+# For arrays that are parts (a level of a mipmapped array, a plane of an array): the whole and the number.
 PARTS: weakref.WeakKeyDictionary["Array", tuple[weakref.ref["AllocatedArray"], int]] = weakref.WeakKeyDictionary()
-# Parts that are written as arrays of their own, by their wholes, each with the function that writes.
+# By whole arrays: parts that were written as arrays of their own, each with the writing function.
 UNSTORED: weakref.WeakKeyDictionary["AllocatedArray", dict[int, str]] = weakref.WeakKeyDictionary()
 
 
@@ -50,7 +50,7 @@ def make_cudaExtent(w: int, h: int, d: int) -> Extent:
 
 
 class AllocatedArray:
-    """What `Array` and `MipmappedArray` share. Each is a dataclass of its own, whose first field holds the texels."""
+    """The base of `Array` and `MipmappedArray`, dataclasses whose first field holds the texels."""
 
     desc: ChannelFormatDesc
     extent: Extent
@@ -80,11 +80,11 @@ class Array(AllocatedArray):
 
     Attributes:
         texels: the elements, slowest axis first and channels last. The shape is (W, C), (H, W, C) or (D, H, W, C) for
-            1D, 2D and 3D arrays, (L, W, C) or (L, H, W, C) for layered arrays, (6, H, W, C) for a cubemap, and
-            (6 * L, H, W, C) for a layered cubemap, in which face f of layer l has the index 6 * l + f. Of a
-            block-compressed format they are blocks, in place of H and W a quarter of them, rounded up, and in place of
-            C the 2 or 4 words of a block. Of NV12 they are bytes, (3 * H / 2, W, 1): the rows of the first plane, then
-            those of the second, whose numbers come in pairs.
+            1D, 2D and 3D arrays, (L, W, C) or (L, H, W, C) for layered arrays, (6, H, W, C) for a cubemap, and (6 * L,
+            H, W, C) for a layered cubemap, in which face f of layer l has the index 6 * l + f. In a block-compressed
+            format they are blocks: H and W are a quarter, rounded up, and C is 2 or 4, the words of a block. In NV12
+            they are bytes, (3 * H / 2, W, 1): the rows of the first plane, then those of the second, with pairs of
+            numbers.
         desc: the `ChannelFormatDesc` of a texel.
         extent: the `Extent` in texels.
         flags: the `ArrayFlags` with which it was allocated.
@@ -134,11 +134,11 @@ def check_array(function: str, argument: str, array: object, level: object) -> A
 
 
 def check_no_planes(function: str, argument: str, array: Array) -> Array:
-    """`array`, whose format must not have planes: CUDA copies and accesses these alone (1)."""
+    """`array`, whose format may not have planes: CUDA copies and accesses only single planes (1)."""
     if array.desc.has_planes:
         raise invalid(
-            f"{function}: {argument} has the format {array.desc}, whose planes are arrays of their own; pass one that "
-            f"arrayGetPlane returned."
+            f"{function}: {argument} has the format {array.desc}, which has planes; pass one of them, from "
+            "arrayGetPlane."
         )
     return array
 
@@ -200,7 +200,7 @@ def as_part(whole: AllocatedArray, number: int, array: Array) -> Array:
 
 
 def will_be_written(function: str, array: Array) -> None:
-    """Marks what `array` is a level or a plane of: it does not hold what is written to `array`."""
+    """Marks the whole of a level or a plane `array`, which will not hold the texels written to `array`."""
     if array in PARTS:
         made_of, number = PARTS[array]
         whole = made_of()
@@ -218,20 +218,20 @@ def with_level(mipmap: MipmappedArray, level: int, texels: jax.Array) -> Mipmapp
 
 
 def mention_unstored(function: str, whole: AllocatedArray, only: int | None = None) -> None:
-    """Warns of levels and planes that are written as arrays of their own: in CUDA such an array is the part."""
+    """Warns of levels and planes that were written as arrays of their own: in CUDA they alias the whole."""
     has_levels = isinstance(whole, MipmappedArray)
     part, name = ("level", "mipmappedArray") if has_levels else ("plane", "hArray")
     for number, writer in UNSTORED.get(whole, {}).items():
         remedy = (
-            f"store the array that the last write returned: mipmappedArray = memcpyToArray(mipmappedArray, levelArray, "
+            "store the result of the last write: mipmappedArray = memcpyToArray(mipmappedArray, levelArray, "
             f"level={number})"
             if has_levels
-            else "use the array that the last write returned"
+            else "use the result of the last write"
         )
         if only in (None, number):
             warnings.warn(
-                f"{function}: {part} {number} of {name} went to {writer} as an array of its own, and {name} does not "
-                f"hold what is written there; {remedy}.",
+                f"{function}: {part} {number} of {name} was written by {writer} as an array of its own, and {name} "
+                f"does not hold these texels; {remedy}.",
                 stacklevel=4,
             )
 
@@ -270,8 +270,8 @@ def arrayGetPlane(hArray: Array, planeIdx: int) -> Array:
             and two channels.
 
     Returns:
-        An `Array` of bytes with the texels and the flags of the array. Writes to it do not change `hArray`; if it went
-        to a write, asking for the plane again warns.
+        An `Array` of bytes with the texels and the flags of the array. Writes to it do not change `hArray`; after a
+        write, asking for the plane again warns.
 
     Raises:
         CudaError: cudaErrorInvalidValue, if the format has no such plane.

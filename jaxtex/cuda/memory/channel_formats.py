@@ -22,7 +22,7 @@ SIGNED, UNSIGNED, FLOAT = ChannelFormatKind.Signed, ChannelFormatKind.Unsigned, 
 
 
 class ChannelType(NamedTuple):
-    """A type of one channel, as CUDA C++, a channel descriptor, JAX and a resource view name it."""
+    """A type of one channel, by its names in CUDA C++, a channel descriptor, JAX and a resource view."""
 
     name: str
     kind: ChannelFormatKind
@@ -51,7 +51,7 @@ SPELLINGS = {
     "unsigned": "uint",
     "__half": "half",
 }
-# Types of CUDA C++ that no texture has. `cudaCreateChannelDesc<double>()` compiles, and returns the kind None.
+# Types of CUDA C++ without textures. `cudaCreateChannelDesc<double>()` compiles, and returns the kind None.
 OTHER_TYPES = ("long", "ulong", "longlong", "ulonglong", "double")
 NORMALIZED_KINDS = {
     ChannelFormatKind[f"{kind.name}Normalized{bits}X{channels}"]: (kind, bits, channels)
@@ -62,7 +62,7 @@ NORMALIZED_KINDS = {
 
 
 class BlockKind(NamedTuple):
-    """A kind of blocks: its format, the bits in its descriptor, and the type of a channel that is decoded."""
+    """A kind of blocks: its format, the bits in its descriptor, and the type of a decoded channel."""
 
     block_format: BlockFormat
     bits: tuple[int, int, int, int]
@@ -85,7 +85,7 @@ BLOCK_KINDS = {
         for suffix in ("", "SRGB")
     },
 }
-# The bits of kinds that fix them alone.
+# The bits of kinds that determine them.
 FIXED_BITS = {kind: row.bits for kind, row in BLOCK_KINDS.items()} | {ChannelFormatKind.NV12: (8, 8, 8, 0)}
 # Blocks are stored as words.
 WORD = np.dtype(np.uint32)
@@ -157,7 +157,7 @@ class ChannelFormatDesc(Struct):
 
     @property
     def numbers(self) -> int:
-        """How many numbers an element is: a channel each, or words of 32 bits of a block."""
+        """The count of numbers in an element: its channels, or the 32-bit words of a block."""
         return self.texel_bytes // self.dtype.itemsize
 
     @property
@@ -319,8 +319,8 @@ def unmodeled(function: str, argument: str, name: str) -> CudaError:
     """The error for a format that CUDA has and this package does not (801)."""
     return CudaError(
         NOT_SUPPORTED,
-        f"{function}: {argument} is {name}, which CUDA has and this package does not model; decode the image and store "
-        f"it in 8-bit, 16-bit or float channels.",
+        f"{function}: {argument} is {name}, which this package does not model; decode the image and store it in 8-bit, "
+        "16-bit or float channels.",
     )
 
 

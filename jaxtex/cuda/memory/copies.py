@@ -34,7 +34,7 @@ OUTSIDE = (
     "cudaErrorInvalidValue, if the part does not lie within the array, or cuts an element; cudaErrorInvalidPitchValue, "
     f"if a row is longer than the pitch; {DIRECTION}"
 )
-# What the copies say that declarations alone make.
+# The texts of copies that are made from declarations.
 COPIES = {
     "memcpy": Text(
         "Returns memory whose first bytes are copied from other memory: `cudaMemcpy`.",

@@ -1,7 +1,7 @@
 """Functions of device code that make numbers: vectors, and conversions between numbers and their bits.
 
-CUDA's names of the conversions start with two underscores. Within a class Python changes such names, and so each has a
-name without them too. A vector is an array with the components along its last axis.
+CUDA's names of the conversions start with two underscores. Python changes such names within a class, so each has a name
+without them, too. A vector is an array with the components along its last axis.
 """
 
 # pyright: strict, reportUnknownMemberType=false
@@ -24,7 +24,7 @@ from ..functions import Text, made
 from .channel_formats import BASE_TYPES
 from .numbers import misfit
 
-# Types that have vectors, and no textures.
+# Types with vectors but without textures.
 WIDE_DTYPES = {"long": "int64", "ulong": "uint64", "longlong": "int64", "ulonglong": "uint64", "double": "float64"}
 DTYPES = {name: np.dtype(BASE_TYPES[name].dtype if name in BASE_TYPES else WIDE_DTYPES[name]) for name in VECTOR_TYPES}
 NEEDS_X64 = "cudaErrorNotSupported, if 64-bit types are disabled in JAX"
@@ -134,7 +134,7 @@ def _words(function: str, argument: str, value: ArrayLike) -> jax.Array:
     return check_integer(function, argument, value, wrap_unsigned=True).astype(np.int32)
 
 
-# What each conversion does, and what it says: its summary, its parameters, its result, its gradients and its errors.
+# Each conversion, and its texts: summary, parameters, result, gradients and errors.
 CONVERSIONS: dict[str, tuple[Callable[..., jax.Array], str, str, str, str, dict[str, str]]] = {
     "float2half_rn": (
         float2half_rn,

@@ -1,4 +1,4 @@
-"""Numbers and bytes that callers pass: which numbers a format takes, and bytes as numbers of another dtype.
+"""Numbers and bytes of callers: the numbers that a format takes, and bytes as numbers of another dtype.
 
 Numbers of a dtype other than the format's are refused, because a copy converts nothing. There are two exceptions:
 
@@ -7,7 +7,7 @@ Numbers of a dtype other than the format's are refused, because a copy converts 
 - Arrays of 64-bit numbers, which NumPy makes by default, may stand for those of 32 bits, whatever their values: floats
   are rounded, integers saturate.
 
-Memory from which a function takes bytes has any dtype. It is never converted, not even where JAX lacks 64-bit dtypes.
+Memory that is read as bytes may have any dtype. It is never converted, even where JAX lacks 64-bit dtypes.
 """
 
 # pyright: strict, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
@@ -94,7 +94,7 @@ def as_memory(value: Any) -> jax.Array:
 
 
 def as_destination(function: str, argument: str, value: Any) -> jax.Array:
-    """Memory that a copy returns with changes, which JAX must hold as it is."""
+    """Memory that a copy changes and returns, which JAX must hold unconverted."""
     if isinstance(value, np.ndarray) and not holds(value.dtype):
         raise invalid(
             f"{function}: {argument} is an array of {value.dtype}, and the result would be one too, which JAX does not "

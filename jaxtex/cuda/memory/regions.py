@@ -1,4 +1,4 @@
-"""Parts of memory and of arrays: regions of bytes, boxes of elements, and the copy of one to another.
+"""Parts of memory and of arrays: regions of bytes, boxes of elements, and copies between them.
 
 A region is slices of rows of plain memory. Row r of slice s starts at byte ``offset + s * slice_pitch + r * pitch``.
 Memory is an array of any dtype, and its bytes are in C order. Where every number of a region is a multiple of the size
@@ -192,7 +192,7 @@ def copy_part(
     target: Box | Region,
     names: tuple[str, str] = ("src", "dst"),
 ) -> Destination:
-    """`dst` with a part of `src` in a part of it. A `Box` is a part of an `Array`, a `Region` one of plain memory.
+    """`dst` with a part replaced by a part of `src`: a `Box` of an `Array`, or a `Region` of plain memory.
 
     `names` are those of plain memory in errors.
     """

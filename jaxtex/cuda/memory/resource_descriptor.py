@@ -11,7 +11,7 @@ from ..structs import Struct, struct
 from . import arrays
 from .channel_formats import ChannelFormatDesc
 
-# The members of the union in CUDA's struct, and the fields here of which each is made.
+# The members of the union in CUDA's struct, and the fields here that each consists of.
 UNION_MEMBERS = {
     "array": {"array": "memory"},
     "mipmap": {"mipmap": "memory"},
@@ -151,7 +151,7 @@ class UnionMember:
 
 
 def field_of(fields: dict[str, Any], struct: str, name: str) -> Any:
-    """What a name of CUDA's stands for."""
+    """The field of a CUDA name."""
     if name not in fields:
         raise AttributeError(f"{struct}: there is no field {name!r}, expected one of {', '.join(fields)}.")
     return fields[name]

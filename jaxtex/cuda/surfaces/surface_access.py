@@ -1,4 +1,4 @@
-"""Turns calls of CUDA's surface functions into accesses of the core: bytes along x become units of an access's size.
+"""Accesses of the core from calls of CUDA's surface functions: bytes along x become units of the access's size.
 
 An access of n bytes divides each row into whole units of n bytes; bytes left at the end of a row are out of reach.
 Where a unit has the size of a texel or the dtype of the channels, the texels are accessed as they are, and gradients
@@ -33,17 +33,17 @@ from ..memory.channel_formats import BASE_TYPES, ChannelFormatDesc, parse_type
 from ..memory.numbers import as_numbers, bit_cast, is_literal, word_dtype
 from .surface_objects import array_of_kind
 
-# Types of 64 bits, which an access may have and a channel may not.
+# Types of 64 bits, of accesses but not of channels.
 WIDE_DTYPES = {"long": "int64", "longlong": "int64", "ulong": "uint64", "ulonglong": "uint64"}
 MAX_BYTES = 16
-# The least and the largest of bits are their conjunction and their disjunction.
+# The least of bits is their conjunction, the largest their disjunction.
 BITWISE = ("and", "or")
 REDUCTIONS = {"add": surface_add, "min": surface_min, "max": surface_max, "and": surface_min, "or": surface_max}
 COORDINATES = ("x", "y", "z", "layer", "face", "layerFace")
 
 
 class Access(NamedTuple):
-    """What one access moves: a number of `dtype`, or a vector of `length` of them."""
+    """One access: of a number of `dtype`, or of a vector of `length` of them."""
 
     dtype: np.dtype
     length: int | None
@@ -72,7 +72,7 @@ def write_units(function: str, kind: TextureKind, given: dict[str, Any]) -> Arra
 def check_access(
     function: str, kind: TextureKind, given: dict[str, Any]
 ) -> tuple[Array, tuple[jax.Array, ...], Access, SurfaceBoundaryMode]:
-    """The array of an access, its indices with x in bytes, what it moves, and its boundary mode."""
+    """The array of an access, its indices with x in bytes, the `Access`, and its boundary mode."""
     array = array_of_kind(function, given["surfObject"], kind)
     access, mode = access_of(function, array.desc, given["T"]), check_boundary_mode(function, given["boundaryMode"])
     coords = tuple(given[name] for name in COORDINATES if name in given)
@@ -300,7 +300,7 @@ def unit_indices(
     """
     operands = ReadArguments(coords).as_operands(integer=True).coords
     x, *others = operands
-    aligned = (coords[0] % step == 0).reshape(x.shape)  # of an x of any width: what saturates may become misaligned
+    aligned = (coords[0] % step == 0).reshape(x.shape)  # of an x of any width, since saturation may misalign it
     named = dict(zip("xyz", operands))
     indices, sizes = [x // step, *others], surface.shape[-2::-1]
     if mode is SurfaceBoundaryMode.Clamp:

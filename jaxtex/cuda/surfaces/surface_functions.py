@@ -1,6 +1,6 @@
-"""The surface functions of device code: a read and a write for each kind of surface, and those that only PTX has.
+"""The surface functions of device code: a read and a write for each kind of surface.
 
-They take arrays: one call accesses for a whole launch.
+They take arrays: one call makes the accesses of a whole launch.
 """
 
 # pyright: strict
@@ -26,7 +26,7 @@ TYPES: dict[str, Any] = {
     "int": ArrayLike,
     "cudaSurfaceBoundaryMode": BoundaryMode,
 }
-# What the functions of each kind access.
+# The texels that the functions of each kind access.
 PLACES = {
     "1D": "a 1D array at byte x",
     "2D": "a 2D array at byte x of row y",
@@ -84,7 +84,7 @@ def boundary_mode(outcome: str) -> str:
 
 
 def texts_of(kind: str, *, writes: bool) -> dict[str, str]:
-    """What the parameters are."""
+    """The texts of the parameters."""
     verb, misaligned = ("write", "the write is dropped") if writes else ("read", "the read returns 0")
     axes = sum(place.split()[1] in "xyz" for place in SURFACE_PLACES[kind].split(", "))
     x = (

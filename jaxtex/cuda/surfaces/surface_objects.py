@@ -1,4 +1,4 @@
-"""Surfaces: immutable values made of an array that surface functions read and write: objects, and references.
+"""Surface objects and references: immutable values, made of an array, for surface functions.
 
 CUDA 12 removed references. Binding one returns a bound copy, which surface functions access.
 """
@@ -229,7 +229,7 @@ def check_backing(function: str, array: Array, compute_capability: float = NEWES
     return array
 
 
-# What surface functions access.
+# The arguments of surface functions.
 Surface = SurfaceObject | SurfaceReference | Array
 REMEDY = "createSurfaceObject makes one, and an Array with ArrayFlags.SurfaceLoadStore is accepted too"
 

@@ -1,4 +1,4 @@
-"""Descriptors of a texture: how its texels are read, which part of a resource it has, and which formats allow that."""
+"""Descriptors of textures: the modes of a read, views of resources, and the formats that allow them."""
 
 # pyright: strict, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
@@ -76,7 +76,7 @@ class TextureDesc(Struct):
 
 
 def mode_components(modes: Any, default: AddressMode) -> Any:
-    """An address mode for each of three axes, as it came; axes without one have the default."""
+    """The given address mode of each of three axes; axes without one have the default."""
     if isinstance(modes, int):
         return Components((modes,) * 3)
     if isinstance(modes, tuple | list | Components):
@@ -92,11 +92,11 @@ class ResourceViewDesc(Struct):
     ``ResourceViewDesc()`` is a zeroed struct, whose fields may be assigned. It is a pytree without children.
 
     Args:
-        format: a `ResourceViewFormat` with texels as large as those of the array, or ``None_`` for the array's format,
-            which CUDA documents and a card refused (1). The array's format decides which modes are allowed, and whether
-            integers of 8 or 16 bits are read as fractions: they are unless the array has such integers, too, and the
-            mode is ElementType. A block-compressed format reads an array of uint2 (BC1 and BC4) or of uint4 (the
-            others), an element a block.
+        format: a `ResourceViewFormat` with texels as large as those of the array, or ``None_`` for the array's format
+            (documented by CUDA, refused by a card (1)). The array's format decides which modes are allowed. Integers of
+            8 or 16 bits are read as fractions, unless the array holds such integers too and the mode is ElementType. A
+            block-compressed format needs an array of uint2 (BC1 and BC4) or of uint4 (the others), one element for each
+            block.
         width, height, depth: the extent of the array; of a block-compressed format four times its width and height.
         firstMipmapLevel, lastMipmapLevel: the first and the last level of the view, both 0 without mip levels. The
             first becomes level 0 of the texture.
@@ -123,8 +123,7 @@ OK = 0
 READ_COLUMNS = tuple((read, mode) for read in ReadMode for mode in FilterMode)
 
 # The error code of each format for the columns (element, point), (element, linear), (normalized, point), (normalized,
-# linear).
-# Source: what the CUDA runtime returned on a GPU. For a 32-bit integer it checks the filter before the read mode.
+# linear). Source: results of the CUDA runtime on a GPU. For a 32-bit integer it checks the filter before the read mode.
 SMALL, WIDE = "an 8- or 16-bit integer", "a 32-bit integer"
 READ_ERRORS = {
     SMALL: (OK, INVALID_FILTER_SETTING, OK, OK),
@@ -173,10 +172,10 @@ def check_read(function: str, desc: ChannelFormatDesc, read: ReadMode, mode: Fil
 
 
 def read_of_view(held: ChannelFormatDesc, viewed: ChannelFormatDesc, read: ReadMode) -> ReadMode:
-    """How texels of a view are read, which CUDA decides by the format of the array.
+    """The read mode of a view, which the format of the array decides.
 
-    Source: what a GPU returned. Integers of 8 or 16 bits are fractions, unless the array has such integers, too, and
-    the mode is ElementType. Floats and 32-bit integers are read as they are.
+    Source: results of a GPU. Integers of 8 or 16 bits are fractions, unless the array holds such integers too and the
+        mode is ElementType. Floats and 32-bit integers are read as they are.
     """
     if viewed == held or format_class(viewed) == format_class(held) == SMALL:
         return read

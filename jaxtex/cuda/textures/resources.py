@@ -1,4 +1,4 @@
-"""What a resource, or a view of it, holds: its format, and the texels of its levels, as the core stores textures."""
+"""The format of a resource or a view, and the texels of its levels as the core stores textures."""
 
 # pyright: strict, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
@@ -28,7 +28,7 @@ from ..memory.regions import Region, read_region
 from ..memory.resource_descriptor import ResourceDesc
 from .descriptors import ResourceViewDesc
 
-# Names of view formats, and the names of the types that they stand for.
+# Names of view formats, and of their types.
 VIEW_TYPES = {
     f"{row.view_format}{channels}": f"{row.name}{channels}" for row in CHANNEL_TYPES for channels in (1, 2, 4)
 }
@@ -101,13 +101,13 @@ def block_texels(function: str, words: jax.Array, desc: ChannelFormatDesc, sizes
     *front, _ = words.shape
     front, stored = front[: -len(sizes)], tuple(front[-len(sizes) :])
     if stored != tuple(blocks_along(n, desc.block_side) for n in sizes):
-        # A view of words: half of an odd number of blocks is no whole number of texels.
+        # A view of words: an odd number of blocks, halved, is no whole number of texels.
         raise unmodeled(function, "pResViewDesc", f"a level of {stored} blocks for {sizes} texels")
     return decoded(bit_cast(words, np.dtype(np.uint8)), block_format=desc.block_format, shape=(*front, *sizes))
 
 
 def plain_memory(function: str, resource: ResourceDesc) -> Any:
-    """The memory of a linear or pitched resource, as it came."""
+    """The memory of a linear or pitched resource, unconverted."""
     if resource.memory is None or isinstance(resource.memory, Array | MipmappedArray):
         raise TypeError(
             f"{function}: pResDesc.memory is {type(resource.memory).__name__} for a resource of type "
@@ -117,7 +117,7 @@ def plain_memory(function: str, resource: ResourceDesc) -> Any:
 
 
 def stored_dtype(memory: Any) -> np.dtype:
-    """The dtype in which numbers are stored: of 32 bits for those of 64."""
+    """The dtype in which numbers are stored: 32 bits in place of 64."""
     dtype = np.dtype(memory.dtype if isinstance(memory, jax.Array | np.ndarray) else jnp.asarray(memory).dtype)
     return np.dtype(f"{dtype.kind}4") if dtype.itemsize == 8 and dtype.kind in "iuf" else dtype
 

@@ -1,4 +1,4 @@
-"""Functions that bind texture references. They return a bound reference, which texture functions read."""
+"""Functions that bind texture references, and return bound ones for texture functions."""
 
 # pyright: strict
 
@@ -15,7 +15,7 @@ from ..memory.resource_descriptor import ResourceDesc
 from .texture_objects import ArithmeticName
 from .texture_references import BoundTexture, TextureReference, check_reference, object_of
 
-# What cudaBindTexture binds if it is given no size.
+# The default size of cudaBindTexture.
 UINT_MAX = 2**32 - 1
 
 
@@ -35,7 +35,7 @@ def bindTextureToArray(
         desc: the format of the array, which may be left out.
 
     Returns:
-        A `BoundTexture`, for texture functions. It reads what the array holds now.
+        A `BoundTexture`, for texture functions, with the present texels of the array.
 
     Gradients:
         Gradients of reads flow to floating texels of the array.
@@ -198,7 +198,7 @@ def bind(
     function: str, ref: object, resource: ResourceDesc, desc: ChannelFormatDesc | None, arithmetic: ArithmeticName
 ) -> BoundTexture:
     """The reference bound to a resource, if CUDA allows that."""
-    if isinstance(resource.memory, np.ndarray):  # which may change later
+    if isinstance(resource.memory, np.ndarray):  # a copy, since it may change later
         resource.memory = np.array(cast(Any, resource.memory))
     bound = BoundTexture(check_reference(function, ref), resource, arithmetic)
     stored = object_of(function, bound).desc

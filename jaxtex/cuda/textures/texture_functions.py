@@ -1,6 +1,6 @@
 """The texture functions of device code: each kind of texture with each way to give a level of detail.
 
-They take arrays: one call reads for a whole launch, and is one read of the core.
+They take arrays: one call makes the reads of a whole launch, in one read of the core.
 """
 
 # pyright: strict, reportUnknownMemberType=false
@@ -31,7 +31,7 @@ from ..memory.channel_formats import OTHER_TYPES, parse_type
 from .texture_objects import TextureObject, is_readable_as
 from .texture_references import BoundTexture, as_object
 
-# What texture functions read.
+# The arguments of texture functions.
 Texture = TextureObject | BoundTexture
 # Derivatives of the coordinates: a float, a float2, a float3 or a float4.
 Derivatives = ArrayLike | tuple[ArrayLike, ...]
@@ -56,7 +56,7 @@ def read_filtered(function: str, kind: TextureKind, given: dict[str, Any]) -> ja
     if "dPdx" in given:
         arguments["ddx"] = split_derivatives(function, "dPdx", given["dPdx"], len(coords))
         arguments["ddy"] = split_derivatives(function, "dPdy", given["dPdy"], len(coords))
-    if t.texture.kind is not kind:  # a row that is stored as an image of height 1: y is 0
+    if t.texture.kind is not kind:  # a row, stored as an image of height 1
         tuples = {name: arguments[name] for name in ("coords", "ddx", "ddy") if arguments[name] is not None}
         arguments |= {name: (*arrays, 0.0) for name, arrays in tuples.items()}
     return _read_filtered(t, arguments, length=length)
@@ -114,7 +114,7 @@ def as_number(function: str, argument: str, value: Any) -> Any:
 
 
 def split_derivatives(function: str, argument: str, derivatives: Derivatives, count: int) -> tuple[Any, ...]:
-    """The derivatives of `count` coordinates, from a tuple or a vector. A fourth of three, as in float4, is dropped."""
+    """The derivatives of `count` coordinates, from a tuple or a vector. The fourth component of a float4 is dropped."""
     if isinstance(derivatives, tuple | list):  # a list is accepted in place of a tuple
         arrays = tuple(as_number(function, argument, array) for array in cast(Sequence[Any], derivatives))
         came = f"a tuple of {len(arrays)}"
@@ -156,7 +156,7 @@ def _gather_texels(t: TextureObject, coords: tuple[jax.Array, jax.Array], *, com
 
 
 def of_codes(t: TextureObject, texel: jax.Array) -> jax.Array:
-    """A texel that nothing blends: a texture unit divides codes of 10 bits themselves, and blends them as 16 bits."""
+    """An unblended texel: a texture unit divides codes of 10 bits themselves, but blends them as 16 bits."""
     if t.desc.block_format is not BlockFormat.RGB10A2:
         return texel
     colors = straight_through(nearest_code, same, texel[..., :3])
@@ -192,7 +192,7 @@ TYPES: dict[str, Any] = {
     **dict.fromkeys(("float", "int"), ArrayLike),
     **dict.fromkeys(("float2", "float4"), Derivatives),
 }
-# What the functions of each kind read.
+# The texels that the functions of each kind read.
 READS = {
     "1D": "a 1D array at x",
     "2D": "a 2D array, or pitched memory, at (x, y)",

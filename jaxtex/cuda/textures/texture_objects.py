@@ -1,4 +1,4 @@
-"""Texture objects: immutable values made of a resource and a descriptor, which are checked as CUDA checks them."""
+"""Texture objects: immutable values made of a resource and a descriptor, with CUDA's checks."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -72,8 +72,7 @@ class TextureObject(OneLine):
             unit reads a 1D array as an image of one row.
         resType: the `ResourceType`.
         flags: the `ArrayFlags` of the resource.
-        absentAlpha: what a vector of four holds as alpha if the format has none: 1 of an array of a block-compressed
-            format, else 0.
+        absentAlpha: the alpha of a vector of four if the format has none: 1 for a block-compressed array, else 0.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -108,8 +107,8 @@ def createTextureObject(
         pResDesc: the memory, a `ResourceDesc`.
         pTexDesc: how it is read, a `TextureDesc`.
         pResViewDesc: a part of an array or of a mipmapped array, a `ResourceViewDesc`; ``None`` is the whole resource.
-        arithmetic: ``"hardware"`` returns the values of an NVIDIA texture unit; ``"float"`` computes weights and sums
-            in float32, which is less work. See `jaxtex.Sampler`.
+        arithmetic: ``"hardware"`` returns the values of an NVIDIA H200's texture unit; ``"float"`` computes weights and
+            sums in float32, which is faster. See `jaxtex.Sampler`.
 
     Returns:
         A `TextureObject` with the texels that the resource has now. A later copy or write returns another array; make
@@ -326,7 +325,7 @@ def border_color(color: BorderColor, desc: ChannelFormatDesc, read_mode: ReadMod
     """The border color in the units of a read: floats, or the bits of these floats where integers are read as such."""
     color = tuple(color) if isinstance(color, Components) else color
     if isinstance(color, tuple) and any(isinstance(c, jax.Array) for c in color):
-        # Only JAX can hold components that are traced.
+        # Only JAX can hold traced components.
         color = jnp.stack([jnp.asarray(c, jnp.float32) for c in color])
     elif not isinstance(color, jax.Array):
         # NumPy keeps the bits of a NaN, which may be those of an integer.

@@ -1,4 +1,4 @@
-"""Texture references, which CUDA 12 removed. They are declarations, to which `texture_binding` binds memory."""
+"""Texture references, which CUDA 12 removed. `texture_binding` binds them to memory."""
 
 # pyright: strict
 
@@ -177,11 +177,11 @@ class BoundTexture(Struct):
 
 @cuda_function
 def unbindTexture(texref: BoundTexture | TextureReference) -> None:
-    """Unbinds a reference: `cudaUnbindTexture`. There is nothing to release, but a read of it is an error from now on.
+    """Unbinds a reference: `cudaUnbindTexture`. Later reads of it are errors.
 
     Args:
-        texref: a `BoundTexture`. Copies of it, such as those that a compiled function was given, stay bound. A
-            reference that is not bound is accepted.
+        texref: a `BoundTexture`. Its copies, such as in compiled functions, stay bound. An unbound reference is
+            accepted.
 
     Example:
         >>> import jax.numpy as jnp
@@ -242,7 +242,7 @@ def check_bound(function: str, ref: object) -> tuple[TextureReference, ResourceD
 
 
 def object_of(function: str, bound: BoundTexture | TextureReference) -> TextureObject:
-    """The texture object of a bound reference with its present attributes, which is made anew where one has changed."""
+    """The texture object of a bound reference, made anew if an attribute has changed."""
     ref, resource, arithmetic = check_bound(function, bound)
     check_alive(function, "the memory of texObject", resource.memory)
     state = (snapshot(ref), snapshot(resource), arithmetic)
@@ -257,7 +257,7 @@ def object_of(function: str, bound: BoundTexture | TextureReference) -> TextureO
 def make_object(
     function: str, ref: TextureReference, resource: ResourceDesc, arithmetic: ArithmeticName
 ) -> TextureObject:
-    """A texture object of a resource, read as a reference says, if its type is that of the resource."""
+    """A texture object of a resource with the attributes of a reference, if the types agree."""
     desc = TextureDesc(readMode=ref.readMode)
     if resource.resType != ResourceType.Linear:
         names = {field.name for field in dataclasses.fields(TextureDesc)}

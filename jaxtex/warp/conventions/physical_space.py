@@ -1,7 +1,7 @@
-"""Conversions to jaxtex's pixels of transforms in millimeters, as libraries for medical images have them.
+"""Conversions of transforms in millimeters, from libraries for medical images, to jaxtex's pixels.
 
-The geometry of an image says where its voxels are: ITK has an origin, a spacing and a direction; nibabel has a 4 x 4
-matrix. Their voxel centers are at whole indices; jaxtex's pixel centers are at +0.5.
+A geometry places the voxels of an image: an origin, a spacing and a direction in ITK, a 4 x 4 matrix in nibabel. Their
+voxel centers are at whole indices; jaxtex's pixel centers are at +0.5.
 """
 
 # pyright: strict, reportUnknownMemberType=false
@@ -163,7 +163,7 @@ def matrix_from_nibabel(
 
 
 class Geometry(NamedTuple):
-    """Where the voxels of an image are: the elements of its origin, and the matrix from indices to millimeters."""
+    """The geometry of an image: the elements of its origin, and the matrix from indices to millimeters."""
 
     origin: list[jax.Array]
     steps: Rows

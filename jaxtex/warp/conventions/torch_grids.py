@@ -34,7 +34,7 @@ from ..options import (
 Entry = TypeVar("Entry")
 
 AXES = {2: "H, W", 3: "D, H, W"}
-# Whether the channels stand in front of the other axes.
+# Whether channels come first.
 CHANNELS_FIRST = {"NCHW": True, "NHWC": False, "NCDHW": True, "NDHWC": False}
 
 
@@ -103,14 +103,14 @@ def grid_sample(
     antialias: bool = False,
     dtype: DTypeLike | None = None,
 ) -> jax.Array:
-    """Reads images at the points of grids, with the values and gradients of `torch.nn.functional.grid_sample`.
+    """Reads images at the points of grids, as `torch.nn.functional.grid_sample` does, gradients included.
 
     Args:
         image: ``(..., C, H, W)`` or ``(..., C, D, H, W)``, or with channels last, see `data_format`; of any floating
             or integer dtype or bool.
-        grid: ``(..., H_out, W_out, 2)`` or ``(..., D_out, H_out, W_out, 3)``, x first; or a tuple of arrays ``(x, y)``
-            or ``(x, y, z)``, which is read faster. Leading axes are batches; those of image and grid broadcast with
-            each other. NaN acts as -1. Infinite coordinates are outside.
+        grid: ``(..., H_out, W_out, 2)`` or ``(..., D_out, H_out, W_out, 3)``, x first; or, faster, a tuple of arrays
+            ``(x, y)`` or ``(x, y, z)``. Leading axes are batches; those of image and grid broadcast with each other.
+            NaN acts as -1. Infinite coordinates are outside.
         mode: ``"bilinear"``, the default; ``"nearest"`` (of two texels equally near, the one with the even index);
             ``"trilinear"``, the word for volumes; or ``"bicubic"`` (with the coefficient -0.75; for volumes too,
             unlike PyTorch).
@@ -136,7 +136,7 @@ def grid_sample(
         PyTorch's, at kinks too. At the center of a texel the slope is the one on the right, seen after reflection.
         Under border and reflection the slope is zero where the coordinate reaches the center of an outer texel or lies
         beyond it. Under nearest the gradient with respect to the grid is zero. With a `sampler`, gradients are those of
-        `jaxtex.sample`.
+        `jaxtex.sample`. All are zero if the result is of integers; pass a floating `dtype`.
 
     Raises:
         ValueError: if shapes do not fit, a mode is unknown or contradicts the sampler, or the sampler cannot read the
@@ -192,11 +192,12 @@ def grid_sample(
 
 
 def check_layout(name: str, shape: tuple[int, ...], ndim: int, channels_first: bool) -> None:
-    """Warns of an image that looks as if its channels came last, but is read as one whose channels come first."""
-    if channels_first and ndim == 2 and looks_channels_first((shape[-1], *shape[-3:-1])):
+    """Warns of an image that is read with channels first, but looks as if they came last."""
+    if channels_first and looks_channels_first((shape[-1], *shape[-ndim - 1 : -1])):
+        axes, layout = {2: ("(..., C, H, W)", "NHWC"), 3: ("(..., C, D, H, W)", "NDHWC")}[ndim]
         warnings.warn(
-            f"{name}: image has shape {shape}, read as (..., C, H, W): {shape[-3]} channels of {shape[-2]} rows. If "
-            f"its channels come last, pass data_format='NHWC'.",
+            f"{name}: image has shape {shape}, read as {axes}: {shape[-ndim - 1]} channels. If its channels come last, "
+            f"pass data_format={layout!r}.",
             stacklevel=2,
         )
 
@@ -209,7 +210,7 @@ def is_size(value: Any, ndim: int) -> bool:
     return is_shape(spatial) and is_shape(tuple(n or 1 for n in front))
 
 
-# Positions, and the meaning of words
+# Positions and modes
 
 
 class Span(NamedTuple):
@@ -237,11 +238,11 @@ class Span(NamedTuple):
         return (np.arange(self.size) + 0.5 - self.low) * (2 / self.length) - 1
 
     def position(self, g: jax.Array) -> jax.Array:
-        """The position of a coordinate of a grid. NaN acts as -1, as in PyTorch's manual."""
+        """The position of a grid's coordinate. NaN acts as -1, as in PyTorch's manual."""
         return (jnp.where(g == g, g, -1) + 1) * (self.length / 2) + self.low
 
 
-# What happens to a position before the read.
+# Maps a position before the read.
 Fold = Callable[[jax.Array, Span], jax.Array]
 
 
@@ -266,8 +267,7 @@ def reflected(position: jax.Array, span: Span) -> jax.Array:
 
 
 class Rounded(NamedTuple):
-    """The center nearest to the folded position; of two equally near, the one with the even index, unlike the point
-    filter."""
+    """The center nearest to the folded position; of two equally near, the one with the even index."""
 
     fold: Fold
 
@@ -280,7 +280,7 @@ class GridPositions(NamedTuple):
 
     Attributes:
         spans: of the image, x first.
-        fold: what happens to a position before the read.
+        fold: maps a position before the read.
     """
 
     spans: tuple[Span, ...]
@@ -294,11 +294,11 @@ class GridPositions(NamedTuple):
 class Padding(NamedTuple):
     """The result of a read outside the image.
 
-    PyTorch moves a coordinate inside and filters there, but a cubic filter addresses its taps one by one. Between kinks
-    an address mode returns the same, but the slope at a kink and a tie under reflection differ.
+    PyTorch folds a coordinate into the image, and for a cubic filter each tap. An address mode returns the same values,
+    but differs in the slope at a kink and in a tie under reflection.
 
     Attributes:
-        fold: how a position moves inside, for filters that are not cubic.
+        fold: maps positions into the image, for all filters but cubic.
         address: the address mode without and with `align_corners`.
     """
 
@@ -321,7 +321,7 @@ CUBIC_COEFFICIENT = -0.75
 
 
 def grid_read(name: str, mode: str, padding_mode: str, align_corners: bool | None) -> tuple[Sampler, Fold]:
-    """What PyTorch's words mean here: how to read, and what happens to a position before the read."""
+    """The sampler and the fold of positions that PyTorch's modes stand for."""
     filter_mode, padding = entry(name, "mode", mode, FILTERS), entry(name, "padding_mode", padding_mode, PADDINGS)
     address = padding.address[bool(align_corners)]
     sampler = Sampler(address_mode=address, filter_mode=filter_mode, cubic_coefficient=CUBIC_COEFFICIENT)

@@ -1,7 +1,7 @@
-"""Texels of sizes that are operands, as numbers: converted, and with a mip chain behind them, in one flat array.
+"""Decoded texels with a mip chain, in one flat array, of sizes that are operands.
 
-Texels lie row after row and level after level. A run of them is computed at once, and a loop takes run after run, as
-many as the sizes need. What lies behind the last level is never read.
+Texels lie row after row and level after level. A loop computes runs of texels, as many as the sizes need. Elements
+after the last level are never read.
 """
 
 import functools
@@ -15,9 +15,9 @@ import numpy as np
 from ..._engine.describe.levels import chosen_level_size, level_size
 from ..._jax.indexing import gather
 
-# Texels of a run. A level of few texels takes one run.
+# Texels of a run.
 RUN = 2**12
-# Texels that one texel of the next level covers along an axis, the outer ones in part.
+# How many texels one texel of the next level covers along an axis, the outer ones in part.
 COVERED = 3
 
 
@@ -42,7 +42,7 @@ def chain_weights(size: int, num_levels: int) -> np.ndarray:
 
 
 def chain_length(sizes: tuple[int, ...]) -> int:
-    """How many texels a chain has, down to a single texel."""
+    """The number of texels of a chain, down to a single texel."""
     shapes = (tuple(level_size(n, level) for n in sizes) for level in range(max(sizes).bit_length()))
     return sum(int(np.prod(shape, dtype=np.int64)) for shape in shapes)
 
@@ -50,10 +50,10 @@ def chain_length(sizes: tuple[int, ...]) -> int:
 def converted(
     convert: Callable[[jax.Array], jax.Array], texels: jax.Array, count: jax.Array, capacity: int
 ) -> jax.Array:
-    """The first `count` texels as numbers, in a flat array of another capacity; both are multiples of `RUN`.
+    """The first `count` texels, decoded, in a flat array of another capacity; both are multiples of `RUN`.
 
     Args:
-        convert: makes numbers of texels, (N, C), one by one.
+        convert: decodes texels, (N, C).
     """
     like = jax.eval_shape(convert, texels)
     return written(convert, texels, count, jnp.zeros((capacity, like.shape[-1]), like.dtype))
@@ -94,7 +94,7 @@ def with_levels(
     into: jax.Array,
     wanted: jax.Array,
 ) -> jax.Array:
-    """Texels as numbers, with all levels of a chain behind them, down to a single one.
+    """Decoded texels, followed by all levels of a chain, down to a single texel.
 
     Args:
         sizes: height and width.
@@ -111,7 +111,7 @@ def with_levels(
 
     def step(state: tuple[jax.Array, Level, jax.Array]) -> tuple[jax.Array, Level, jax.Array]:
         chain, level, first = state
-        # What a run writes beyond its level, the next level writes again.
+        # A run may write beyond its level; the next level overwrites that.
         run = halved(chain, level, first, weights)
         chain = jax.lax.dynamic_update_slice_in_dim(chain, run, level.next.start + first, 0)
         first = first + RUN

@@ -1,8 +1,8 @@
-"""The edge between a picture and what lies outside: as wide as a pixel of the output.
+"""Antialiased edges of a picture, as wide as a pixel of the output.
 
-A texture unit mixes the border color with the outermost texels tap by tap. Made larger, a picture would get a dark
-frame of half a texel, which may be many pixels wide. Here the picture is read with its edge repeated, and each pixel of
-the output shows as much of it as the picture covers of the pixel.
+A texture unit blends the border color with the outermost texels tap by tap. A magnified picture would get a dark frame
+of half a texel, which may be many pixels wide. Here the picture is read with its edge repeated, and the border color is
+blended in by the covered share of each output pixel.
 """
 
 import functools
@@ -14,19 +14,19 @@ import jax.numpy as jnp
 from ..._engine.compute.texel_value import one_by_one
 from ..coordinate_functions import Arrays
 
-# A little steeper than one, so that rounding does not keep a pixel at the edge from being covered.
+# Slightly above one, so that rounding leaves no pixel at the edge uncovered.
 STEEPNESS = 1 + 2.0**-6
 
 
 def coverage(
     points: Arrays, sides: Sequence[Arrays], source: Sequence[int | jax.Array], shape: tuple[int, int]
 ) -> jax.Array:
-    """How much of each pixel of the output the picture covers, from 0 to 1: (height, width, 1).
+    """The share of each output pixel that the picture covers, from 0 to 1: (height, width, 1).
 
     On each axis of the input, the distance to the edge is counted in pixels of the output.
 
     Args:
-        points: that pixels read, x first, with their footprints, the `sides`.
+        points: of the pixels, x first, with their footprints, the `sides`.
         source: width and height of the input.
         shape: height and width of the output, or of a tile of it.
     """
@@ -39,24 +39,24 @@ def coverage(
 def distances(
     points: Arrays, sides: Sequence[Arrays], source: Sequence[int | jax.Array]
 ) -> Iterator[tuple[jax.Array, jax.Array]]:
-    """How far points lie from the nearer edge on each axis, above 0 in the picture; and how long a pixel is there."""
+    """The distance of points from the nearer edge on each axis, positive inside; and the length of a pixel there."""
     for axis, (point, size) in enumerate(zip(points, source)):
         step = jnp.hypot(sides[0][axis], sides[1][axis])
-        # Next to a point at infinity differences are not finite; the picture ends there at once.
+        # Next to a point at infinity differences are not finite; the edge is sharp there.
         step = jnp.where(jnp.isfinite(step) & (step > 0), step, 1)
         distance = jnp.where(jnp.isfinite(point), jnp.minimum(point, jnp.asarray(size, point.dtype) - point), -jnp.inf)
         yield distance, step
 
 
 def may_be_covered(points: Arrays, sides: Sequence[Arrays], source: Sequence[int | jax.Array]) -> jax.Array:
-    """False where `coverage` is 0, with room for the rounding of another program."""
+    """False only where `coverage` is 0, also with the rounding of another program."""
     within = (distance > -step for distance, step in distances(points, sides, source))
     return functools.reduce(jnp.logical_and, within)
 
 
 def over(values: jax.Array, border: jax.Array, covered: jax.Array) -> jax.Array:
-    """Values over a border color, (channels,), as far as they cover it."""
+    """Values blended over a border color, (channels,), by their coverage."""
     border = border.reshape(1, 1, -1)
     partly = one_by_one(values.shape[-1])((covered < 1)[..., 0])
-    # One product: of the sum of two, a compiler may round either one by itself, in one program this and in one that.
+    # A single product: in a sum of two, compilers may fuse either one, in each program another.
     return jnp.where(partly, border + covered * (values - border), values)

@@ -1,4 +1,4 @@
-"""What the tiles of a resize read, by filters that are as wide as its steps."""
+"""Tiles of a resize with widened filters."""
 
 import functools
 from collections.abc import Callable, Iterator
@@ -17,13 +17,13 @@ from .mappings import Size
 from .options import ReadOptions
 from .tiling import Place, grid_of
 
-# Entries are added up in one expression up to here, as in `scaled_filter`.
+# Up to so many entries are added up in one expression, as in `scaled_filter`.
 AT_ONCE = 2 * ENTRIES_AT_ONCE
-# How many rows are filtered at once along their columns before others.
+# How many rows are filtered at once along their columns.
 TURN = 32
-# From more entries on, a loop adds so many in one turn, as many as the rows of an image need.
+# Of more entries, a loop adds so many in one turn.
 MOST_IN_PLACE, SEVERAL = 8, 4
-# What one entry of each row adds to sums, by its columns and weights.
+# Computes the terms of one entry of each row, from its columns and weights.
 Entry = Callable[[jax.Array, jax.Array], jax.Array]
 
 
@@ -31,9 +31,9 @@ class SizedRows(NamedTuple):
     """Rows of a filter as operands.
 
     Attributes:
-        first: the texel that columns count from.
-        columns, weights: (entries, rows). Columns below 0 are of no texel.
-        entries, rows: how many count.
+        first: the texel with column 0.
+        columns, weights: (entries, rows). Columns below 0 have no texel.
+        entries, rows: the numbers of valid ones.
     """
 
     first: jax.Array
@@ -59,10 +59,10 @@ class ResizeShape(NamedTuple):
     """The shapes in a program for tiles of resizes.
 
     Attributes:
-        entries: of a row of a filter, at most.
+        entries: the most entries of a row of a filter.
         tile: height and width.
-        turn: how many rows of a tile are computed at once: so few that what lies between the filters stays in a cache.
-        window: how many rows of the image a tile reads at most if columns are filtered first; how many columns.
+        turn: how many rows of a tile are computed at once, so that intermediate values stay in a cache.
+        window: the most rows of the image that a tile reads if columns are filtered first; the most columns.
     """
 
     entries: int
@@ -71,14 +71,14 @@ class ResizeShape(NamedTuple):
     window: tuple[int, int]
 
 
-# The entries of a row, the height of a tile, and its rows in a turn. A resize takes the first with room for its rows.
+# Entries of a row, height of a tile, and its rows in a turn. A resize takes the first row that fits.
 TILES = ((4, 512, 128), (8, 256, 32), (16, 256, 16), (32, 256, 16), (1024, 64, 4))
-# The widths of tiles: the largest for which a window does not have too many columns.
+# The widths of tiles; the largest whose window does not have too many columns is taken.
 WIDTHS = (256, 128, 64)
-# A window is as wide as a tile at this share of the most texels that rows of so many entries may be apart. At fewer
-# texels a step, columns of the window are filtered in vain; at more, columns of the tile.
+# A window fits a tile at this share of the largest step with so many entries. At smaller steps, columns of the window
+# are filtered in vain; at larger ones, columns of the tile.
 SHARE = 0.6
-# The most rows of a window, if columns are filtered first; and the most columns, but for very many entries.
+# The most rows of a window if columns are filtered first, and the most columns, except for very many entries.
 MOST_ROWS, MOST_COLUMNS, MOST_COLUMNS_OF_MANY = 512, 1280, 2048
 
 
@@ -96,11 +96,11 @@ class ResizeFilters(NamedTuple):
     """The filters of a resize.
 
     Attributes:
-        first_axis: along which the image is filtered first.
+        first_axis: the axis that is filtered first.
         filters: of the vertical and of the horizontal axis.
         shape: of its programs.
-        counts: how many rows and columns of the output a tile has.
-        kept: operands of programs, by axis, first row and room for rows.
+        counts: rows and columns of the output in a tile.
+        kept: operands, by axis, first row and room for rows.
     """
 
     first_axis: int
@@ -111,7 +111,7 @@ class ResizeFilters(NamedTuple):
 
     @classmethod
     def of(cls, source: Size, size: Size, read: ReadOptions) -> "ResizeFilters | None":
-        """The filters from one width and height to others; `None` for single reads."""
+        """The filters of a resize; `None` for single reads."""
         sizes, shape = source[::-1], size[::-1]
         steps = [n / m for n, m in zip(sizes, shape)]
         kernel = POINT if read.area else read.sampler.kernel
@@ -132,12 +132,12 @@ class ResizeFilters(NamedTuple):
         return np.array([(column.min(), column.max()) for column in columns])
 
     def samples(self, place: Place) -> list[slice]:
-        """The rows of both filters that a tile has."""
+        """The rows of both filters in a tile."""
         spans = (place.row, place.height), (place.column, place.width)
         return [slice(first, min(first + n, each.samples)) for (first, n), each in zip(spans, self.filters)]
 
     def shape_within(self, place: Place, stored: tuple[int, int] | None) -> ResizeShape:
-        """The shapes in a program for a tile, of an image or of so many rows and columns that the tile reads."""
+        """The shapes in a program for a tile, by the rows and columns that the tile reads."""
         if stored is None:
             return self.shape
         entries = max(each.rows().column.shape[1] for each in self.filters)
@@ -155,18 +155,18 @@ class ResizeFilters(NamedTuple):
 
 
 def fitting(filters: tuple[ScaledFilter, ScaledFilter], first_axis: int) -> tuple[ResizeShape, tuple[int, int]]:
-    """The shape of the programs of a resize, and how many rows and columns of the output a tile has."""
+    """The shape of the programs of a resize, and the rows and columns of the output in a tile."""
     entries = max(each.rows().column.shape[1] for each in filters)
     vertical, horizontal = filters
     for shape in shapes_for(horizontal):
         columns = count_within(horizontal, shape.tile[1], shape.window[1])
-        # Rows that are filtered first are read one by one.
+        # Rows filtered first are read one by one.
         rows = shape.tile[0] if first_axis == 0 else count_within(vertical, shape.tile[0], shape.window[0])
         if entries <= shape.entries and min(rows, columns) > 0:
-            # Tiles of about one size, as all columns of a program are computed.
+            # Tiles of about equal size, as a program computes all its columns.
             columns = -(-horizontal.samples // -(-horizontal.samples // columns))
             return shape, (rows, count_within(horizontal, columns, shape.window[1]))
-    # Around the ends of an axis, or at more than a hundred texels a step, windows are as large as they must be.
+    # Around the ends of an axis, or at steps of more than a hundred texels, windows grow as needed.
     *_, last = shapes_for(horizontal)
     height, width = (span_of(each, side) for each, side in zip(filters, last.tile))
     return last._replace(entries=entries, window=(height, width)), last.tile
@@ -174,7 +174,7 @@ def fitting(filters: tuple[ScaledFilter, ScaledFilter], first_axis: int) -> tupl
 
 @functools.lru_cache(maxsize=2**10)
 def count_within(each: ScaledFilter, most: int, window: int) -> int:
-    """How many rows of a filter read no more texels than a window has, wherever a tile begins; at most `most`."""
+    """How many rows of a filter fit into a window, wherever a tile begins; at most `most`."""
     count = min(most, each.samples)
     while count and (span := span_of(each, count)) > window:
         count = min(count - 1, count * window // span)
@@ -183,7 +183,7 @@ def count_within(each: ScaledFilter, most: int, window: int) -> int:
 
 @functools.lru_cache(maxsize=2**10)
 def span_of(each: ScaledFilter, count: int) -> int:
-    """How many texels so many rows of a filter read at most, of tiles side by side."""
+    """The most texels that so many rows of a filter read, over all tiles."""
     column = each.rows().column
     starts = np.arange(0, each.samples, count)
     low, high = np.minimum.reduceat(column[:, 0], starts), np.maximum.reduceat(column[:, -1], starts)
@@ -191,11 +191,11 @@ def span_of(each: ScaledFilter, count: int) -> int:
 
 
 def rows_of(each: ScaledFilter, samples: slice, shape: tuple[int, int]) -> SizedRows:
-    """Some rows of a filter, as arrays of NumPy, with columns counted from the first texel that they read.
+    """Some rows of a filter, as NumPy arrays, with columns counted from their first texel.
 
     Args:
-        shape: of the arrays. Further entries change no sum: their weight is -0. Further rows read what the last
-            one does.
+        shape: of the arrays. Further entries have a weight of -0, which changes no sum. Further rows repeat the last
+            one.
     """
     column, weight = (array[samples].T for array in each.rows())
     entries, rows = column.shape
@@ -214,7 +214,7 @@ class Stored(NamedTuple):
     """The texels that a resize reads.
 
     Attributes:
-        texels: flat, (capacity, C), row after row; so many texels follow the image as the window has in a row.
+        texels: flat, (capacity, C), row after row; behind the image is room for a row of the window.
         height, width: of the image.
         finite: whether all are finite numbers.
     """
@@ -228,10 +228,10 @@ class Stored(NamedTuple):
 def filtered(
     stored: Stored, filters: Filters, shape: ResizeShape, finish: Callable[[jax.Array], jax.Array]
 ) -> jax.Array:
-    """A tile of a resize, (*shape.tile, C), some rows after the other.
+    """A tile of a resize, (*shape.tile, C), computed a few rows at a time.
 
     Args:
-        finish: makes pixels of sums, (..., C), one by one.
+        finish: converts sums, (..., C), to pixels.
     """
     channels = stored.texels.shape[1]
     like = jax.eval_shape(finish, jax.ShapeDtypeStruct((1, 1, channels), np.float32))
@@ -254,7 +254,7 @@ def filtered(
         return of_rows(sums)
 
     def columns_first() -> jax.Array:
-        # Few images are so: a program with loops is small, and takes longer.
+        # This is rare, so a small, slower program with loops suffices.
         turn = min(TURN, shape.window[0]) if loops else shape.window[0]
         total = functools.partial(sum_of, several=int(loops))
 
@@ -269,20 +269,20 @@ def filtered(
 
 
 def in_turns(some: Callable[[jax.Array], jax.Array], turn: int, count: jax.Array, into: jax.Array) -> jax.Array:
-    """An array with its first rows set, by a function of the first of so many rows."""
+    """An array whose first rows a function sets, so many rows at a time."""
     if turn == into.shape[0]:
         return some(jnp.zeros((), jnp.int32))
 
     def step(k: jax.Array, found: jax.Array) -> jax.Array:
         first = jnp.minimum(k * turn, into.shape[0] - turn)
-        # What writes into an array is not divided among threads, so it only copies.
+        # Writes into an array are not divided among threads, so this only copies.
         return jax.lax.dynamic_update_slice_in_dim(found, materialized(some(first)), first, 0)
 
     return jax.lax.fori_loop(0, (count + (turn - 1)) // turn, step, into)
 
 
 def vertical_sums(stored: Stored, rows: SizedRows, column: jax.Array, width: int, several: int) -> jax.Array:
-    """The sums of rows of an image along its columns, of so many columns from one on: (rows, width, C)."""
+    """The vertical sums of rows, for `width` columns from `column` on: (rows, width, C)."""
     channels = stored.texels.shape[1]
 
     def entry(columns: jax.Array, weights: jax.Array) -> jax.Array:
@@ -293,7 +293,7 @@ def vertical_sums(stored: Stored, rows: SizedRows, column: jax.Array, width: int
 
 
 def horizontal_entries(stored: Stored, row: jax.Array, height: int, column: jax.Array) -> Entry:
-    """What entries add along the rows of an image, of so many rows from one on, with columns counted from one."""
+    """The terms of entries along the rows of an image, from one row and one column on."""
     rows = jnp.minimum(row + jnp.arange(height, dtype=jnp.int32), stored.height - 1)[:, None]
 
     def entry(columns: jax.Array, weights: jax.Array) -> jax.Array:
@@ -304,7 +304,7 @@ def horizontal_entries(stored: Stored, row: jax.Array, height: int, column: jax.
 
 
 def entries_of(values: jax.Array, axis: int, finite: bool) -> Entry:
-    """What entries along an axis add, of numbers."""
+    """The terms of entries along an axis."""
 
     def entry(columns: jax.Array, weights: jax.Array) -> jax.Array:
         place = (*[slice(None)] * axis, jnp.maximum(columns, 0))
@@ -315,19 +315,19 @@ def entries_of(values: jax.Array, axis: int, finite: bool) -> Entry:
 
 
 def slices_from(texels: jax.Array, starts: jax.Array, count: int) -> jax.Array:
-    """So many texels from each start on: (starts, count * C), or (starts, count, C) of very many texels."""
+    """`count` texels from each start on: (starts, count * C), or (starts, count, C) for very many texels."""
     where = functools.partial(jax.lax.gather, mode="promise_in_bounds")
     if texels.size > jnp.iinfo(jnp.int32).max:
         row = jax.lax.GatherDimensionNumbers(offset_dims=(1, 2), collapsed_slice_dims=(), start_index_map=(0,))
         return where(texels, starts[:, None], row, (count, texels.shape[1]))
-    # XLA vectorizes a loop over numbers, but not one over the channels of a texel.
+    # XLA vectorizes loops over numbers, not over the channels of a texel.
     row = jax.lax.GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(), start_index_map=(0,))
     channels = texels.shape[1]
     return where(texels.reshape(-1), starts[:, None] * channels, row, (count * channels,))
 
 
 def weighted(read: jax.Array, columns: jax.Array, weights: jax.Array, axis: int, finite: bool) -> jax.Array:
-    """What one entry of each row adds, of the numbers that it reads; those of no column count as 0."""
+    """The terms of one entry of each row; an entry without a column counts as 0."""
     shape = [-1 if k == axis else 1 for k in range(read.ndim)]
     values = read.astype(np.float32)
     values = values if finite else jnp.where((columns < 0).reshape(shape), 0, values)
@@ -338,7 +338,7 @@ def sum_of(entry: Entry, rows: SizedRows, several: int) -> jax.Array:
     """The sum over the entries of rows, in the order of `scaled_filter.sum_of_entries`.
 
     Args:
-        several: how many entries a loop adds in one turn. If there are no more, or it is 0, there is no loop.
+        several: how many entries a loop adds in one turn; with 0, or no more entries, there is no loop.
     """
     if len(rows.columns) <= AT_ONCE:
         return added_up(entry, rows.columns, rows.weights, rows.entries, several)
@@ -352,7 +352,7 @@ def sum_of(entry: Entry, rows: SizedRows, several: int) -> jax.Array:
 
 
 def added_up(entry: Entry, columns: jax.Array, weights: jax.Array, count: int | jax.Array, several: int) -> jax.Array:
-    """The sum of what so many entries add, one after the other."""
+    """The sum of the terms, one after the other."""
     if several == 0 or len(columns) <= several:
         return functools.reduce(jnp.add, map(entry, columns, weights))
     columns, weights = (a.reshape(-1, several, *a.shape[1:]) for a in (columns, weights))
@@ -361,5 +361,5 @@ def added_up(entry: Entry, columns: jax.Array, weights: jax.Array, count: int | 
         return functools.reduce(jnp.add, map(entry, columns[k], weights[k]), total)
 
     like = jax.eval_shape(entry, columns[0, 0], weights[0, 0])
-    # To add to -0 changes no number.
+    # Adding to -0 changes no number.
     return jax.lax.fori_loop(0, (count + (several - 1)) // several, step, jnp.full(like.shape, -0.0, like.dtype))

@@ -32,18 +32,18 @@ from .texels import (
 )
 from .tiling import LARGE, Place, shape_in, tiles_of
 
-# Vectors of 512 bits, where a processor has them. XLA's default are those of 256 bits.
+# Vectors of 512 bits, where the processor has them. XLA's default is 256 bits.
 CPU_OPTIONS: dict[str, str | bool] = {"xla_cpu_prefer_vector_width": "512"}
 RGB = 3
 
 
 class WarpResult(NamedTuple):
-    """A warped image in tiles, which the device may still be computing.
+    """A warped image in tiles. The device may still be computing them.
 
     Attributes:
         size: width and height.
         tiles: the pixels of each tile, some of which may lie beyond the image.
-        compile_seconds: how long the programs took to compile that the image is the first to need.
+        compile_seconds: the compile time of programs that this image was the first to need.
     """
 
     size: Size
@@ -68,7 +68,7 @@ def inner(where: tuple[slice, slice], pixels: jax.Array) -> tuple[tuple[slice, s
 
 
 def whole(tiles: Iterable[tuple[tuple[slice, slice], Array]], shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """The output that tiles make."""
+    """The output, joined from tiles."""
     out = np.empty(shape, dtype)
     for where, pixels in tiles:
         out[where] = pixels
@@ -86,7 +86,7 @@ def warp(
         border: (C,), in units of `pixels`: the values outside under ``address_mode="border"``.
         size: width and height of the output.
         read: how the image is read.
-        device: where the work is done.
+        device: the device that computes.
     """
     image = ImageWarp.of(pixels, mapping, border, size, read, device)
     return WarpResult(size, [(place, image.tile(place)) for place in image.places()], image.programs.compile_seconds)
@@ -96,7 +96,7 @@ class ImageWarp(NamedTuple):
     """The warp of an image whose texels are on a device; it computes any tile of the output.
 
     Attributes:
-        source: what tiles read.
+        source: the texels that tiles read.
         mapping: from output to input points, with parameters on the device.
         target: height and width of the output, on the device.
         size: of the output, width and height.
@@ -104,11 +104,11 @@ class ImageWarp(NamedTuple):
         reads: as in `TileProgram`.
         num_levels: as in `TileProgram`.
         programs: compiled for the device.
-        filters: of a resize, if they are as wide as its steps.
+        filters: of a resize with widened filters.
         stored: as in `TileProgram`.
         dtype: of the result.
         words: as in `TileProgram`.
-        reused: what has the memory of the numbers.
+        reused: the owner of the numbers' memory.
     """
 
     source: DeviceTexels
@@ -151,12 +151,12 @@ class ImageWarp(NamedTuple):
         return image.with_numbers(height * width + margin, height, width, channels)
 
     def reads_needed(self) -> int:
-        """Which of the reads of `smoothing` some pixel of the output needs."""
+        """The reads of `smoothing` that the output needs."""
         # The programs need nothing of the texels.
         texels = np.zeros((1, self.source.texels.shape[1]), self.source.texels.dtype)
         one = self._replace(source=self.source._replace(texels=jax.device_put(texels, self.programs.device)))
         places, found = self.places(), smoothing.SHARP
-        if not self.mapping.differs:  # one tile tells, of the shape that has a program in any case
+        if not self.mapping.differs:  # one tile suffices, of a shape that has a program in any case
             places = [Place(0, 0, *shape_in(self.size, LARGE))]
         first, rest = places[:1], places[1:]
         for some in (first, rest):
@@ -167,7 +167,7 @@ class ImageWarp(NamedTuple):
         return found
 
     def with_reads(self, height: int, width: int) -> "ImageWarp":
-        """This warp of an image with the reads that it needs, an operand of programs, if it is antialiased."""
+        """This warp with the reads that it needs as an operand, if it is antialiased."""
         if not self.read.antialias:
             return self
         reads = self.reads_needed() if max(height, width) > 1 else smoothing.SHARP
@@ -175,10 +175,10 @@ class ImageWarp(NamedTuple):
         return self._replace(reads=reads, source=self.source._replace(reads=operand))
 
     def with_numbers(self, count: int, height: int, width: int, channels: int) -> "ImageWarp":
-        """This warp with the numbers that tiles read, if they cannot decode texels where they read them.
+        """This warp with decoded texels, if tiles cannot decode the texels that they read.
 
         Args:
-            count: how many numbers there must be room for, without a chain.
+            count: the number of texels without a chain.
         """
         alpha, light = self.read.has_alpha(channels), self.read.linear_light and not self.read.is_point
         texels, sizes = self.source.texels, self.source.sizes
@@ -209,7 +209,8 @@ class ImageWarp(NamedTuple):
         """The tiles that cover the output."""
         if self.filters is not None:
             return self.filters.places()
-        # Where footprints differ, each shape takes a second program, for the reads needed: so one shape is large.
+        # Where footprints differ, each shape needs a second program, for the reads needed; so only large tiles are
+        # used.
         alike = self.read.antialias and self.mapping.differs
         return tiles_of(self.size, LARGE if alike else None)
 
@@ -226,7 +227,7 @@ class ImageWarp(NamedTuple):
         if self.filters is None:
             return program
         resize = self.filters.shape_within(place, self.stored)
-        if not on_cpu:  # a loop takes longer there than all rows at once
+        if not on_cpu:  # a loop would take longer there
             resize = resize._replace(turn=resize.tile[0])
         return program._replace(shape=resize.tile, resize=resize)
 
@@ -234,7 +235,7 @@ class ImageWarp(NamedTuple):
         """Runs one of the programs for tiles.
 
         Args:
-            more: what it takes beside the source, parameters, the origin of the tile and the size of the output.
+            more: its arguments beside the source, parameters, the origin of the tile and the size of the output.
         """
         parameters = parameters_of(self.mapping, place, self.size)
         if isinstance(self.mapping.parameters, PerPixelParameters):
@@ -249,9 +250,9 @@ class ImageWarp(NamedTuple):
 
 
 def takes_words(pixels: Array, mapping: Mapping, read: ReadOptions, device: Device) -> bool:
-    """Whether the texels of an image are read as words: by a CPU, where they are not made numbers first.
+    """Whether the texels of an image are read as words: on a CPU, if they are not decoded first.
 
-    Several reads along footprints that differ are a loop, every turn of which would take all words apart.
+    Several reads along footprints that differ are a loop, and each turn would unpack all words.
     """
     channels = pixels.shape[-1]
     if read.antialias and mapping.differs:
@@ -261,7 +262,7 @@ def takes_words(pixels: Array, mapping: Mapping, read: ReadOptions, device: Devi
 
 
 def parameters_of(mapping: Mapping, place: Place, size: Size) -> Sequence[Array | jax.Array]:
-    """The parameters of the coordinate function for a tile: those of a field with one more pixel on each side."""
+    """The parameters of the coordinate function for a tile; fields have one more pixel on each side."""
     if not isinstance(mapping.parameters, PerPixelParameters):
         return mapping.parameters
     if size == (1, 1):
@@ -270,7 +271,7 @@ def parameters_of(mapping: Mapping, place: Place, size: Size) -> Sequence[Array 
 
 
 def sent(arrays: Any, device: Device) -> Any:
-    """Small arrays of NumPy on a device. For a CPU they stay as they are: a call of a program takes them faster."""
+    """Small arrays of NumPy on a device. For a CPU they stay NumPy arrays, which calls take faster."""
     return arrays if device.platform == "cpu" else jax.device_put(arrays, device)
 
 
@@ -293,8 +294,8 @@ class Programs:
         """Runs a program, which is compiled once for each key and each shape of arguments.
 
         Args:
-            make: returns what it computes.
-            donated: the number of the argument whose memory the result gets.
+            make: returns its function.
+            donated: the number of the argument whose memory the result reuses.
         """
         leaves, structure = jax.tree.flatten(arguments)
         avals = tuple((leaf.shape, leaf.dtype) for leaf in leaves)
@@ -306,7 +307,7 @@ class Programs:
 
 
 class ProgramFactory:
-    """What makes the function of a program, known by a key."""
+    """The maker of a program's function, with a key."""
 
     def __init__(self, key: tuple[Any, ...], make: Callable[[], Callable[..., Any]]):
         self.key = key

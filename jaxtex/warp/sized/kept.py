@@ -1,10 +1,10 @@
-"""Compiled programs in a folder: a process that finds one there neither traces nor compiles it.
+"""A cache of compiled programs in a folder, which saves tracing and compiling.
 
-JAX's own cache keeps what XLA compiles, and needs the traced and lowered program to find it. That takes most of the
-time that a process needs for one image. Here the key is what a program is made from: its name in `image.Programs`, its
-arguments, the files of jaxtex, the versions, the settings and the processor.
+JAX's own cache is keyed by the lowered program, and tracing and lowering take most of the time that a process needs for
+one image. Here the key is the origin of a program: its name in `image.Programs`, its arguments, the files of jaxtex,
+the versions, the settings and the processor.
 
-A file is loaded as code, as those of JAX's cache are: the folder must belong to the user.
+Files are loaded as code, as from JAX's cache: the folder must belong to the user.
 """
 
 import contextlib
@@ -26,14 +26,14 @@ from ..._jax.versions import jaxlib_version
 from .mappings import Device
 
 SUFFIX = ".program"
-# The variables that change what JAX and XLA compile begin so.
+# The prefixes of variables that change compiled programs.
 SETTINGS = ("JAX_", "XLA_", "LLVM_")
-# Where Linux describes the processors, one after the other, and how many characters hold the first.
+# Linux's description of the processors, and how many characters hold the first.
 CPU_INFO, PROCESSOR = Path("/proc/cpuinfo"), 2**13
 
 
 class Folder:
-    """The folder where programs are kept; its `path` is `None` outside of `keep_in`."""
+    """The folder of the cache; its `path` is `None` outside of `keep_in`."""
 
     path: Path | None = None
 
@@ -43,7 +43,7 @@ def keep_in(folder: Path | None, device: Device) -> Generator[None, None, None]:
     """Keeps the programs of a device in a folder, in the block; `None` keeps none.
 
     Programs for GPUs are left to JAX's cache, as they load kernels into the process that compiles them. On a CPU, JAX's
-    cache is turned off in this process: a program that came from a file cannot be written to another.
+    cache is turned off in this process: a program from a file cannot be written to another file.
     """
     before, Folder.path = Folder.path, folder if device.platform == "cpu" else None
     if Folder.path is not None:
@@ -55,7 +55,7 @@ def keep_in(folder: Path | None, device: Device) -> Generator[None, None, None]:
 
 
 def kept(key: Any, device: Device, compile_program: Callable[[], Any]) -> Any:
-    """The program that is kept for a key, or else the one that `compile_program` returns, which is kept.
+    """The program of a key, from the cache or from `compile_program`, whose result is then kept.
 
     Args:
         key: everything that `compile_program` depends on, beside the process and the device. It is pickled.
@@ -78,13 +78,13 @@ def kept(key: Any, device: Device, compile_program: Callable[[], Any]) -> Any:
 
 
 def client_of(device: Any) -> Any:
-    """What JAX loads programs with for a device; it has no type."""
+    """The client of JAX that loads programs for a device; it has no type."""
     return device.client
 
 
 @functools.cache
 def fingerprint() -> tuple[Any, ...]:
-    """What programs of this process depend on, beside their keys."""
+    """Everything that programs of this process depend on, beside their keys."""
     settings = sorted((name, value) for name, value in os.environ.items() if name.startswith(SETTINGS))
     return sys.version, jax.__version__, jaxlib_version(), settings, processor(), sources(Path(__file__).parents[2])
 

@@ -1,4 +1,4 @@
-"""The mapping from output to input points: a coordinate function, which is static, and its parameters, arrays.
+"""The mapping from output to input points: a static coordinate function, and its parameters, arrays.
 
 Points are in pixels: the origin is the top left corner, x points right, y points down, pixel centers are at +0.5.
 """
@@ -15,12 +15,12 @@ from ..coordinate_functions import is_affine
 
 Array = npt.NDArray[Any]
 Size = tuple[int, int]  # width and height
-# Every pixel takes as many reads as the longest footprint, so this bounds the price of a few very long ones.
+# Every pixel takes as many reads as the longest footprint, so a few very long ones would be expensive.
 MAX_ANISOTROPY = 8
 
 
 class Device(Protocol):
-    """A device of JAX, whose own class has no type."""
+    """A device of JAX, whose class type checkers do not know."""
 
     id: int
     platform: str
@@ -32,7 +32,7 @@ class Device(Protocol):
 class PerPixelParameters(abc.ABC):
     """Parameters of a coordinate function that differ from pixel to pixel of the output.
 
-    Tiles of them are kept, for outputs of one size: all images of a folder may share them.
+    Their tiles are kept for outputs of one size: all images of a folder may share them.
     """
 
     def __init__(self):
@@ -44,9 +44,9 @@ class PerPixelParameters(abc.ABC):
         """The parameters of the pixels in these rows and columns, int32: (rows, columns) each."""
 
     def at(self, place: tuple[int, int, int, int], size: Size, margin: int) -> tuple[Array | jax.Array, ...]:
-        """The parameters of a tile, and of some more pixels on each side of it.
+        """The parameters of a tile and of some more pixels on each side.
 
-        In place of pixels beyond the output, those are taken that are nearest in it.
+        Pixels beyond the output have those of the nearest pixel in it.
 
         Args:
             place: of the tile: row, column, height and width.
@@ -61,7 +61,7 @@ class PerPixelParameters(abc.ABC):
 
 
 class UncachedParameters(PerPixelParameters):
-    """Parameters of which nothing is kept, for outputs that fit no memory."""
+    """Parameters that are not kept, for outputs larger than memory."""
 
     def __init__(self, parameters: PerPixelParameters):
         super().__init__()

@@ -1,4 +1,4 @@
-"""How images of many sizes are read."""
+"""The options of reads of images of many sizes."""
 
 from typing import Any, NamedTuple
 
@@ -8,14 +8,14 @@ from ...sampler import Sampler
 
 
 class ReadOptions(NamedTuple):
-    """How the input is read.
+    """The options of a read.
 
     Attributes:
         sampler: with the filter mode and the address mode.
         antialias: whether each pixel is the mean over its footprint.
-        frame: whether the border color lies outside the input, whatever the address mode reads there; see `edges`.
-        linear_light: whether light is blended, and not codes.
-        area: whether a resize takes the mean of what a pixel covers, in place of the filter mode.
+        frame: whether the border color is blended in outside the input under every address mode; see `edges`.
+        linear_light: whether linear light is blended, not codes.
+        area: whether a resize takes the mean over footprints, in place of the filter mode.
         alpha: whether the last of 2 or 4 channels is an alpha, which weights the colors.
         dtype: of the result; `None` is that of the image.
     """
@@ -30,7 +30,7 @@ class ReadOptions(NamedTuple):
 
     @property
     def is_point(self) -> bool:
-        """Whether texels are returned as they are stored, and not blended."""
+        """Whether texels are returned as stored."""
         return self.sampler.filter_mode == "point"
 
     def has_alpha(self, channels: int) -> bool:
@@ -38,5 +38,5 @@ class ReadOptions(NamedTuple):
         return self.alpha and channels in (2, 4) and not self.is_point
 
     def has_numbers(self, channels: int) -> bool:
-        """Whether texels of so many channels are made numbers before they are read, and not where they are read."""
+        """Whether texels of so many channels are decoded before the read, not in it."""
         return self.has_alpha(channels) or (self.linear_light and not self.is_point)

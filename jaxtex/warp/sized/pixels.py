@@ -1,4 +1,4 @@
-"""Conversions between stored pixels and the numbers that are blended: fractions, light, colors weighted by alpha."""
+"""Conversions between stored and blended pixels: fractions, linear light, premultiplied alpha."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from ..._tables.storage_formats import codes_of, light_of
 
 
 def to_fractions(texels: jax.Array) -> jax.Array:
-    """Stored integers as float32 from 0 to 1; what is floating already, as it is."""
+    """Stored integers as float32 from 0 to 1; floats unchanged."""
     if jnp.issubdtype(texels.dtype, jnp.floating):
         return texels
     return texels.astype(jnp.float32) / jnp.iinfo(texels.dtype).max
 
 
 def premultiply(texels: jax.Array) -> jax.Array:
-    """Texels as fractions with colors times alpha, so that a transparent texel adds no color to its neighbors."""
+    """Texels as fractions, colors times alpha, so that transparent texels add no color to their neighbors."""
     values = to_fractions(texels)
     return jnp.concatenate([values[..., :-1] * values[..., -1:], values[..., -1:]], axis=-1)
 
@@ -41,12 +41,12 @@ def quantize(values: jax.Array, dtype: np.dtype[Any]) -> jax.Array:
 
 
 def to_light(codes: jax.Array) -> jax.Array:
-    """Light of codes; alpha, the last of 2 or 4 channels, stays."""
+    """Linear light from codes; alpha, the last of 2 or 4 channels, stays."""
     return of_colors(codes, light_of(codes))
 
 
 def to_codes(light: jax.Array) -> jax.Array:
-    """Codes of light, of which what is below 0 or above 1 is clipped; alpha stays."""
+    """Codes from linear light, clipped to [0, 1]; alpha stays."""
     return of_colors(light, codes_of(jnp.clip(light, 0, 1)))
 
 

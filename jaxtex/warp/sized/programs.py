@@ -1,4 +1,4 @@
-"""What is computed of one tile, by programs that serve images of many sizes."""
+"""Programs for one tile that serve images of many sizes."""
 
 import dataclasses
 import functools
@@ -26,7 +26,7 @@ from .filters import Filters, ResizeShape, Stored, filtered
 from .options import ReadOptions
 from .pixels import premultiply, quantize, to_codes, to_fractions, to_light, unpremultiply
 
-# Of the texels that lie side by side, one in so many bytes is touched: half a line of memory.
+# One texel in so many bytes is touched: half a cache line.
 TOUCHED = 32
 
 
@@ -34,13 +34,13 @@ class DeviceTexels(NamedTuple):
     """The texels that the tiles of an image read.
 
     Attributes:
-        texels: as they are stored, (capacity, C); or as words, (capacity, 1), see `flat_words`.
-        numbers: the same as numbers that are blended, with a mip chain behind them; `None` if neither is needed.
+        texels: as stored, (capacity, C), or as words, (capacity, 1), see `flat_words`.
+        numbers: the decoded texels, with a mip chain; `None` if neither is needed.
         sizes: height and width, int32.
         border: the texel outside, (C,), of any dtype.
-        filters: of a resize by filters as wide as its steps, those of one tile.
-        starts: the first row and column of `texels` where they are a part of the image; else `None`.
-        reads: which of the reads of `smoothing` some pixel of the output needs, int32; `None` without antialiasing.
+        filters: the widened filters of a resize, for one tile.
+        starts: the first row and column of `texels` if they are a window; else `None`.
+        reads: the reads of `smoothing` that the output needs, int32; `None` without antialiasing.
     """
 
     texels: jax.Array
@@ -57,16 +57,16 @@ class DeviceTexels(NamedTuple):
 
 
 class TileProgram(NamedTuple):
-    """What a program for tiles computes.
+    """The computation of a program for tiles.
 
     Attributes:
         function: the coordinate function.
         shape: height and width of a tile.
         read: how the input is read.
         num_levels: the most levels of a chain.
-        resize: of a resize by filters as wide as its steps, the shapes in the program.
-        stored: height and width of the part of the image that `DeviceTexels` holds; `None` if it holds all of it.
-        touches: whether texels are brought into a cache first, see `touching`: on a CPU.
+        resize: for widened filters, the shapes in the program.
+        stored: height and width of the window in `DeviceTexels`; `None` if it holds the whole image.
+        touches: whether texels are brought into a cache first, on a CPU; see `touching`.
         dtype: of the result.
         words: whether texels are stored as words.
     """
@@ -84,7 +84,7 @@ class TileProgram(NamedTuple):
     def texture(
         self, source: DeviceTexels, texels: jax.Array, color: jax.Array | None = None, num_levels: int = 1
     ) -> SizedTexture:
-        """Texels, or numbers of them, as a texture."""
+        """Stored or decoded texels as a texture."""
         starts = () if source.starts is None else (source.starts[0], source.starts[1])
         words = source.channels if self.words and texels is source.texels else None
         return SizedTexture(texels, (source.sizes[0], source.sizes[1]), color, num_levels, self.stored, starts, words)
@@ -95,9 +95,9 @@ class TileProgram(NamedTuple):
     def needed(
         self, source: DeviceTexels, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
     ) -> jax.Array:
-        """Which of the reads of `smoothing` the pixels of a tile need."""
+        """The reads of `smoothing` that the pixels of a tile need."""
         texture = self.texture(source, source.texels)
-        # An equation that a coordinate function solves may take long to be solved beyond the output.
+        # Beyond the output, a coordinate function that solves an equation may take long.
         tile = self.tile(parameters, origin, target)._replace(within=True)
         return tiles.reads_needed(texture, tile, self.read.sampler)
 
@@ -109,7 +109,7 @@ class TileProgram(NamedTuple):
         target: jax.Array,
         counts: jax.Array,
     ) -> jax.Array:
-        """Between which positions the first pixels of a tile read, `counts` along each axis; see `position_spans`."""
+        """The `position_spans` of the first pixels of a tile, `counts` along each axis."""
         tile = self.tile(parameters, origin, target)
         rows, columns = tile.numbers
         needed, reach = (rows - origin[0] < counts[0]) & (columns - origin[1] < counts[1]), None
@@ -125,10 +125,10 @@ class TileProgram(NamedTuple):
     def touching(
         self, source: DeviceTexels, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
     ) -> jax.Array:
-        """The origin, once the texels are in a cache that an affine tile reads.
+        """The origin, once the texels of an affine tile are in a cache.
 
-        A loop over the pixels of a turned image meets a new line of memory every few pixels, and waits for it. A loop
-        before that does little else than to load some texels waits for many lines at once.
+        The read of a rotated image meets a new cache line every few pixels, and waits for each. A short loop that only
+        loads texels waits for many lines at once.
         """
         if not self.touches or not is_affine(self.function) or self.resize:
             return origin
@@ -155,7 +155,7 @@ class TileProgram(NamedTuple):
     def opaque(
         self, source: DeviceTexels, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
     ) -> jax.Array:
-        """The pixels of a tile of an image without alpha, or for the point filter, which returns stored texels."""
+        """The pixels of a tile without alpha, or of the point filter, which returns stored texels."""
         origin = self.touching(source, parameters, origin, target)
         tile, dtype = self.tile(parameters, origin, target), self.dtype
         finish, color = functools.partial(converted, dtype=dtype), as_float(source.border)
@@ -172,7 +172,7 @@ class TileProgram(NamedTuple):
     def with_alpha(
         self, source: DeviceTexels, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
     ) -> jax.Array:
-        """The pixels of a tile of an image with alpha: of filtered premultiplied fractions, and the nearest texels."""
+        """The pixels of a tile with alpha, from filtered premultiplied fractions and the nearest texels."""
         origin = self.touching(source, parameters, origin, target)
         tile, read = self.tile(parameters, origin, target), self.read
         color = to_light(to_fractions(source.border)) if read.linear_light else source.border
@@ -180,14 +180,14 @@ class TileProgram(NamedTuple):
         address_mode = "border" if read.frame else read.sampler.address_mode
         point = dataclasses.replace(read.sampler, filter_mode="point", address_mode=address_mode)
         nearest = tiles.read_tile(self.texture(source, source.texels, as_float(source.border)), tile, point)
-        # Or XLA for CPUs would read again for each use of the result.
+        # XLA for CPUs would otherwise read again for each use of the result.
         filtered, nearest = materialized_p.bind(filtered, nearest)
         if self.read.linear_light:
             filtered = premultiply(to_codes(divided(filtered)))
         return unpremultiply(filtered, nearest)
 
     def values(self, source: DeviceTexels, tile: tiles.Tile, color: jax.Array) -> jax.Array:
-        """The pixels of a tile in the numbers that are blended, of which `color` is one texel."""
+        """The blended pixels of a tile; `color` is a texel of the border."""
         if self.resize is not None:
             return self.filtered(source, self.resize, lambda values: values)
         sampler, sizes = self.read.sampler, (source.sizes[0], source.sizes[1])
@@ -209,12 +209,12 @@ class TileProgram(NamedTuple):
         return over(out, color, coverage(tile.points, tile.footprint(), sizes[::-1], tile.shape))
 
     def filtered(self, source: DeviceTexels, shape: ResizeShape, finish: Callable[[jax.Array], jax.Array]) -> jax.Array:
-        """The pixels of a tile of a resize by filters as wide as its steps; see `filters.filtered`."""
+        """The pixels of a tile of a resize with widened filters; see `filters.filtered`."""
         assert source.filters is not None
         texels = source.texels if source.numbers is None else source.numbers
         height, width = self.stored or (source.sizes[0], source.sizes[1])
         filters = source.filters
-        if self.stored is not None:  # the texels begin with the first one that is read
+        if self.stored is not None:  # a window begins with the first texel that is read
             rows = (some._replace(first=jnp.zeros((), jnp.int32)) for some in filters.rows)
             filters = filters._replace(rows=tuple(rows))
         finite = not jnp.issubdtype(source.texels.dtype, jnp.floating)
@@ -228,7 +228,7 @@ def read_axes(sampler: Sampler) -> tuple[Axis, ...]:
 
 
 def divided(premultiplied: jax.Array) -> jax.Array:
-    """Fractions whose colors are divided by alpha, the last channel; those of a clear pixel stay."""
+    """Fractions with colors divided by alpha, the last channel; those of a transparent pixel stay."""
     alpha = premultiplied[..., -1:]
     colors = premultiplied[..., :-1] / jnp.where(alpha > 0, alpha, 1)
     return jnp.concatenate([colors, alpha], axis=-1)

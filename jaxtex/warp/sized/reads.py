@@ -1,7 +1,6 @@
-"""One tile of a warped image. Its program serves images of many sizes: sizes and the tile's origin are operands.
+"""One tile of a warped image. Sizes and the tile's origin are operands, so that a program serves images of many sizes.
 
-For texels that are read as stored or as fractions, a tile is bit for bit equal to the same pixels of the whole image,
-which `images.warp_image` returns.
+A tile has the same bits as these pixels of `images.warp_image`, if texels are read as stored or as fractions.
 """
 
 import functools
@@ -21,11 +20,11 @@ from ..images import blends_integers, footprint_of, read_at
 
 
 class Tile(NamedTuple):
-    """Where a tile lies in the output, and how the output is read.
+    """A tile of the output, and the coordinate function.
 
     Attributes:
         function: a coordinate function, as in `grids`.
-        parameters: of the function, each of shape (1, 1), or a field: of the tile and one more pixel on each side.
+        parameters: of the function, each of shape (1, 1), or a field of the tile and one more pixel on each side.
         origin: the first row and the first column, int32, (2,).
         target: the height and the width of the output, int32, (2,).
         shape: the height and the width of the tile, which may reach beyond the output.
@@ -63,14 +62,14 @@ class Tile(NamedTuple):
 
     @property
     def points(self) -> Arrays:
-        """The points that the pixels read, x first."""
+        """The points of the pixels, x first."""
         return self.function(*self.operands)
 
     def footprint(self) -> tuple[Arrays, ...]:
-        """The footprints of the pixels: the derivatives of the points along x and y, as of `images.footprint_of`."""
+        """The footprints of the pixels: the derivatives of the points along x and y, as in `images.footprint_of`."""
         if not any(map(is_field, self.parameters)):
             return footprint_of(self.function, self.operands, 2)
-        # Points beyond the tile are those of pixels around it, or of the nearest in the output.
+        # Beyond the tile lie the points of the pixels around it, or of the nearest in the output.
         numbers = [
             jnp.clip(jnp.arange(-1, n + 1, dtype=jnp.int32) + self.origin[k], 0, self.target[k] - 1)
             for k, n in enumerate(self.shape)
@@ -84,7 +83,7 @@ class Tile(NamedTuple):
 
 
 def is_field(parameter: jax.Array) -> bool:
-    """Whether a parameter holds a number for each pixel."""
+    """Whether a parameter is a field."""
     return max(parameter.shape) > 1
 
 
@@ -98,7 +97,7 @@ def halved_difference(values: jax.Array, numbers: jax.Array, axis: int) -> jax.A
 
 
 def read_tile(texture: SizedTexture, tile: Tile, sampler: Sampler) -> jax.Array:
-    """The read of a tile, (height, width, C), without antialiasing; of what a sampler returns, integers as numbers."""
+    """The read of a tile, (height, width, C), without antialiasing; integers as numbers."""
     as_numbers = blends_integers(texture.dtype, sampler)
     return read_at(texture, tile.function, tile.operands, sampler, as_numbers=as_numbers, materialized=False)
 
@@ -115,7 +114,7 @@ def num_levels(sizes: Sequence[jax.Array]) -> jax.Array:
 
 
 def reads_needed(texture: SizedTexture, tile: Tile, sampler: Sampler) -> jax.Array:
-    """Which reads the pixels of the output need that lie in a tile; see `smoothing.reads_needed`."""
+    """The reads that the pixels of a tile need; see `smoothing.reads_needed`."""
     at = smoothing_of(texture, tile, sampler)
     level, share = (jnp.where(tile.is_inside, array, 0) for array in (at.level, at.share))
     return smoothing.reads_needed(at._replace(level=level, share=share))
@@ -127,8 +126,8 @@ def read_tile_smoothed(
     """The antialiased read of a tile, (height, width, C).
 
     Args:
-        chain: of the texture, of numbers. Without it, `reads` is below `smoothing.TWO_LEVELS`.
-        reads: which of the reads some pixel of the output needs, int32; see `smoothing.reads_needed`.
+        chain: the decoded mip chain. Without it, `reads` is below `smoothing.TWO_LEVELS`.
+        reads: the reads that the output needs, int32; see `smoothing.reads_needed`.
     """
     at = smoothing_of(texture, tile, sampler)
     first = smoothing.sharp(texture, at, sampler, materialized=False)
@@ -152,5 +151,5 @@ def read_tile_smoothed(
 
     smooth = [from_finest] if chain is None else [from_finest, from_two_levels, from_chain]
     branches = [lambda: first, *(functools.partial(smoothed, each) for each in smooth)]
-    # A tile of an image of which others are smoothed may be sharp.
+    # A tile may be sharp where others of the image are smoothed.
     return cast(jax.Array, jax.lax.switch(jnp.where(jnp.any(at.share > 0), reads, smoothing.SHARP), branches))

@@ -1,4 +1,4 @@
-"""The warp of an image that fits no memory, as a stream of tiles, each of which reads a part of the image."""
+"""Warps of images larger than memory, as a stream of tiles. Each tile reads a part of the image."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -20,13 +20,13 @@ from .programs import DeviceTexels, read_axes
 from .texels import aligned
 from .tiling import Place
 
-# Height and width of what is computed at once. Of a picture that is turned, a square reads the smallest window.
+# Height and width of tiles. In a rotated picture, a square reads the smallest window.
 TILE = (512, 1024)
-# Tiles are computed in bands of so many rows of them, from left to right, so that neighbors read what was just decoded.
+# Tiles are computed in bands of so many rows of tiles, left to right, so that neighbors reuse decoded texels.
 BAND = 4
-# The shortest side of a window: numbers are made of 4,096 texels at a time.
+# The shortest side of a window: texels are decoded 4,096 at a time.
 LEAST_WINDOW = 128
-# How many windows there are at once: two that are read, and one that is loaded.
+# Windows in memory: two that are read, and one that is loaded.
 WINDOWS = 3
 
 
@@ -35,7 +35,7 @@ class NeedsWholeImage(ValueError):
 
 
 class StreamedImage:
-    """The warp of an image whose windows are loaded as tiles need them. The pixels are those of `ImageWarp`.
+    """The warp of an image that loads windows as tiles need them, with the pixels of `ImageWarp`.
 
     Args:
         image: (H, W, C), uint8 or uint16.
@@ -74,18 +74,20 @@ class StreamedImage:
         whole = whole._replace(dtype=np.dtype(read.dtype or image.dtype))
         whole = whole.with_reads(height, width)
         if whole.reads >= smoothing.TWO_LEVELS:
-            raise NeedsWholeImage("the image becomes much smaller in places, and is smoothed through a mip chain of it")
+            raise NeedsWholeImage(
+                "the image becomes much smaller in places, which needs a mip chain of the whole image"
+            )
         self.image, self.whole, self.device = image, whole, device
         self.axes = read_axes(read.sampler)
         self.kernels = (read.sampler.kernel, *((SPAN, POINT) if read.antialias else (POINT,)))
         number_bytes = 4 * channels if read.has_numbers(channels) or filters is not None else 0
-        # A window is copied to the device, and made numbers there.
+        # A window is copied to the device, and decoded there.
         texel_bytes = 2 * channels * np.dtype(image.dtype).itemsize + number_bytes
         self.shapes = WindowShapes(LEAST_WINDOW, window_bytes // (WINDOWS * texel_bytes))
         self.tile = min(TILE[0], size[1]), min(TILE[1], size[0])
 
     def boxes(self) -> list[Box]:
-        """The parts of the output, in the order in which they are computed."""
+        """The parts of the output, in order of computation."""
         width, height = self.whole.size
         bands = Box((0, 0), (height, width)).parts((BAND * self.tile[0], width))
         columns = (part for band in bands for part in band.parts((band.shape[0], self.tile[1])))

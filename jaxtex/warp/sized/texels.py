@@ -13,25 +13,25 @@ from . import chain
 from .mappings import Array
 from .pixels import premultiply, to_fractions, to_light
 
-# The least capacities of numbers, of texels that are copied to a device, and of those that a CPU reads where they lie.
-# Of texels, each capacity is four times the one before: what an image does not fill is never touched.
+# The least capacities of decoded texels, of texels copied to a device, and of those that a CPU reads in place. Each
+# capacity of texels is four times the one before: unused memory is never touched.
 LEAST, LEAST_COPIED, LEAST_SHARED, STORED_STEP = 2**22, 2**22, 2**24, 2
-# How many texels are wanted behind an image, but for filters of very many entries.
+# How many texels of room follow an image, except for filters of very many entries.
 USUAL_MARGIN = 2**11
-# Devices read arrays of NumPy where they lie if they begin at a multiple of this.
+# Devices read NumPy arrays in place if these begin at a multiple of this.
 ALIGNMENT = 64
-# Capacity of the weights of a chain, and its most levels, by the longest side: the first that is long enough.
+# The capacities of chains' weights and levels, by the longest side.
 LONGEST_SIDES = (2**12, 2**16, 2**20, 2**24)
 
 
 def capacity_of(count: int, least: int = LEAST, step: int = 1) -> int:
-    """The first of `least`, ``least * 2**step``, and so on, that holds so many texels."""
+    """The first of `least`, ``least * 2**step``, ... that holds so many texels."""
     bits = (-(-count // least) - 1).bit_length()
     return least * 2 ** (-(-bits // step) * step)
 
 
 def flat_texels(pixels: Array, least: int, margin: int = 0) -> Array:
-    """The pixels of an image, (H, W, C), in a flat array of more, (capacity, C).
+    """The pixels of an image, (H, W, C), at the start of a flat array, (capacity, C).
 
     Those of `pixels_with_room` are not copied.
 
@@ -49,14 +49,14 @@ def flat_texels(pixels: Array, least: int, margin: int = 0) -> Array:
 
 
 def flat_words(pixels: Array, least: int) -> Array:
-    """The pixels of an image, (H, W, 3) of uint8, as words of four bytes in a flat array of more, (capacity, 1).
+    """The pixels of an image, (H, W, 3) of uint8, as words of four bytes at the start of a flat array, (capacity, 1).
 
-    The lowest three bytes of a word are the channels, and the highest is any.
+    The lowest three bytes of a word are the channels; the highest is arbitrary.
     """
     height, width, channels = pixels.shape
     count, flat = height * width, np.ascontiguousarray(pixels).reshape(-1)
     words = aligned((capacity_of(count, least, STORED_STEP), 1), WORD)
-    # A word begins at each pixel, and ends in the next one.
+    # Each word begins at a pixel, and ends in the next one.
     words[: count - 1, 0] = np.ndarray((count - 1,), WORD, flat, strides=(channels,))
     words[count - 1] = int.from_bytes(flat[-channels:].tobytes(), "little")
     return words
@@ -67,10 +67,10 @@ class Memory(np.ndarray):
 
 
 def aligned(shape: tuple[int, ...], dtype: np.dtype[Any], room: int = 0) -> Array:
-    """An array whose elements are not set, and lie where a device may read them.
+    """An uninitialized array that devices can read in place.
 
     Args:
-        room: how many bytes there are at least. Those behind the elements take no memory until they are touched.
+        room: the least number of bytes. Those after the elements take no memory until they are touched.
     """
     memory = Memory((max(math.prod(shape) * dtype.itemsize, room) + ALIGNMENT,), np.uint8)
     return np.ndarray(shape, dtype, memory, -memory.ctypes.data % ALIGNMENT)
@@ -95,11 +95,11 @@ def with_room(pixels: Array, shape: tuple[int, int]) -> Array | None:
     return np.ndarray(shape, pixels.dtype, memory, start) if fits else None
 
 
-# Numbers for texels, in a program of their own: a program for tiles would compute them again for every tile
+# Decoding, in a program of its own: a program for tiles would decode for every tile
 
 
 def numbers_of(texels: jax.Array, *, alpha: bool, light: bool, channels_of_words: int | None) -> jax.Array:
-    """Stored texels, (N, C), or their words, as the numbers that are blended: premultiplied if there is an alpha."""
+    """Decoded texels, (N, C), from stored ones or their words; premultiplied if there is an alpha."""
     if channels_of_words is not None:
         texels = bytes_in(texels, channels_of_words)
     if light:
@@ -112,17 +112,16 @@ def numbers_of(texels: jax.Array, *, alpha: bool, light: bool, channels_of_words
 def numbers_program(
     convert: Callable[[jax.Array], jax.Array], capacity: int
 ) -> Callable[[jax.Array, jax.Array], jax.Array]:
-    """The program that makes numbers of texels, by their sizes."""
+    """The program that decodes texels, by their sizes."""
     return lambda texels, sizes: chain.converted(convert, texels, sizes[0] * sizes[1], capacity)
 
 
 def chain_program(
     convert: Callable[[jax.Array], jax.Array],
 ) -> Callable[[jax.Array, jax.Array, tuple[jax.Array, jax.Array], jax.Array, jax.Array], jax.Array]:
-    """The program that makes numbers of texels, by their sizes, and a mip chain behind them if it is wanted.
+    """The program that decodes texels, by their sizes, with a mip chain if wanted.
 
-    It writes into an array that is given, since an array of zeros takes longer to make than the chain of an image that
-    is much smaller.
+    It writes into a given array, since zeros would take longer than the chain of a much smaller image.
     """
 
     def run(
@@ -138,14 +137,14 @@ def chain_program(
 
 
 def chain_capacity(height: int, width: int) -> int:
-    """How many texels an array for a chain holds: half more than the first capacity whose chain it has room for."""
+    """The capacity of an array for a chain: one and a half times the first capacity whose chain fits."""
     length = chain.chain_length((height, width))
     capacity = capacity_of(-(-2 * length // 3))
     return 3 * capacity // 2 + chain.RUN
 
 
 class Reused:
-    """An array of numbers, whose memory another image gets once no one has this object.
+    """An array of decoded texels, whose memory is reused for another image once this object is deleted.
 
     Args:
         numbers: an array that a program has written to.
@@ -167,7 +166,7 @@ def known_by(numbers: Any) -> tuple[Any, ...]:
 
 
 def memory_for(shape: tuple[int, int], device: Any) -> jax.Array:
-    """An array of float32 that no one has, with any elements."""
+    """An unused array of float32, uninitialized."""
     free = FREE.get((shape, "float32", device))
     try:
         if free:
@@ -178,7 +177,7 @@ def memory_for(shape: tuple[int, int], device: Any) -> jax.Array:
 
 
 def longest_side(height: int, width: int) -> int:
-    """The first of `LONGEST_SIDES` that both sides are below."""
+    """The first of `LONGEST_SIDES` that exceeds both sides."""
     return next(n for n in LONGEST_SIDES if max(height, width) < n)
 
 

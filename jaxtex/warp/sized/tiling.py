@@ -5,17 +5,16 @@ from typing import NamedTuple
 
 from .mappings import Size
 
-# Height and width. A tile holds so many pixels that the call of its program takes a small part of the time, and so few
-# that what it reads stays in a cache.
+# Height and width: enough pixels to hide the cost of a call, and few enough that the texels read stay in a cache.
 LARGE, SMALL = (256, 512), (64, 128)
 # The large tiles of wide images.
 WIDE, FROM_WIDTH = (128, 1024), 1536
-# As many small tiles take no longer than a large one, although their pixels are half as many.
+# So many small tiles, with half the pixels, take as long as a large one.
 MOST_SMALL = 8
 
 
 class Place(NamedTuple):
-    """Where a tile lies in an image, beyond which it may reach."""
+    """The place of a tile in an image. It may reach beyond the image."""
 
     row: int
     column: int
@@ -37,7 +36,7 @@ def large_shape(width: int) -> tuple[int, int]:
 def tiles_of(size: Size, shape: tuple[int, int] | None = None) -> list[Place]:
     """The tiles that cover an image of this width and height, the large ones of a shape.
 
-    They are large ones, but at the right and at the bottom small ones where few are enough.
+    Large ones, and small ones at the right and at the bottom where few suffice.
     """
     height, width = size[::-1]
     shapes = shape or large_shape(width), SMALL
@@ -51,7 +50,7 @@ def tiles_of(size: Size, shape: tuple[int, int] | None = None) -> list[Place]:
 
 
 def shape_in(size: Size, shape: tuple[int, int]) -> tuple[int, int]:
-    """The height and width that tiles of a shape have in an image of this width and height.
+    """The height and width of tiles of a shape in an image of this width and height.
 
     Along an axis of one pixel they have one: XLA compiles other arithmetic there, which may differ in the last bit.
     """

@@ -1,4 +1,4 @@
-"""Warps and resizes that are made once and serve images of any sizes."""
+"""Warps and resizes, built once, for images of any sizes."""
 
 import functools
 from collections.abc import Iterator, Sequence
@@ -25,18 +25,17 @@ from .mappings import Array, Device, Mapping, PerPixelParameters, UncachedParame
 from .options import ReadOptions
 
 DTYPES = ("uint8", "uint16", "float32")
-# Tiles that the device computes while the caller takes one.
+# How many tiles the device computes ahead.
 PENDING = 2
 
 
 class SizedWarp:
-    """A warp by a coordinate function, made once, for images of any sizes: a server, a data loader, a folder.
+    """A warp by a coordinate function, built once, for images of any sizes, as in a server or a data loader.
 
-    `resample` compiles a program for each size of image and output. Here the sizes are operands: an image is put into
-    an array of one of few capacities, and the output is computed in tiles of few shapes. So images of all sizes up to
-    4 million pixels share at most six programs. Sides of a single pixel take programs of their own.
+    `resample` compiles a program for each size of image and output. Here sizes are operands: images of all sizes up to
+    4 million pixels share at most six programs (and more for sides of a single pixel).
 
-    The warp is a function of NumPy: it runs at once, and not under `jax.jit` or `jax.vmap`.
+    It takes and returns NumPy arrays, and does not run under `jax.jit` or `jax.vmap`.
 
     Args:
         function: ``function(x, y, *parameters)``, as in `resample` with `parameters`: elementwise, and hashed by JAX.
@@ -85,8 +84,8 @@ class SizedWarp:
 
         Args:
             image: ``(H, W, C)`` of uint8, uint16 or float32.
-            parameters: what `function` takes after the coordinates: numbers, or arrays of `output_shape` with a number
-                for each pixel of the output.
+            parameters: the further arguments of `function`: numbers, or arrays of `output_shape` with a number for each
+                output pixel.
             output_shape: ``(H, W)``; by default that of the image.
 
         Returns:
@@ -101,16 +100,16 @@ class SizedWarp:
     def tiles(
         self, image: ArrayLike, parameters: Sequence[ArrayLike] = (), output_shape: ShapeLike | None = None
     ) -> Iterator[tuple[tuple[slice, slice], NDArray[Any]]]:
-        """The warped image, tile by tile: pairs ``(slices, pixels)``, as of `resample_tiles`.
+        """The warped image, tile by tile: pairs ``(slices, pixels)``, as in `resample_tiles`.
 
         Args:
-            image, parameters, output_shape: as of a call.
+            image, parameters, output_shape: as in a call.
 
         Returns:
             An iterator. The whole image and few tiles are in memory; `resample_tiles` warps larger images.
 
         Raises:
-            ValueError: as of a call.
+            ValueError: as in a call.
         """
         return self._started(image, parameters, output_shape)[0]
 
@@ -124,7 +123,7 @@ class SizedWarp:
 
 
 class SizedResize:
-    """A `resize`, made once, for images of any sizes; see `SizedWarp`.
+    """A `resize`, built once, for images of any sizes; see `SizedWarp`.
 
     Args:
         sampler, filter, address, antialias, dtype: as in `resize`. The sampler reads elements, and in the float
@@ -133,7 +132,7 @@ class SizedResize:
     Gradients: none; results are NumPy arrays. For gradients, call `resize`.
 
     Raises:
-        ValueError: as of `SizedWarp`, or if `filter` does not fit the other options.
+        ValueError: as in `SizedWarp`, or if `filter` does not fit the other options.
         TypeError: if an argument has the wrong type.
 
     Example:
@@ -175,16 +174,16 @@ class SizedResize:
 
     @public(called="SizedResize")
     def tiles(self, image: ArrayLike, output_shape: ShapeLike) -> Iterator[tuple[tuple[slice, slice], NDArray[Any]]]:
-        """The resized image, tile by tile: pairs ``(slices, pixels)``, as of `resample_tiles`.
+        """The resized image, tile by tile: pairs ``(slices, pixels)``, as in `resample_tiles`.
 
         Args:
-            image, output_shape: as of a call.
+            image, output_shape: as in a call.
 
         Returns:
             An iterator.
 
         Raises:
-            ValueError: as of a call.
+            ValueError: as in a call.
         """
         return self._started(image, output_shape)[0]
 
@@ -196,7 +195,7 @@ class SizedResize:
 
 
 class Started(NamedTuple):
-    """An output in tiles, of which the device computes some, with its shape and dtype."""
+    """An output in tiles, some of which the device is computing, with its shape and dtype."""
 
     tiles: Iterator[tuple[tuple[slice, slice], NDArray[Any]]]
     shape: tuple[int, ...]
@@ -204,13 +203,13 @@ class Started(NamedTuple):
 
 
 class SizedReads(NamedTuple):
-    """How images of any sizes are read.
+    """The reads of images of any sizes.
 
     Attributes:
         name: of the public class, for errors.
         function: the coordinate function.
-        options: those of a warp of whole images.
-        read: those of the programs.
+        options: of a warp of whole images.
+        read: the options of the programs.
     """
 
     name: str
@@ -222,10 +221,10 @@ class SizedReads(NamedTuple):
     def of(
         cls, name: str, function: GridFunction, options: WarpOptions, *, antialias: bool, area: bool = False
     ) -> "SizedReads":
-        """The reads of options.
+        """The reads with these options.
 
         Raises:
-            ValueError: if programs of many sizes cannot read so.
+            ValueError: if programs of many sizes do not support them.
         """
         sampler = options.sampler
         if sampler.read_mode is not ReadMode.ELEMENT or sampler.arithmetic is Arithmetic.HARDWARE or sampler.limit:
@@ -247,7 +246,7 @@ class SizedReads(NamedTuple):
         if len(shape) != 3 or dtype not in DTYPES or 0 in shape:
             raise ValueError(
                 f"{self.name}: image is {described(image)}, expected an array (H, W, C) of {', '.join(DTYPES[:-1])} or "
-                f"{DTYPES[-1]}; convert it, and pass one image after the other."
+                f"{DTYPES[-1]}; convert it, and pass images one by one."
             )
         pixels = np.asarray(image)
         check_image(self.name, pixels, 2)
@@ -255,7 +254,7 @@ class SizedReads(NamedTuple):
         return pixels
 
     def started(self, pixels: NDArray[Any], parameters: Sequence[Array], shape: tuple[int, int]) -> Started:
-        """The output of an image, in tiles, of which the first ones are being computed when one is taken."""
+        """The output of an image, in tiles, computed some tiles ahead."""
         per_pixel = any(p.size > 1 for p in parameters)
         given = UncachedParameters(PerPixel(parameters)) if per_pixel else tuple(parameters)
         mapping = Mapping(self.function, given, self.read.sampler.max_anisotropy)
@@ -287,7 +286,7 @@ def parameter_of(name: str, number: int, parameter: Any, shape: tuple[int, int])
 
 
 class PerPixel(PerPixelParameters):
-    """Parameters of which some are arrays of the shape of the output."""
+    """Parameters, some of them arrays of the shape of the output."""
 
     def __init__(self, arrays: Sequence[Array]) -> None:
         super().__init__()

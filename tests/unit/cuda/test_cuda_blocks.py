@@ -243,14 +243,14 @@ def test_planes_of_a_frame():
     replaced = cuda.memcpy2DToArray(chroma, 2, 1, jnp.full(2, 7, jnp.uint8), 2, 2, 1)
     np.testing.assert_array_equal(replaced.texels[1, 1], [7, 7])
     with pytest.warns(
-        UserWarning, match="plane 1 of hArray went to memcpy2DToArray .* use the array that the last write"
+        UserWarning, match="plane 1 of hArray was written by memcpy2DToArray .* use the result of the last write"
     ):
         cuda.arrayGetPlane(array, 1)
 
 
 def test_the_array_of_planes_itself_is_neither_copied_nor_read():
     array, byte = cuda.mallocArray(NV12, 16, 8, VIDEO | cuda.ArrayFlags.SurfaceLoadStore), jnp.zeros(16, jnp.uint8)
-    resource, words = cuda.ResourceDesc.Array(array), "arrayGetPlane returned"
+    resource, words = cuda.ResourceDesc.Array(array), "from arrayGetPlane"
     refused(lambda: cuda.memcpy2DToArray(array, 0, 0, byte, 16, 16, 1), 1, words)
     refused(lambda: cuda.memcpyToArray(array, 0, 0, byte, 16), 1, words)
     parms = cuda.Memcpy3DParms(srcPtr=cuda.PitchedPtr(byte, 16, 16, 1), dstArray=array, extent=cuda.Extent(16, 1, 1))

@@ -137,7 +137,7 @@ WRONG_KINDS = {
         "texture2d: texels is 'photo.png', expected an array; read the file first",
         lambda: jt.texture2d("photo.png"),
     ),
-    "an option by position": ("'wrap' came without a name", lambda: jt.Sampler("wrap")),
+    "an option by position": ("'wrap' came without a keyword", lambda: jt.Sampler("wrap")),
     "a number for a mode": ("address_mode is 3, expected one of", lambda: jt.Sampler(address_mode=3)),
     "a number for a flag": ("srgb is 1, expected True or False", lambda: jt.Sampler(srgb=1)),
     "a word for a number": ("cubic_coefficient is '1'", lambda: jt.Sampler(cubic_coefficient="1")),

@@ -309,7 +309,7 @@ def test_what_a_pole_reads_is_a_place_like_any_other(x64):
             lambda t, k: jt.texture2d(t, knots=k[::-1]),
             r"knots of x have shape \(8,\), expected \(5,\) or \(7,\)",
         ),
-        (lambda t, k: jt.texture2d((t, t[:3, :2]), knots=k), "texture2d: knots are given for a chain of 2 levels"),
+        (lambda t, k: jt.texture2d((t, t[:3, :2]), knots=k), "texture2d: knots are given for a mip chain of 2 levels"),
         (lambda t, k: jt.texture1d(t[:1, 0], knots=(k[0][:1],)), r"expected \(3,\): the coordinates of the 1 texels"),
         (
             lambda t, k: read(t, k, (0.5, 0.5), filter_mode="cubic"),

@@ -352,7 +352,7 @@ def test_points_of_parameters_are_not_kept():
         (lambda: with_parameters(lambda x, y: (x + np.ones((4, 4), np.float32), y)), "must be elementwise"),
         (
             lambda: jax.jit(lambda k: with_parameters(lambda x, y: (x + k, y)))(1.0),
-            "closes over a traced array; with parameters, pass it as one of them",
+            "closes over a traced array; pass the array in parameters",
         ),
         (lambda: warp.matrix_from_scipy(np.eye(5)), "matrix has shape (5, 5)"),
     ],

@@ -1,1 +1,1 @@
-"""The way of a kernel into a program: generated headers, its arrays by role, compilation by NVRTC, and the launch."""
+"""From kernel to program: generated headers, arrays by role, compilation by NVRTC, and the launch."""

@@ -158,7 +158,7 @@ def compiled(source: str, capability: Capability) -> str:
 
 
 def with_version(ptx: str, capability: Capability) -> str:
-    """The PTX, which asks for the least version that has its instructions."""
+    """The PTX, declared for the least version with its instructions."""
     if capability not in PTX_VERSIONS:
         return ptx
     needed = max([PTX_VERSIONS[capability], *(v for text, v in INSTRUCTION_VERSIONS.items() if text in ptx)])
@@ -167,7 +167,7 @@ def with_version(ptx: str, capability: Capability) -> str:
 
 
 def kept_file(source: str, capability: Capability) -> Path | None:
-    """Where the PTX of a source is kept between processes; `None` if JAX keeps no programs in a folder of this host."""
+    """The file that keeps the PTX of a source between processes; `None` if JAX has no cache folder on this host."""
     folder = folder_of_programs()
     if folder is None or "://" in folder:
         return None

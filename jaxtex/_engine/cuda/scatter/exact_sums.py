@@ -1,4 +1,4 @@
-"""Sums at texels that have the same bits in every run, although additions to memory come in any order.
+"""Sums at texels with the same bits in every run, whatever the order of additions to memory.
 
 A window, or a sample by itself, adds a number to a texel. The number is rounded to a multiple of a unit, a power of
 two. Integers of 64 bits hold such multiples, and their sum is exact, so it is the same in any order. A second kernel

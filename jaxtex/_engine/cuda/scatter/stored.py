@@ -1,8 +1,8 @@
 """Windows that are stored, and added to texels in a fixed order: sums with the same bits in every run.
 
 A texture is divided into squares. `adjoint.cu` stores the window of each tile, and adds its number to the lists of the
-squares that the window lies on. Then a second kernel, `stored.cu`, adds for each texel what the windows hold, by the
-order of their numbers. At the border of a texture, a window covers texels, elsewhere indices.
+squares that the window lies on. Then a second kernel, `stored.cu`, adds the windows of each texel in the order of their
+numbers. At the border of a texture, a window covers texels, elsewhere indices.
 
 Three kinds of samples are added as integers, to squares that the first kernel marks: those of tiles whose samples lie
 too far apart for a window, of crowded windows, and of squares with more windows than a list has room for. If many tiles
@@ -65,7 +65,7 @@ def stored_struct(plan: AdjointPlan) -> str:
 
 
 def stored_arrays(plan: AdjointPlan, samples: SampleTiles, cells: int, row: int) -> list[KernelArray]:
-    """What a kernel stores.
+    """The arrays of stored windows.
 
     Args:
         cells: of a window.
@@ -87,7 +87,7 @@ def collected(plan: AdjointPlan, channels: int, cells: int, given: list[KernelAr
 
     Args:
         cells: of a window.
-        given: what `stored_arrays` says.
+        given: the arrays of `stored_arrays`.
     """
     result = jax.ShapeDtypeStruct((plan.num_texels, channels), jnp.float32)
     arrays = KernelArrays(given, [KernelArray(ArrayRole.RESULT, result)])

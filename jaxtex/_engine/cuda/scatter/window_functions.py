@@ -35,7 +35,7 @@ class WalkTaps(NamedTuple):
     """The taps of a walk. The weight of a tap is a product of factors, one of each step, which several taps share.
 
     Attributes:
-        offsets: how far a tap lies from the first one, on each axis of the window.
+        offsets: the distance of each tap from the first one, on each axis of the window.
         factors: the numbers of the factors of a tap.
         counts: the factors of each step.
         axes: the axis of the window that a step moves along; `None` if one moves along several, or not tap by tap.
@@ -108,7 +108,7 @@ class WindowFunctions(SampleSource):
 
     @property
     def piece(self) -> int:
-        """How many numbers are added to memory at once."""
+        """The count of numbers in one addition to memory."""
         return min(4, self.lanes.width) if self.lanes.aligned and not self.deterministic else 1
 
     @property

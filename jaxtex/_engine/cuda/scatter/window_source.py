@@ -26,11 +26,11 @@ LEAST_REGISTERS = {1: 64, 2: 80, 3: 80, 4: 128}
 # The fewest registers of a thread with few samples, as in `PULL_STEPS`, of at most FEW_TAPS taps.
 PULL_REGISTERS, FEW_TAPS = {1: 48, 2: 64, 3: 64, 4: 80}, 4
 MANY_TAPS_REGISTERS = 128
-# Where lanes take the taps of one sample, a window has room for samples that lie unevenly.
+# If lanes take the taps of one sample, a window has room for unevenly spaced samples.
 MANY_TAPS_BYTES = 16 * 1024
-# A lane loads the values of so many samples at once, at most.
+# The most samples whose values a lane loads at once.
 BATCH = 4
-# A lane holds at most so many sums for the taps of a run of samples in one cell.
+# The most sums of a lane, for the taps of a run of samples in one cell.
 MOST_HELD = 32
 # The largest number of samples whose coordinates a lane keeps; otherwise it computes them twice.
 MOST_KEPT = 8

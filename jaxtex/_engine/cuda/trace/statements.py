@@ -24,11 +24,11 @@ MOST_KEPT = 256
 
 
 class UnknownPrimitive(NotImplementedError):
-    """A traced function holds a primitive that this package does not translate to C."""
+    """A traced function holds a primitive without a translation to C."""
 
 
 class PrimitiveOfCaller(UnknownPrimitive):
-    """A function that a caller of the library wrote holds a primitive that this package does not translate to C."""
+    """A user's function holds a primitive without a translation to C."""
 
 
 class Number(str):
