@@ -13,10 +13,8 @@ from jaxtex.cli.options import MAX_PIXELS
 ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
-CHANGELOG, CITATION, RECIPE, SECURITY, VERSIONS, INDEX = (
-    (ROOT / name).read_text()
-    for name in ("CHANGELOG.md", "CITATION.cff", "conda/recipe.yaml", "SECURITY.md", "docs/installation.md", "docs/index.md")
-)
+PAGES = ("CHANGELOG.md", "CITATION.cff", "conda/recipe.yaml", "SECURITY.md", "docs/installation.md", "docs/index.md")
+CHANGELOG, CITATION, RECIPE, SECURITY, VERSIONS, INDEX = ((ROOT / name).read_text() for name in PAGES)
 
 
 def field(text, name):
