@@ -26,8 +26,8 @@ extensions = [
     "reference",
     "cuda_names",
     "links",
-    "navigation",
     "repository",
+    "navigation",
 ]
 exclude_patterns = ["_build", "_extensions", "_inventories", "**/.*"]
 
@@ -59,12 +59,13 @@ html_title = "jaxtex"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_favicon = "_static/favicon.svg"
+html_search_scorer = str(HERE / "_extensions" / "scorer.js")
 html_copy_source = False
 html_show_sourcelink = False
 html_domain_indices = False
 html_theme_options = {
     "logo": {
-        "text": "jaxtex",
+        "text": f"jaxtex {version}",
         "image_light": "_static/logo.svg",
         "image_dark": "_static/logo.svg",
         "alt_text": "jaxtex, the first page",

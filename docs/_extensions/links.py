@@ -1,5 +1,7 @@
 """Links that pages and docstrings do not spell out: names in backticks, types, and pages named as files.
 
+Long names in code may break behind a dot, an underscore or a parenthesis, where they do not fit on a line.
+
 In Markdown, code that is a public name of jaxtex, JAX or NumPy becomes a link: `` `sample` ``, `` `jt.warp.resize` ``,
 `` `jax.jit` ``, with or without arguments behind it.
 """
@@ -35,6 +37,14 @@ MODULE_OF = {
     "start/cuda": "jaxtex.cuda",
     "api/cuda-names": "jaxtex.cuda",
 }
+# Another library, whose names are no links to ours: "PyTorch's `affine_grid`", and the columns that are named for it.
+OTHERS = r"\b(?:PyTorch|torchvision|kornia|SciPy|scikit-image|OpenCV|CUDA|nvdiffrast|JAX|NumPy|Pillow|ITK|SimpleITK)\b"
+THEIRS = re.compile(rf"{OTHERS}['’]s\s+(?:own\s+)?$")
+COLUMN_OF_THEIRS = re.compile(rf"^(?!.*jaxtex)(?!CUDA).*{OTHERS}")
+AND_THEIRS = re.compile(r",?\s+(?:and|or)\s+|,\s+|/")
+
+
+LONG_WORD = re.compile(r'(?<=<span class="pre">)[^<\s]{20,}(?=</span>)')
 
 
 class Name(SphinxRole):
@@ -107,6 +117,10 @@ class NamesInCode(SphinxPostTransform):
     default_priority = 5  # before references are resolved
 
     def run(self, **kwargs: Any) -> None:
+        for link in list(self.document.findall(addnodes.pending_xref)):
+            named = not link["reftarget"].startswith(("jax.", "numpy."))
+            if link.get("may_be_unknown") and named and is_of_others(link):
+                link.replace_self(link.children)
         if self.env.docname.startswith("api/") and self.env.docname not in MODULE_OF:
             return
         public = public_names(self.env)
@@ -121,13 +135,40 @@ class NamesInCode(SphinxPostTransform):
                 continue
             name = full_name(named[1])
             target = name if name.startswith(("jax.", "numpy.")) else public.get(name)
-            if target:
+            if target and not (target.startswith("jaxtex.") and is_of_others(code)):
                 code["classes"] += ["xref", "py"]
                 link = addnodes.pending_xref(
                     "", code.deepcopy(), refdoc=self.env.docname, refdomain="py", reftype="obj", reftarget=target
                 )
                 link["may_be_unknown"] = True
                 code.replace_self(link)
+
+
+def is_of_others(node: nodes.Node) -> bool:
+    """Whether the text says that a name is one of another library."""
+    before = node.parent.children[: node.parent.index(node)]
+    text = before[-1].astext() if before and isinstance(before[-1], nodes.Text) else ""
+    return bool(
+        THEIRS.search(text)
+        or (AND_THEIRS.fullmatch(text) and len(before) > 1 and is_of_others(before[-2]))
+        or COLUMN_OF_THEIRS.search(heading_of_column(node))
+    )
+
+
+def heading_of_column(node: nodes.Node) -> str:
+    """The heading of the column of a table in which a node stands; empty where it stands in none."""
+    entry = enclosing(node, nodes.entry)
+    table = enclosing(entry, nodes.table) if entry else None
+    headings = (
+        [entry.astext() for head in table.findall(nodes.thead) for entry in head.findall(nodes.entry)] if table else []
+    )
+    return headings[entry.parent.index(entry)] if entry and headings else ""
+
+
+def enclosing(node: nodes.Node, kind: type[nodes.Node]) -> Any:
+    while node is not None and not isinstance(node, kind):
+        node = node.parent
+    return node
 
 
 def public_names(env: BuildEnvironment) -> dict[str, str]:
@@ -142,6 +183,12 @@ def public_names(env: BuildEnvironment) -> dict[str, str]:
     return names | {name.removeprefix("jaxtex."): name for name in full} | {name: name for name in full}
 
 
+def break_long_words(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    if "body" in context:
+        breakable = lambda word: re.sub(r"(?<=[._(,/\[])(?=\w)", "<wbr>", word[0])
+        context["body"] = LONG_WORD.sub(breakable, context["body"])
+
+
 def known_types(env: BuildEnvironment) -> set[str]:
     """The names in the first column of the page of types."""
     return set(re.findall(r"^\| `(\w+)` \|", env.doc2path(TYPES).read_text(), re.MULTILINE))
@@ -151,6 +198,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_role("name", Name())
     app.add_role("annotation", Annotation())
     app.add_post_transform(NamesInCode)
+    app.connect("html-page-context", break_long_words)
     # After intersphinx.
     app.connect("missing-reference", resolve, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-"""The menu of the site: the pages under their captions. It is added to the first page, which GitHub shows without it.
+"""The menu of the site: the entries under their captions, and the pages below an entry. GitHub shows pages without it.
 
 A page that stands here and does not exist, or exists and does not stand here, is a warning, and so an error.
 """
@@ -8,38 +8,32 @@ from typing import Any
 from sphinx.application import Sphinx
 
 MENU = {
-    "Get started": ("why", "installation", "tutorial", "start/transformer", "start/cuda", "start/photographs"),
-    "Guides": (
-        "reading",
-        "cubemaps-and-mipmaps",
-        "conventions",
-        "image-warping",
-        "cookbook",
-        "command-line",
-        "spatial-transformers",
-        "reads-inside-models",
-        "volumes",
-        "rays",
-        "ndimage",
-        "surfaces",
-        "arithmetic",
-        "porting-cuda",
-        "scaling",
-        "performance",
+    "Get started": ("installation", "tutorial", "start/transformer", "start/cuda", "start/photographs"),
+    "Textures": ("reading", "cubemaps-and-mipmaps", "conventions", "surfaces", "porting-cuda"),
+    "Images and volumes": ("image-warping", "command-line", "volumes", "rays", "ndimage"),
+    "Models and speed": ("spatial-transformers", "reads-inside-models", "scaling", "performance"),
+    "Look up": ("examples", "cookbook", "from/index", "api/index", "help/index", "contributing/index"),
+}
+BELOW = {
+    "porting-cuda": ("arithmetic",),
+    "performance": ("benchmarks",),
+    "from/index": ("from/pytorch", "from/opencv", "from/scipy", "from/nvdiffrast"),
+    "contributing/index": (
+        "contributing/architecture",
+        "contributing/quality",
+        "contributing/credits",
+        "contributing/changelog",
     ),
-    "Coming from": ("from/pytorch", "from/opencv", "from/scipy", "from/nvdiffrast"),
-    "Examples and figures": ("examples", "benchmarks"),
-    "Reference": ("api/index", "help/index", "versions", "changelog", "credits"),
-    "Development": ("architecture", "quality", "contributing"),
 }
 
 
 def add_menu(app: Sphinx, document: str, source: list[str]) -> None:
-    if document != app.config.root_doc:
-        return
-    for caption, pages in MENU.items():
-        found = [page for page in pages if page in app.env.found_docs]
-        source[0] += "\n\n```{toctree}\n:hidden:\n:caption: " + caption + "\n\n" + "\n".join(found) + "\n```\n"
+    groups = MENU if document == app.config.root_doc else {"": BELOW.get(document, ())}
+    for caption, pages in groups.items():
+        if pages:
+            found = "\n".join(f"/{page}" for page in pages)
+            option = f":caption: {caption}\n" if caption else ""
+            source[0] += f"\n\n```{{toctree}}\n:hidden:\n{option}\n{found}\n```\n"
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Files of the repository as pages of the site, and links to them.
 
 A page of `COPIES` shows a file that stands elsewhere in the repository. Links to those files lead to the pages, and
-links to Python files to pages with their source.
+links to Python files to pages with their source, below the pictures that they draw.
 """
 
 import posixpath
@@ -15,7 +15,12 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).parent.parent.parent
-COPIES = {"changelog": "CHANGELOG.md", "contributing": "CONTRIBUTING.md", "credits": "examples/data/README.md"}
+COPIES = {
+    "contributing/changelog": "CHANGELOG.md",
+    "contributing/index": "CONTRIBUTING.md",
+    "contributing/credits": "examples/data/README.md",
+}
+GALLERY = "examples"
 PAGES = {path: f"docs/{page}.md" for page, path in COPIES.items()}
 PAGES["README.md"] = "docs/index.md"
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#)[^)\s]+(?=\))")
@@ -46,8 +51,25 @@ def sources(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
     highlighter = app.builder.highlighter  # type: ignore[attr-defined]
     for path in sorted(linked(app)):
         code = highlighter.highlight_block((ROOT / path).read_text(), "python")
-        title = f"<h1>{path}</h1>"
-        yield page_of(path), {"title": path, "body": title + code, "parents": [], "toc": ""}, "page.html"
+        heading = path.replace("/", "/<wbr>")
+        body = f"<h1>{heading}</h1>{''.join(pictures(app, path))}{code}"
+        yield page_of(path), {"title": path, "body": body, "parents": [], "toc": ""}, "page.html"
+
+
+def pictures(app: Sphinx, path: str) -> Iterator[str]:
+    """The pictures that an example draws; an animation is a link, so that nothing moves before it is asked for."""
+    if not path.startswith("examples/"):
+        return
+    name = Path(path).stem
+    for picture in sorted((ROOT / "docs" / "images").glob(f"{name}.*")):
+        # Sphinx may have given the name of the file to another one.
+        address = f"../../_images/{app.builder.images.setdefault(f'images/{picture.name}', f'whole-{picture.name}')}"
+        moves = picture.suffix == ".webp"
+        yield (
+            f'<p><a href="{address}">Animation</a></p>'
+            if moves
+            else f'<p><img alt="What {name}.py draws" src="{address}"></p>'
+        )
 
 
 def linked(app: Sphinx) -> set[str]:
@@ -72,6 +94,8 @@ def find_sources(app: Sphinx, doctree: nodes.document) -> None:
             link["refuri"] = app.builder.get_relative_uri(page, page_of(path))
             node.replace_self(link)
     app.env.jaxtex_sources[page] = found  # type: ignore[attr-defined]
+    for table in doctree.findall(nodes.table) if page == GALLERY else ():
+        table["classes"].append("gallery")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

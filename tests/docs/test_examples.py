@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "examples"))
 # `panels` draws for all of them.
 EXAMPLES = {path.stem: path for path in sorted((ROOT / "examples").glob("*.py")) if path.stem != "panels"}
+ANIMATIONS = ("register.webp", "spatial_transformer.webp")
 NUMBER = r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
 
 
@@ -75,16 +76,23 @@ def numbers(line):
 def test_example_has_a_test_and_an_entry(name):
     assert f"test_{name}" in globals() or any((ROOT / "tests").rglob(f"test_{name}.py"))
     page = (ROOT / "docs" / "examples.md").read_text()
-    assert f"python examples/{name}.py" in page
+    assert f"](../examples/{name}.py). " in page
     assert not EXAMPLES[name].read_text().count("import matplotlib")
 
 
-def test_pictures_of_the_page_are_there_and_small():
+def test_pictures_are_small():
     """The pages are read over the network, and the repository is cloned with all versions of every picture."""
-    pictures = re.findall(r"\]\((images/[^)]+)\)", (ROOT / "docs" / "examples.md").read_text())
-    assert pictures
-    for picture in pictures:
-        assert (ROOT / "docs" / picture).stat().st_size < (1_000_000 if picture.endswith(".webp") else 300_000)
+    most = {"": 300_000, "thumbnails/": 20_000}
+    for folder, size in most.items():
+        pictures = [*(ROOT / "docs" / "images" / folder).glob("*.*")]
+        assert pictures
+        assert [path.name for path in pictures if path.stat().st_size > size and path.name not in ANIMATIONS] == []
+
+
+@pytest.mark.parametrize("name", ANIMATIONS)
+def test_animations_end(name):
+    with Image.open(ROOT / "docs" / "images" / name) as animation:
+        assert animation.info["loop"] == 1
 
 
 def test_rotate(printed, tmp_path):

@@ -185,6 +185,35 @@ def test_pages_fit_the_window(visit, site, address, size, scheme):
     assert not wide
 
 
+def test_the_menu_is_short(visit):
+    page = visit("index.html")
+    assert 10 < page.locator("nav.bd-links li.toctree-l1").count() <= 25
+
+
+def test_pages_of_the_reference_are_short(visit, site, address):
+    page = visit("api/index.html")
+    high = {}
+    for path in sorted((site / "api").glob("*.html")):
+        page.goto(f"{address}/api/{path.name}", wait_until="domcontentloaded")
+        high[path.name] = page.evaluate("document.documentElement.scrollHeight")
+    assert {name: pixels for name, pixels in high.items() if pixels > 15_500} == {}
+
+
+def test_names_never_break_inside(visit):
+    page = visit("installation.html", PHONE)
+    words = page.locator("article p code .pre, article td code .pre")
+    assert words.count() > 20
+    broken = "spans => spans.filter(span => span.offsetHeight > 30).map(span => span.textContent)"
+    assert words.evaluate_all(broken) == []
+
+
+def test_names_of_other_libraries_are_no_links_to_ours(visit):
+    page = visit("from/pytorch.html")
+    names = page.locator("article table tr", has_text="differences").locator("xpath=ancestor::table//td[1]")
+    assert names.locator("code", has_text="grid_sample").count()
+    assert not names.locator("a[href*='/api/']").count()
+
+
 def search(page, words):
     page.locator(".search-button__button, .search-button").locator("visible=true").first.click()
     field = page.locator("#pst-search-dialog input[type=search]")
@@ -201,11 +230,30 @@ def test_search_finds_a_page_by_its_words(visit, size):
     assert any(link.startswith("cubemaps-and-mipmaps.html") for link in search(page, "anisotropy footprint"))
 
 
+def test_search_prefers_guides_to_the_changelog(visit):
+    found = search(visit("index.html"), "hessian")
+    pages = [link.partition("?")[0] for link in found]
+    places = [pages.index(f"{page}.html") for page in ("reading", "api/reads", "contributing/changelog")]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "TypeError: sample: texture is an array of shape (480, 640, 3), expected a Texture;",
+        "there is no device gpu:7; the devices are cpu:0",
+        "rotate: image has shape (1080, 1920), expected (..., H, W, C); add an axis for a single channel",
+    ],
+)
+def test_search_finds_a_pasted_error(visit, message):
+    assert re.search(r"(^|/)errors\.html", search(visit("index.html"), message)[0])
+
+
 def test_search_finds_a_function_by_its_name(visit):
     page = visit("api/index.html")
     assert any(link.endswith("#jaxtex.warp.thin_plate_spline") for link in search(page, "thin_plate_spline"))
     page.locator("#search-results a[href$='#jaxtex.warp.thin_plate_spline']").first.click()
-    page.wait_for_url("**/api/warp.html*#jaxtex.warp.thin_plate_spline")
+    page.wait_for_url("**/api/warp-maps.html*#jaxtex.warp.thin_plate_spline")
     assert page.locator("[id='jaxtex.warp.thin_plate_spline']").is_visible()
 
 

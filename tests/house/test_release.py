@@ -13,10 +13,8 @@ from jaxtex.cli.options import MAX_PIXELS
 ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
-CHANGELOG, CITATION, RECIPE, SECURITY, VERSIONS = (
-    (ROOT / name).read_text()
-    for name in ("CHANGELOG.md", "CITATION.cff", "conda/recipe.yaml", "SECURITY.md", "docs/versions.md")
-)
+PAGES = ("CHANGELOG.md", "CITATION.cff", "conda/recipe.yaml", "SECURITY.md", "docs/installation.md", "docs/index.md")
+CHANGELOG, CITATION, RECIPE, SECURITY, VERSIONS, INDEX = ((ROOT / name).read_text() for name in PAGES)
 
 
 def field(text, name):
@@ -85,6 +83,7 @@ def test_the_page_on_versions_says_what_is_required():
     assert f"`jax<0.{above}`" in VERSIONS
     major, minor = map(int, jaxtex.__version__.split(".")[:2])
     assert f"`jaxtex>={major}.{minor},<{major}.{minor + 1}`" in VERSIONS
+    assert f"Version {major}.{minor}, a beta" in INDEX
 
 
 def test_every_public_module_stands_on_the_page_on_versions():

@@ -82,7 +82,7 @@ def test_the_trip_enters_few_files(calls):
 
 
 def test_the_page_names_the_files_of_the_trip(calls):
-    page = (ROOT / "docs" / "architecture.md").read_text()
+    page = (ROOT / "docs" / "contributing" / "architecture.md").read_text()
     section = re.search(r"^## The path of a call\n(.*?)^## ", page, re.MULTILINE | re.DOTALL)[1]
     steps = re.findall(r"^\d\. \*\*[\w ]+\*\* \((.*?)\)", section, re.MULTILINE | re.DOTALL)
     named = [name for step in steps for name in re.findall(r"`([\w/]+\.py)`", step)]

@@ -194,6 +194,6 @@ def test_a_level_of_a_chain_is_a_tap_on_the_axis_of_levels(filter_mode, kernel):
 
 
 def test_the_architecture_page_shows_its_code():
-    page, source = Path(__file__).parents[3] / "docs" / "architecture.md", inspect.getsource(reference)
+    page, source = Path(__file__).parents[3] / "docs" / "contributing" / "architecture.md", inspect.getsource(reference)
     code = source[source.index("def read(") :]
     assert f"```python\n{code}```\n" in page.read_text(), f"{page.name} is to show\n{code}"

@@ -395,7 +395,7 @@ def test_a_pair_without_a_meaning_is_refused(pair):
         read(pair, *drawn(pair))
 
 
-PAGE = Path(__file__).parents[3] / "docs" / "architecture.md"
+PAGE = Path(__file__).parents[3] / "docs" / "contributing" / "architecture.md"
 
 
 def table():
