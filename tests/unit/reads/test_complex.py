@@ -89,8 +89,11 @@ def test_is_the_complex_number_of_the_reads_of_parts(name):
         call(t, v, c) for t, v, c in ((TEXELS.real, VALUES.real, COLOR.real), (TEXELS.imag, VALUES.imag, COLOR.imag))
     ]
     assert out.dtype == np.complex64
-    np.testing.assert_array_equal(out.real, parts[0])
-    np.testing.assert_array_equal(out.imag, parts[1])
+    if jax.default_backend() == "cpu":
+        np.testing.assert_array_equal(out.real, parts[0])
+        np.testing.assert_array_equal(out.imag, parts[1])
+    # XLA fuses the programs of two and of four channels differently on a GPU, which rounds the footprint's weights.
+    assert_parts_close("float32", out, parts[0] + 1j * parts[1], 2 * (1 + np.abs(out).max()))
     tangents = normal(*SHAPE), normal(SAMPLES, 2)
     _, tangent = jax.jvp(run, (TEXELS, VALUES), tangents)
     moved = call(*tangents, 0j)
