@@ -10,14 +10,3 @@ constexpr int channels = 4;  // of a texel
 constexpr int copies = 1;  // of all sums, to which blocks have added in turn
 constexpr bool of_rest = true;  // whether only some squares of texels have such sums
 constexpr bool starts = true;  // whether it starts them
-
-// Squares of texels, and the windows on them.
-struct Stored {
-  static constexpr int side = 32;  // of a square of texels
-  static constexpr int down = 256;  // the texels of a texture
-  static constexpr int across = 192;
-  static constexpr int squares_down = 8;  // of a texture
-  static constexpr int squares_across = 6;
-  static constexpr int squares = 48;  // of all textures
-  static constexpr int most_windows = 128;  // of a square, so that they are added in order
-};

@@ -19,7 +19,7 @@ from ..build.arrays import ArrayRole, KernelArray, KernelArrays
 from ..build.source import Constant, KernelSource
 from ..samples.sample_source import AdjointPlan
 from ..trace.emitter import DeviceFunctions
-from .stored import stored_struct
+from .stored import squares_config
 
 # The magnitude of a sum is less than 2^61. It starts at 2^61, so it never is negative, and two bits above it stay free.
 # Two float32 have the bits of that start.
@@ -114,8 +114,8 @@ class SumsSource(KernelSource):
             Constant("starts", ArrayRole.RESULT not in self.arrays, "whether it starts them"),
         ]
 
-    def structs(self) -> list[str]:
-        return [stored_struct(self.plan)]
+    def headers(self, name: str) -> dict[str, str]:
+        return super().headers(name) | squares_config(self.plan)
 
     def traced(self, functions: DeviceFunctions) -> list[str]:
         return []

@@ -1,5 +1,6 @@
 #pragma once
 #include "samples/position.cuh"
+#include "scatter/squares_config.cuh"
 #include "trace/warp.cuh"
 
 // Squares of texels, to which stored windows or integers are added; see `stored.py`.

@@ -12,6 +12,7 @@
 #include "scatter/stored.cuh"
 
 typedef Row<float, Channels::width> Value;
+typedef StoredWindow<Channels, window_cells, lanes> Layout;
 constexpr int at_once = 8;  // windows of which a warp loads the groups
 
 // Finds the windows that meet some rows of a square, in order, and returns how many there are.
@@ -44,7 +45,7 @@ DEVICE int find_windows(const Arrays& arrays, int square, int count, int low, in
 
 DEVICE void run(const Arrays& arrays) {
   __shared__ __align__(16) Box boxes[warps][Stored::most_windows];
-  __shared__ Group groups[warps][at_once * groups_of_window];
+  __shared__ Group groups[warps][at_once * Layout::groups];
   __shared__ int numbers[warps][2 * Stored::most_windows];
   constexpr int parts_down = Stored::side / rows, row = Channels::parts * Channels::width;
   const int warp = threadIdx.x / lanes, lane = threadIdx.x % lanes, item = blockIdx.x * warps + warp;
@@ -61,18 +62,18 @@ DEVICE void run(const Arrays& arrays) {
   for (int part = 0; part < Channels::parts; part++) {
     Value sums[rows] = {};
     for (int k = 0; k < found; k++) {
-      if (packs && k % at_once == 0) {
+      if (Layout::packs && k % at_once == 0) {
         wait_for_lanes();
-        for (int n = lane; n < min(at_once, found - k) * groups_of_window; n += lanes) {
-          const float* const window = arrays.windows + (int64)order[k + n / groups_of_window] * size_of_window;
-          groups[warp][n] = ((const Group*)window)[n % groups_of_window];
+        for (int n = lane; n < min(at_once, found - k) * Layout::groups; n += lanes) {
+          const float* const window = arrays.windows + (int64)order[k + n / Layout::groups] * Layout::size;
+          groups[warp][n] = ((const Group*)window)[n % Layout::groups];
         }
         wait_for_lanes();
       }
-      const Group* const of = groups[warp] + k % at_once * groups_of_window;
+      const Group* const of = groups[warp] + k % at_once * Layout::groups;
       const Box box = boxes[warp][k];
       const uint32 column = x - box.low_x;
-      const float* const cells = arrays.windows + (int64)order[k] * size_of_window + cells_begin + part * Channels::width;
+      const float* const cells = arrays.windows + (int64)order[k] * Layout::size + Layout::first_cell + part * Channels::width;
       Value more[rows];
 #pragma unroll
       for (int n = 0; n < rows; n++) {
@@ -80,7 +81,7 @@ DEVICE void run(const Arrays& arrays) {
         more[n] = {};
         if (at >= (uint32)box.rows || column >= (uint32)columns_of(box)) continue;
         const int cell = at * stride_of(box) + column, bit = cell % lanes;
-        if constexpr (packs) {
+        if constexpr (Layout::packs) {
           const Group group = of[cell / lanes];
           if (group.cells >> bit & 1)
             more[n] = load_aligned_row<Channels::width>(cells + (group.first + num_ones(group.cells & ((1u << bit) - 1))) * row);

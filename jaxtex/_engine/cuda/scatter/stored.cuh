@@ -4,9 +4,12 @@
 // The window of a tile as it is stored: all cells; or if cells are aligned, those that are not zero, behind a group for each
 // `lanes` cells, which says which of them these are, and the number of the first.
 struct alignas(8) Group { uint32 cells; int first; };
-constexpr bool packs = Channels::parts * Channels::width % 4 == 0;
-constexpr int groups_of_window = ceil_div(window_cells, lanes), cells_begin = packs ? ceil_div(groups_of_window, 2) * 4 : 0;
-constexpr int size_of_window = cells_begin + window_cells * Channels::parts * Channels::width;
+template <class Channels, int cells, int lanes> struct StoredWindow {
+  static constexpr int row = Channels::parts * Channels::width;
+  static constexpr bool packs = row % 4 == 0;
+  static constexpr int groups = ceil_div(cells, lanes), first_cell = packs ? ceil_div(groups, 2) * 4 : 0;
+  static constexpr int size = first_cell + cells * row;
+};
 
 // The box of a stored window. If `rows` is negative, it is not added to texels in order: it is the complement of the rows of
 // a crowded window, or says that samples lie too far apart for a window.

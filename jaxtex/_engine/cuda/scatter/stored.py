@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from ...describe.axis import Role
 from ..build.arrays import ArrayRole, KernelArray, KernelArrays
 from ..build.launch import LANES
-from ..build.source import Constant, KernelSource, struct_of
+from ..build.source import Constant, KernelSource, header, struct_of
 from ..samples.sample_source import AdjointPlan
 from ..samples.sample_tiles import Lanes, SampleTiles
 from ..trace.emitter import DeviceFunctions
@@ -47,8 +47,8 @@ def crowd_cells(cells: int) -> int:
     return cells // 20 * 4
 
 
-def stored_struct(plan: AdjointPlan) -> str:
-    """The struct `Stored` for `stored.cuh`."""
+def squares_config(plan: AdjointPlan) -> dict[str, str]:
+    """The header that `squares.cuh` includes, by its path: the sizes of the squares of a plan."""
     flat = len(plan.spec.axes) == 2 and not plan.spec.given
     down, across = (axis.known_size for axis in plan.spec.axes) if flat else (1, 1)
     squares = num_squares(plan) if flat else 0
@@ -61,7 +61,8 @@ def stored_struct(plan: AdjointPlan) -> str:
         Constant("squares", squares, "of all textures"),
         Constant("most_windows", MOST_WINDOWS, "of a square, so that they are added in order"),
     ]
-    return struct_of("Stored", "Squares of texels, and the windows on them.", constants)
+    struct = struct_of("Stored", "Squares of texels, and the windows on them.", constants)
+    return {"scatter/squares_config.cuh": header("The squares of texels of one kernel, by stored.py.", (), struct)}
 
 
 def stored_arrays(plan: AdjointPlan, samples: SampleTiles, cells: int, row: int) -> list[KernelArray]:
@@ -126,7 +127,10 @@ class StoredSource(KernelSource):
         ]
 
     def structs(self) -> list[str]:
-        return [Lanes.of(self.arrays[ArrayRole.RESULT].shape[-1]).struct(), stored_struct(self.plan)]
+        return [Lanes.of(self.arrays[ArrayRole.RESULT].shape[-1]).struct()]
 
     def traced(self, functions: DeviceFunctions) -> list[str]:
         return []
+
+    def headers(self, name: str) -> dict[str, str]:
+        return super().headers(name) | squares_config(self.plan)

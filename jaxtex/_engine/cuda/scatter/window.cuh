@@ -4,6 +4,8 @@
 #include "scatter/stored.cuh"
 #include "scatter/traced.cuh"
 
+typedef StoredWindow<Channels, window_cells, lanes> Layout;
+
 // The work of a lane: its part of the channels, and the number of its sample in a step. If a sample has more lanes than
 // there are parts of channels, its last lanes take no part.
 struct Lane { int lane, number, part; bool takes_part; };
@@ -236,9 +238,9 @@ DEVICE void store_window(const Arrays& arrays, const float* window, const Box& b
     if (place < Stored::most_windows) arrays.lists[square * Stored::most_windows + place] = tile;
     else marks_of(arrays)[full_mark] = 1;
   });
-  float* const to = arrays.windows + (int64)tile * size_of_window;
+  float* const to = arrays.windows + (int64)tile * Layout::size;
   const int cells = box.rows * stride_of(box);
-  if constexpr (!packs) {
+  if constexpr (!Layout::packs) {
     for (int k = lane * 4; k < cells * row; k += lanes * 4) *(Four*)(to + k) = *(const Four*)(window + k);
     return;
   }
@@ -247,7 +249,7 @@ DEVICE void store_window(const Arrays& arrays, const float* window, const Box& b
     Row<float, row> cell = {};
     if (k + lane < cells) cell = load_shared<row>(window + (k + lane) * row);
     const uint32 kept = lanes_that(!is_zero(cell));
-    float* const place = to + cells_begin + (first + num_ones(kept & ((1u << lane) - 1))) * row;
+    float* const place = to + Layout::first_cell + (first + num_ones(kept & ((1u << lane) - 1))) * row;
     if (kept >> lane & 1) store_aligned_row(place, cell);
     if (lane == 0) ((Group*)to)[k / lanes] = {kept, first};
     first += num_ones(kept);

@@ -9,7 +9,7 @@ from ..build.source import Constant
 from ..samples.operands import OperandResults
 from ..samples.sample_tiles import STEPS
 from .crowds import adds_runs, crowd_of
-from .stored import crowd_cells, stored_struct
+from .stored import crowd_cells, squares_config
 from .window_functions import Offsets, WalkTaps, WindowFunctions
 
 # The warps of a block, and the bytes of shared memory of a block, which any GPU has.
@@ -209,4 +209,7 @@ class WindowSource(WindowFunctions):
         ]
 
     def structs(self) -> list[str]:
-        return [*self.structs_of_values(), self.samples.struct(), stored_struct(self.plan)]
+        return [*self.structs_of_values(), self.samples.struct()]
+
+    def headers(self, name: str) -> dict[str, str]:
+        return super().headers(name) | squares_config(self.plan)
