@@ -144,7 +144,7 @@ class Sampler:
             in all recorded reads with a `max_anisotropy` of 1, closely above. See `docs/arithmetic.md`.
         deterministic: whether gradients with respect to texels, and splats, have the same bits in every run. On a GPU,
             the order of additions changes from run to run. This option fixes the order, or rounds the terms so that
-            additions are exact and the order does not matter, at 1.4 to 1.8 times the cost. A GPU kernel adds tiles of
+            additions are exact and the order does not matter, at 1.4 to 1.6 times the cost. A GPU kernel adds tiles of
             samples of an image to the texels in a fixed order. It rounds each other term to a multiple of at most
             ``N t / 2^59`` times the largest value times the largest weight, if N samples of t taps read the texture.
             Elsewhere each of the n terms at a texel is rounded to a multiple of ``n^2 / 2^47`` times the largest value.
