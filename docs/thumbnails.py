@@ -6,11 +6,11 @@ from PIL import Image
 
 IMAGES = Path(__file__).parent / "images"
 WIDTH, HEIGHT = 320, 200
-# The left and upper corner and the width of what is cut out; by default the middle, as large as possible.
+# The left and upper corner and the width of what is cut out; by default from the left, as large as possible.
 CUTS: dict[str, tuple[int, int, int] | None] = {
     "address_modes": None,
     "antialiasing": None,
-    "block_compression": (0, 20, 500),
+    "block_compression": (0, 0, 500),
     "chessboard": (0, 0, 898),
     "conventions": (0, 0, 1160),
     "deformational_flow": (0, 0, 656),
@@ -26,12 +26,12 @@ CUTS: dict[str, tuple[int, int, int] | None] = {
     "optical_flow": (316, 0, 632),
     "particles": (0, 20, 540),
     "radiograph": (208, 235, 411),
-    "reaction_diffusion": (272, 20, 460),
+    "reaction_diffusion": (272, 0, 460),
     "register": (0, 20, 640),
     "register_volumes": (543, 10, 460),
     "ridges": (0, 364, 579),
     "rotate": (0, 0, 936),
-    "semi_lagrangian": (0, 20, 480),
+    "semi_lagrangian": (0, 0, 480),
     "spatial_transformer": (0, 0, 560),
     "textured_plane": (0, 0, 498),
     "theta": (60, 20, 500),
@@ -48,7 +48,7 @@ def main() -> None:
         source = next(path for path in sorted(IMAGES.glob(f"{name}.*")) if path.suffix != ".webp")
         with Image.open(source) as picture:
             width = min(picture.width, picture.height * WIDTH // HEIGHT)
-            left, top, width = cut or ((picture.width - width) // 2, 0, width)
+            left, top, width = cut or (0, 0, width)
             box = left, top, left + width, top + width * HEIGHT // WIDTH
             thumbnail = picture.convert("RGB").resize((WIDTH, HEIGHT), Image.Resampling.LANCZOS, box)
         thumbnail.save(IMAGES / "thumbnails" / f"{name}.webp", quality=60, method=6)
