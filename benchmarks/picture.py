@@ -1,6 +1,6 @@
 """Times of a run as dots: `python -m benchmarks.picture results.json times.png`, or `--picture` of the run itself.
 
-The picture of docs/benchmarks.md: `python -m benchmarks.picture benchmarks/h200.json docs/images/benchmarks.png`.
+The picture of docs/benchmarks.md: `python -m benchmarks.picture benchmarks/h100.json docs/images/benchmarks.png`.
 """
 
 import argparse
