@@ -41,6 +41,7 @@ class Cells(NamedTuple):
         start: the coordinate of the edge before the first texel, which replaces NaN.
         period: the length after which the axis repeats; `None` if it does not.
         ends: whether the axis ends at its first and its last knot, with no taps beyond.
+        deterministic: whether gradients with respect to knots have the same bits in every run; see `Sampler`.
     """
 
     knots: jax.Array
@@ -49,6 +50,7 @@ class Cells(NamedTuple):
     start: jax.Array
     period: jax.Array | None
     ends: bool
+    deterministic: bool | None
 
     @property
     def count(self) -> int:
@@ -67,10 +69,28 @@ class Cells(NamedTuple):
         coord = jnp.where(sign * coord < sign * low, low, jnp.where(sign * coord >= sign * high, high, coord))
         return coord, last_below(jax.lax.stop_gradient(sign * self.knots[1:-2]), jax.lax.stop_gradient(sign * coord))
 
+    def adjacent(self, first: jax.Array, count: int) -> jax.Array:
+        """Adjacent knots of each sample, (count,) + S, from `first` on, int32.
+
+        Their gradient is that of a read, which sums many samples of few knots well.
+        """
+
+        def looked_up(knots: jax.Array, first: jax.Array) -> jax.Array:
+            return jnp.stack([entry(knots, first + k) for k in range(count)])
+
+        def read(knots: jax.Array, first: jax.Array) -> jax.Array:
+            windows = np.arange(knots.size + 1 - count)[:, None] + np.arange(count)
+            table = Texture(knots[windows], None, TextureKind.TEXTURE1D)
+            plan = plan_of_texels(layout_of(table), ReadArguments((first,)), 0, CLAMP, CLAMP, knots.dtype)
+            plan = plan._replace(spec=plan.spec.summed(self.deterministic))
+            return jnp.moveaxis(read_where_placed(READ, table.texels, None, plan), -1, 0)
+
+        return straight_through(looked_up, read, self.knots, first)
+
     def position(self, coord: jax.Array) -> jax.Array:
         """The position of a coordinate, in texels."""
         coord, cell = self.place(coord)
-        low, high = adjacent(self.knots, cell + 1, 2)
+        low, high = self.adjacent(cell + 1, 2)
         return (cell + self.first).astype(coord.dtype) + (0.5 + (coord - low) / (high - low))
 
     def taps(self, coord: jax.Array) -> "Taps":
@@ -78,7 +98,7 @@ class Cells(NamedTuple):
         coord, cell = self.place(coord)
         count = min(CUBIC_TAPS, self.size) if self.ends else CUBIC_TAPS
         first = jnp.clip(cell - 1, 0, self.size - count) if self.ends else cell - 1
-        knots = jnp.unstack(adjacent(self.knots, first + 1, count))
+        knots = jnp.unstack(self.adjacent(first + 1, count))
         others = ([m for j, m in enumerate(knots) if j != k] for k in range(count))
         weights = [
             functools.reduce(jnp.multiply, ((coord - m) / (own - m) for m in rest), jnp.ones_like(coord))
@@ -95,24 +115,6 @@ class Taps(NamedTuple):
     weights: list[jax.Array]
 
 
-def adjacent(knots: jax.Array, first: jax.Array, count: int) -> jax.Array:
-    """Adjacent knots of each sample, (count,) + S, from `first` on, int32.
-
-    Their gradient is that of a read, which sums many samples of few knots well.
-    """
-
-    def looked_up(knots: jax.Array, first: jax.Array) -> jax.Array:
-        return jnp.stack([entry(knots, first + k) for k in range(count)])
-
-    def read(knots: jax.Array, first: jax.Array) -> jax.Array:
-        windows = np.arange(knots.size + 1 - count)[:, None] + np.arange(count)
-        table = Texture(knots[windows], None, TextureKind.TEXTURE1D)
-        plan = plan_of_texels(layout_of(table), ReadArguments((first,)), 0, CLAMP, CLAMP, knots.dtype)
-        return jnp.moveaxis(read_where_placed(READ, table.texels, None, plan), -1, 0)
-
-    return straight_through(looked_up, read, knots, first)
-
-
 def last_below(knots: jax.Array, coord: jax.Array) -> jax.Array:
     """The number of the last of increasing knots that is at most a coordinate, or 0, by bisection."""
     cell = jnp.full_like(coord, 0, jnp.int32)
@@ -123,7 +125,9 @@ def last_below(knots: jax.Array, coord: jax.Array) -> jax.Array:
     return materialized(cell)
 
 
-def cells_of(knots: jax.Array, size: int, rule: AddressRule, continuation: Continuation) -> Cells:
+def cells_of(
+    knots: jax.Array, size: int, rule: AddressRule, continuation: Continuation, deterministic: bool | None
+) -> Cells:
     """The cells of an axis of `size` texels. Beyond an edge, knots continue as texels do."""
     if knots.size == size:  # an edge lies half a cell beyond the last knot
         edges = 1.5 * knots[:1] - 0.5 * knots[1:2], 1.5 * knots[-1:] - 0.5 * knots[-2:-1]
@@ -142,7 +146,7 @@ def cells_of(knots: jax.Array, size: int, rule: AddressRule, continuation: Conti
     turns, among = np.divmod(np.arange(first - 1, last + 2), period.size)
     ends = rule.saturates and not rule.has_outside
     continued = period[among] + turns.astype(knots.dtype) * length
-    return Cells(continued, first, size, start[0], None if rule.saturates else length[0], ends)
+    return Cells(continued, first, size, start[0], None if rule.saturates else length[0], ends, deterministic)
 
 
 def cells_of_axes(texture: Texture, sampler: Sampler, dtype: np.dtype) -> list[Cells | None]:
@@ -152,7 +156,10 @@ def cells_of_axes(texture: Texture, sampler: Sampler, dtype: np.dtype) -> list[C
     found: list[Cells | None] = []
     for k, (knots, size, rule) in enumerate(zip(texture.knots or (), layout.sizes[::-1], rules)):
         how = rule.continuations[::-1][min(k, rule.num_axes - 1)]
-        found.append(None if knots is None else cells_of(as_float(knots).astype(dtype), size, rule, how))
+        if knots is None:
+            found.append(None)
+        else:
+            found.append(cells_of(as_float(knots).astype(dtype), size, rule, how, sampler.deterministic))
     return found
 
 

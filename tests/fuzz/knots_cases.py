@@ -42,6 +42,8 @@ def draw_knots(rng):
     for k in uneven:
         knots = inputs[f"k{k}"] = knots_of(rng, draw.sizes[::-1][k])
         turn = inputs[f"c{k}"] * (draw.scaled[k] / draw.sizes[::-1][k])
+        if draw.modes[k] not in ("clamp", "border"):  # so many periods away, a coordinate has few digits of its place
+            turn = np.where(np.abs(turn) > 2**10, np.inf, turn)
         inputs[f"c{k}"] = (knots[0] + turn * (knots[-1] - knots[0])).astype(np.float32)
     texels = {"texels": stored(rng, draw.dtype, *draw.stored_shape)}
     real = draw.dtype in FLOATS or draw.fraction

@@ -163,7 +163,9 @@ def draw_derivatives(rng):
         return jnp.concatenate(jax.tree.leaves(found), -1)
 
     case = read_by(draw, read)
-    return dataclasses.replace(case, text=f"derivatives to order {order}: {case.text}", exact=False)
+    # A derivative in coordinates that span one texture is as many times larger as the texture has texels.
+    floors = {name: floor * max(1.0, *draw.scaled) ** order for name, floor in case.floors.items()}
+    return dataclasses.replace(case, text=f"derivatives to order {order}: {case.text}", exact=False, floors=floors)
 
 
 def draw_complex(rng):

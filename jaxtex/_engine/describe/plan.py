@@ -199,11 +199,8 @@ def plan_of_level(layout: Layout, resolved: ResolvedLevel, sampler: Sampler, dty
 
 def spec_of(axes: tuple[Axis, ...], sampler: Sampler, dtype: np.dtype, grid: Grid) -> ReadSpec:
     """The static half of a read along axes, with a sampler's options."""
-    deterministic = sampler.deterministic
-    spec = ReadSpec(
-        axes, sampler.decoding, np.dtype(dtype), bool(deterministic), grid, combination=combination(sampler)
-    )
-    return spec if deterministic is None else spec.replace(deterministic_on_gpus=deterministic)
+    spec = ReadSpec(axes, sampler.decoding, np.dtype(dtype), grid=grid, combination=combination(sampler))
+    return spec.summed(sampler.deterministic)
 
 
 def combination(sampler: Sampler) -> Combination:

@@ -107,6 +107,12 @@ class ReadSpec:
         """A copy of this spec with changes."""
         return dataclasses.replace(self, **changes)
 
+    def summed(self, deterministic: bool | None) -> "ReadSpec":
+        """This spec with the sums of a sampler's option; `None` keeps those that the context asks for."""
+        if deterministic is None:
+            return self
+        return self.replace(deterministic=deterministic, deterministic_on_gpus=deterministic)
+
     def on_gpu(self) -> "ReadSpec":
         """This spec in a program for a GPU."""
         if not self.deterministic_on_gpus:

@@ -11,6 +11,7 @@ import jaxtex as jt
 from tests.oracles import knots as oracle
 from tests.oracles import reads as even_oracle
 from tests.support.derivatives import assert_derivatives
+from tests.support.jaxprs import equations
 from tests.support.tolerances import assert_close, assert_exact
 
 BUILD = {1: jt.texture1d, 2: jt.texture2d, 3: jt.texture3d}
@@ -262,6 +263,17 @@ def test_slopes_at_a_knot_are_those_towards_the_next_texel():
     at = lambda x: jt.sample(jt.texture1d(values, knots=(knots,)), (x,))[0]
     found = jax.vmap(jax.grad(at))(jnp.array([-1.0, 0.0, 1.0, 3.0, 4.0]))
     np.testing.assert_array_equal(found, [0, 2, 0.5, 0, 0])
+
+
+@pytest.mark.parametrize("filter_mode", ["linear", "lagrange"])
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_sums_into_knots_follow_the_option(deterministic, filter_mode):
+    texels, knots, coords = drawn(2)
+    loss = lambda k: read(texels, k, coords, filter_mode=filter_mode, deterministic=deterministic).sum()
+    found = equations(jax.make_jaxpr(jax.grad(loss))(knots).jaxpr)
+    splats = [e.params["spec"] for e in found if e.primitive.name == "texture_splat"]
+    assert len(splats) == 2
+    assert {spec.deterministic for spec in splats} == {deterministic}
 
 
 def test_batches_of_knots():
