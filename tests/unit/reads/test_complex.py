@@ -254,6 +254,7 @@ def fourier_slice(coefficients, angles, radius=10):
     return jt.sample(coefficients, tuple(jnp.moveaxis(places, -1, 0)), SPLINE)[..., 0]
 
 
+@jax.default_matmul_precision("highest")
 def test_a_slice_of_the_spectrum_is_the_spectrum_of_a_projection():
     """And its slopes in the pose, and how a loss of the pose curves, are those of the blobs in closed form."""
     texture, angles = coefficients(), np.array([0.4, 0.9, -0.7])
