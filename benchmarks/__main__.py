@@ -3,7 +3,6 @@
 import argparse
 import dataclasses
 import itertools
-import json
 import pathlib
 import re
 from collections.abc import Sequence
@@ -11,29 +10,25 @@ from collections.abc import Sequence
 import jax
 
 from . import peers, picture
-from .environment import environment
 from .measure import Row, measure, roofline
-from .report import LEGEND, Machine, plain, table
+from .report import LEGEND, Machine, Results, parser, plain, table
 from .works import Work, works
 
 COPY_SECONDS = 1.0
 
 
-def parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--size", type=int, help="texels and samples along a side (default 4096 on a GPU, else 1024)")
-    parser.add_argument("--seconds", type=float, default=3.0, help="time for each work")
-    parser.add_argument("--only", type=re.compile, help="a regular expression: works whose section or name has it")
-    parser.add_argument("--list", action="store_true", help="print the works and stop")
-    parser.add_argument("--json", type=pathlib.Path, help="write figures and environment to this file")
-    parser.add_argument("--picture", type=pathlib.Path, help="draw the rows to this PNG file")
-    return parser
+def options_of(argv: Sequence[str] | None) -> argparse.Namespace:
+    options = parser("benchmarks", __doc__, 3.0)
+    options.add_argument("--size", type=int, help="texels and samples along a side (default 4096 on a GPU, else 1024)")
+    options.add_argument("--list", action="store_true", help="print the works and stop")
+    options.add_argument("--picture", type=pathlib.Path, help="draw the rows to this PNG file")
+    return options.parse_args(argv)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    options = parser().parse_args(argv)
+    options = options_of(argv)
     size = options.size or (4096 if jax.default_backend() == "gpu" else 1024)
-    wanted = [w for w in works(size) if not options.only or options.only.search(f"{w.section}: {w.name}")]
+    wanted = [w for w in works(size) if re.search(options.only, f"{w.section}: {w.name}")]
     if not wanted:
         raise SystemExit(f"--only {options.only.pattern!r} fits none of the works; --list prints them")
     if options.list:
@@ -41,9 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     if options.picture and not picture.available():
         raise SystemExit("--picture needs matplotlib, which is not installed; it comes with the extra bench")
-    about = environment()
-    print(", ".join(f"{key} {value}" for key, value in about.items()))
     machine = Machine(*roofline(size, min(options.seconds, COPY_SECONDS)))
+    results = Results(options, machine=dataclasses.asdict(machine))
     print(
         f"a copy of {size}x{size}, C=4: {machine.gigabytes_per_second:.0f} GB/s; a launch: {machine.launch_ms:.4f} ms"
     )
@@ -57,19 +51,12 @@ def main(argv: Sequence[str] | None = None) -> int:
                 peers.forget()
             # The same work in another section has other targets.
             shown.append(dataclasses.replace(done[work], work=work))
-            if options.json:
-                write(options.json, about, machine, shown)
+            results.add(work.name, **plain(shown[-1], machine))
         print(f"\n{table(title, shown[start:], machine)}", flush=True)
     print(f"\n{LEGEND}")
     if options.picture:
-        picture.draw([plain(row, machine) for row in shown], options.picture, jax.devices()[0].device_kind)
+        picture.draw(results.found["rows"], options.picture, jax.devices()[0].device_kind)
     return 0
-
-
-def write(file: pathlib.Path, about: dict[str, str], machine: Machine, rows: list[Row]) -> None:
-    """All rows so far: a run that is cut short leaves what it found."""
-    found = {"environment": about, "machine": dataclasses.asdict(machine), "rows": [plain(r, machine) for r in rows]}
-    file.write_text(json.dumps(found, indent=2) + "\n")
 
 
 if __name__ == "__main__":

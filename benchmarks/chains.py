@@ -5,7 +5,6 @@ this result displaces. The cost should grow as the number of reads: then the las
 a batch of fields is cut over them, and XLA partitions the program. `--small` runs on two devices of a CPU.
 """
 
-import argparse
 import re
 from collections.abc import Callable
 
@@ -16,8 +15,8 @@ from jax.sharding import PartitionSpec as P
 
 import jaxtex as jt
 
-from .environment import environment
 from .peers.protocol import on_gpu, wait
+from .report import Results, parser
 from .timing import side_by_side
 
 LENGTHS = (1, 2, 4, 7)
@@ -43,7 +42,9 @@ def field(shape: tuple[int, ...]) -> jax.Array:
     return 0.1 * jax.image.resize(coarse, (*shape, len(shape)), "linear")
 
 
-def row(name: str, what: str, address: str, velocity: jax.Array, devices: int, seconds: float) -> str:
+def times(name: str, what: str, address: str, velocity: jax.Array, devices: int, seconds: float) -> dict[str, float]:
+    """The milliseconds of each length."""
+
     def of_length(length: int) -> Field:
         function = chain(length, address) if what == "forward" else gradient(chain(length, address))
         return jax.jit(jax.vmap(function) if devices > 1 else function)
@@ -57,21 +58,17 @@ def row(name: str, what: str, address: str, velocity: jax.Array, devices: int, s
     runs = {
         length: (lambda function=function: finish(function(velocity)), wait) for length, function in functions.items()
     }
-    ms = side_by_side(runs, seconds, name)
-    growth = ms[str(LENGTHS[-1])] / LENGTHS[-1] / ms["1"]
-    return f"{name:52s} " + " ".join(f"{ms[str(length)]:9.3f}" for length in LENGTHS) + f" {growth:8.2f}"
+    return side_by_side(runs, seconds, name)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.chains", description=__doc__)
-    parser.add_argument("--small", action="store_true", help="small fields, on two devices of a CPU")
-    parser.add_argument("--seconds", type=float, default=1.0, help="time for each row")
-    parser.add_argument("--only", type=re.compile, help="a regular expression: rows whose name has it")
-    options = parser.parse_args()
+    arguments = parser("benchmarks.chains", __doc__, 1.0)
+    arguments.add_argument("--small", action="store_true", help="small fields, on two devices of a CPU")
+    options = arguments.parse_args()
     if options.small:
         jax.config.update("jax_platforms", "cpu")
         jax.config.update("jax_num_cpu_devices", 2)
-    print(", ".join(f"{key} {value}" for key, value in environment().items()), f"x{jax.device_count()}")
+    results = Results(options, devices=jax.device_count())
     side = 1024 if on_gpu() else 32 if options.small else 256
     shapes = {"2D": (side, side), "3D": (side // 8,) * 3}
     print(f"{'milliseconds of so many reads':52s} " + " ".join(f"{n:9d}" for n in LENGTHS) + "   growth")
@@ -81,8 +78,12 @@ def main() -> int:
                 for devices in sorted({1, jax.device_count()}):
                     parts = f", in parts on {devices}" if devices > 1 else ""
                     name = f"{what} {dimensions} {'x'.join(map(str, shape))}, {address}{parts}"
-                    if not options.only or options.only.search(name):
-                        print(row(name, what, address, field(shape), devices, options.seconds), flush=True)
+                    if re.search(options.only, name):
+                        ms = times(name, what, address, field(shape), devices, options.seconds)
+                        results.add(f"chain: {name}", milliseconds=ms)
+                        growth = ms[str(LENGTHS[-1])] / LENGTHS[-1] / ms["1"]
+                        cells = " ".join(f"{ms[str(length)]:9.3f}" for length in LENGTHS)
+                        print(f"{name:52s} {cells} {growth:8.2f}", flush=True)
     print(f"growth: a read of a chain of {LENGTHS[-1]} over one alone; in parts: a field on each device")
     return 0
 

@@ -1,6 +1,5 @@
 """`python -m benchmarks.compile`: how long reads and parts of models take to trace and compile, and what is cached."""
 
-import argparse
 import functools
 import re
 import statistics
@@ -15,8 +14,8 @@ import jaxtex as jt
 import jaxtex.warp as jw
 from jaxtex import TextureKind
 
-from .environment import environment
 from .models import WORKLOADS
+from .report import Results, parser
 from .workloads import program
 
 SIDE, LAYERS, CHANNELS = 32, 3, 4
@@ -124,12 +123,11 @@ def traces(samplers: list[jt.Sampler]) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.compile", description=__doc__)
-    parser.add_argument("--only", default="", help="a regular expression of the names of cases")
-    parser.add_argument("--repeats", type=int, default=3, help="how often each is compiled; the median is printed")
-    options = parser.parse_args()
+    arguments = parser("benchmarks.compile", __doc__, 0.0)
+    arguments.add_argument("--repeats", type=int, default=3, help="how often each is compiled; the median is printed")
+    options = arguments.parse_args()
     jax.config.update("jax_enable_compilation_cache", False)
-    print(", ".join(f"{key} {value}" for key, value in environment().items()))
+    results = Results(options)
     print(f"{'milliseconds':40s} {'trace':>8s} {'compile':>8s}")
     durations(jnp.sin, (jnp.zeros(SAMPLES),))  # what only the first compilation of a process does
     for name, (function, args) in cases().items():
@@ -137,6 +135,7 @@ def main() -> int:
             continue
         both = zip(*(durations(function, args) for _ in range(options.repeats)))
         trace, compilation = (statistics.median(seconds) * 1e3 for seconds in both)
+        results.add(f"compilation of {name}", milliseconds={"trace": trace, "compile": compilation})
         print(f"{name:40s} {trace:8.0f} {compilation:8.0f}", flush=True)
     equal = [jt.Sampler(address_mode=mode) for mode in ("wrap", jt.AddressMode.WRAP, "repeat")]
     print(f"{len(equal)} equal samplers: traced {traces(equal)} time(s)")

@@ -10,8 +10,8 @@ import jax
 import jaxtex
 
 PEER_MODULES = (
-    *("torch", "nvdiffrast", "cupy", "drjit", "cv2"),
-    *("tinycudann", "DCNv4", "alt_cuda_corr", "monai", "nanodrr"),
+    *("torch", "torchvision", "nvdiffrast", "cupy", "cucim", "warp", "drjit", "cv2"),
+    *("tinycudann", "DCNv4", "alt_cuda_corr", "monai", "jitfields", "nanodrr"),
 )
 
 

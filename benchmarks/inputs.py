@@ -24,14 +24,15 @@ class Inputs:
 
     texture: jt.Texture
     coords: Arrays
+    footprint: Arrays  # ddx, then ddy, of an anisotropic read
     lod: jax.Array | None
     theta: jax.Array | None
     cotangent: Any  # None without a backward pass
 
     @property
     def places(self) -> Arrays:
-        """What says where to read: coordinates, then the level of detail; or the matrices."""
-        return tuple(a for a in (*self.coords, self.lod, self.theta) if a is not None)
+        """What says where to read: coordinates, then the footprint or the level of detail; or the matrices."""
+        return tuple(a for a in (*self.coords, *self.footprint, self.lod, self.theta) if a is not None)
 
 
 def inputs(work: Work) -> Inputs:
@@ -51,7 +52,8 @@ def make(work: Work, key: jax.Array) -> Inputs:
     return Inputs(
         texture(work, key),
         coords,
-        smooth_lod(work.samples) if work.mips else None,
+        footprint(work) if work.anisotropy else (),
+        smooth_lod(work.samples) if work.mips and not work.anisotropy else None,
         matrices(for_coords, work.batch) if work.batch else None,
         cotangent if work.backward else None,
     )
@@ -105,6 +107,13 @@ def panorama(n: int) -> Arrays:
     longitude, latitude = jnp.broadcast_arrays(centered(n) * (2 * np.pi), centered(n)[:, None] * np.pi)
     across = jnp.cos(latitude)
     return across * jnp.sin(longitude), jnp.sin(latitude), across * jnp.cos(longitude)
+
+
+def footprint(work: Work) -> Arrays:
+    """Derivatives of the coordinates along x and y of the picture, for each sample."""
+    texel, whole = 1 / work.side, jnp.ones((work.samples,) * 2)
+    (down_x, down_y), (along_x, along_y) = turned(0, texel, ANGLE), turned(work.anisotropy * texel, 0, ANGLE)
+    return tuple(step * whole for step in (along_x, along_y, down_x, down_y))
 
 
 def smooth_lod(n: int) -> jax.Array:

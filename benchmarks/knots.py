@@ -5,7 +5,6 @@ column is `jax.numpy` as a user would write the linear read: `searchsorted` and 
 takes with gradients in texels, knots and coordinates.
 """
 
-import argparse
 import functools
 import importlib
 import re
@@ -17,8 +16,8 @@ import numpy as np
 
 import jaxtex as jt
 
-from .environment import environment
 from .peers.protocol import on_gpu, optional, wait
+from .report import Results, parser
 from .timing import Start, Wait, side_by_side
 
 # Results of float32 and of the peer's float64 may differ by so much of the largest value.
@@ -108,20 +107,19 @@ def runs_of(name: str, args: tuple[np.ndarray, ...]) -> dict[str, tuple[Start, W
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.knots", description=__doc__)
-    parser.add_argument("--height", type=int, default=720, help="of the globe, the number of latitudes")
-    parser.add_argument("--samples", type=int, help="along each axis (default 2048 on a GPU, else 512)")
-    parser.add_argument("--seconds", type=float, default=3.0, help="time for each row")
-    parser.add_argument("--only", type=re.compile, help="a regular expression: rows whose name has it")
-    options = parser.parse_args()
-    print(", ".join(f"{key} {value}" for key, value in environment().items()))
+    arguments = parser("benchmarks.knots", __doc__, 3.0)
+    arguments.add_argument("--height", type=int, default=720, help="of the globe, the number of latitudes")
+    arguments.add_argument("--samples", type=int, help="along each axis (default 2048 on a GPU, else 512)")
+    options = arguments.parse_args()
+    results = Results(options)
     args = globe(options.height, options.samples or (2048 if on_gpu() else 512))
     columns = ("jaxtex", "cupy" if on_gpu() else "scipy", "jnp", "gradients")
     print(f"{'milliseconds':24s}" + "".join(f" {column:>10s}" for column in columns))
     for name in SAMPLERS:
-        if options.only and not options.only.search(name):
+        if not re.search(options.only, name):
             continue
         ms = side_by_side(runs_of(name, args), options.seconds, name)
+        results.add(f"globe: {name}", milliseconds=ms)
         cells = "".join(f" {ms[column]:10.3f}" if column in ms else " " * 11 for column in columns)
         print(f"{name:24s}{cells}", flush=True)
     return 0

@@ -1,16 +1,16 @@
 """`python -m benchmarks.memory`: what a read and its gradients take beside their inputs and results."""
 
-import argparse
+import re
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from .environment import environment
 from .inputs import inputs
 from .peers.protocol import on_gpu
 from .peers.with_jaxtex import reading
+from .report import Results, parser
 from .works import Work, volume
 
 MIB = 2.0**20
@@ -62,13 +62,15 @@ def measured(compiled: Callable[..., Any], args: tuple[jax.Array, ...]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__)
-    parser.add_argument("--size", type=int, help="texels and samples along a side (default 2048 on a GPU, else 512)")
-    options = parser.parse_args()
+    arguments = parser("benchmarks.memory", __doc__, 0.0)
+    arguments.add_argument("--size", type=int, help="texels and samples along a side (default 2048 on a GPU, else 512)")
+    options = arguments.parse_args()
     size = options.size or (2048 if jax.default_backend() == "gpu" else 512)
-    print(", ".join(f"{key} {value}" for key, value in environment().items()))
+    results = Results(options)
     print(f"{'MiB':44s} {'inputs':>9s} {'outputs':>9s} {'temporary':>9s} {'share':>7s}  measured peak")
     for work in sorted(works(size), key=lambda work: work.side**work.dimensions * work.channels):
+        if not re.search(options.only, work.name):
+            continue
         function, args = value_and_gradients(work)
         compiled = jax.jit(function).lower(*args).compile()
         sizes = compiled.memory_analysis()
@@ -76,7 +78,9 @@ def main() -> int:
         share = extra / (inside + out)
         aim = f"  ({TARGET:.0%}: {'met' if share <= TARGET else 'missed'})" if on_gpu() else ""
         figures = f"{inside:9.1f} {out:9.1f} {extra:9.1f} {share:7.1%}"
-        print(f"{work.name:44s} {figures}  {measured(compiled, args)}{aim}", flush=True)
+        peak = measured(compiled, args)
+        results.add(f"memory of {work.name}", MiB={"inputs": inside, "results": out, "temporary": extra, "peak": peak})
+        print(f"{work.name:44s} {figures}  {peak}{aim}", flush=True)
     print("share: temporaries of the compiled program over its inputs and outputs")
     return 0
 

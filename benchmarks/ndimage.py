@@ -4,7 +4,6 @@ A column of milliseconds for each library that is installed, side by side in one
 last what ours takes with gradients to the array and, where there are some, to the coordinates, matrix or shift.
 """
 
-import argparse
 import functools
 import importlib
 import re
@@ -17,8 +16,8 @@ import numpy as np
 
 import jaxtex as jt
 
-from .environment import environment
 from .peers.protocol import on_gpu, optional, wait
+from .report import Results, parser
 from .timing import Start, Wait, side_by_side
 
 DEGREES, FACTOR = 20.0, 1.3
@@ -119,27 +118,26 @@ def runs_of(case: Case) -> dict[str, tuple[Start, Wait]]:
     return runs
 
 
-def line(case: Case, seconds: float) -> str:
-    ms = side_by_side(runs_of(case), seconds, case.name)
+def line(case: Case, ms: dict[str, float]) -> str:
     other = next((name for name in ms if name not in ("jaxtex", "gradients")), None)
     theirs = "" if other is None else f"{ms[other]:10.2f} {ms['jaxtex'] / ms[other]:8.2f}"
     return f"{case.name:36s} {ms['jaxtex']:10.2f} {theirs:19s} {ms['gradients']:12.2f}"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.ndimage", description=__doc__)
-    parser.add_argument("--image", type=int, help="side of images (default 4096 on a GPU, else 1024)")
-    parser.add_argument("--volume", type=int, help="side of volumes (default 256 on a GPU, else 128)")
-    parser.add_argument("--seconds", type=float, default=3.0, help="time for each row")
-    parser.add_argument("--only", type=re.compile, help="a regular expression: rows whose name has it")
-    options = parser.parse_args()
-    print(", ".join(f"{key} {value}" for key, value in environment().items()))
+    arguments = parser("benchmarks.ndimage", __doc__, 3.0)
+    arguments.add_argument("--image", type=int, help="side of images (default 4096 on a GPU, else 1024)")
+    arguments.add_argument("--volume", type=int, help="side of volumes (default 256 on a GPU, else 128)")
+    options = arguments.parse_args()
+    results = Results(options)
     found = peer()
     print(f"{'milliseconds':36s} {'jaxtex':>10s} {found[0] if found else '':>10s} {'ratio':>8s} {'gradients':>12s}")
     image, volume = options.image or (4096 if on_gpu() else 1024), options.volume or (256 if on_gpu() else 128)
     for case in cases(image, volume):
-        if not options.only or options.only.search(case.name):
-            print(line(case, options.seconds), flush=True)
+        if re.search(options.only, case.name):
+            ms = side_by_side(runs_of(case), options.seconds, case.name)
+            results.add(case.name, milliseconds=ms)
+            print(line(case, ms), flush=True)
     return 0
 
 

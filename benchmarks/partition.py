@@ -4,7 +4,6 @@ A program takes as long as one device with that share, at best: then the ratio i
 the whole on one device. `--small` runs on the devices of a CPU, for which it makes two.
 """
 
-import argparse
 import collections
 import dataclasses
 import os
@@ -19,9 +18,9 @@ from jax.sharding import PartitionSpec as P
 
 import jaxtex as jt
 
-from .environment import environment
 from .inputs import matrices, rotated
 from .peers.protocol import on_gpu, wait
+from .report import Results, parser
 from .timing import side_by_side
 
 COLLECTIVE = re.compile(r"\b(all-gather|all-reduce|all-to-all|collective-permute|reduce-scatter)(?:-start)?\(")
@@ -99,7 +98,7 @@ def error(found: Any, expected: Any) -> float:
     return max(map(beyond, jax.tree.leaves(found), jax.tree.leaves(expected)))
 
 
-def row(program: Program, mesh: Mesh, seconds: float) -> str:
+def figures(program: Program, mesh: Mesh, seconds: float) -> dict[str, Any]:
     count, one = mesh.size, jax.devices()[0]
     placed = [jax.device_put(a, NamedSharding(mesh, spec)) for a, spec in zip(program.args, program.specs)]
     alone = [jax.device_put(a, one) for a in program.args]
@@ -113,31 +112,36 @@ def row(program: Program, mesh: Mesh, seconds: float) -> str:
     finish = (lambda result: result) if on_gpu() else wait
     calls = {name: (lambda args=args: finish(function(*args)), wait) for name, args in runs.items()}
     ms = side_by_side(calls, seconds, program.name)
-    what = ", ".join(f"{n} {name}" for name, n in sorted(collectives.items())) or "none"
+    return {"milliseconds": ms, "error": difference, "kernels": text.count(KERNEL), "collectives": collectives}
+
+
+def line(name: str, figures: dict[str, Any]) -> str:
+    ms = figures["milliseconds"]
+    what = ", ".join(f"{n} {kind}" for kind, n in sorted(figures["collectives"].items())) or "none"
     times = f"{ms['parts']:9.3f} {ms['share']:9.3f} {ms['whole']:9.3f} {ms['parts'] / ms['share']:7.2f}"
-    return f"{program.name:52s} {times} {difference:9.1e} {text.count(KERNEL):8d}  {what}"
+    return f"{name:52s} {times} {figures['error']:9.1e} {figures['kernels']:8d}  {what}"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.partition", description=__doc__)
-    parser.add_argument("--small", action="store_true", help="small arrays, on two devices of a CPU")
-    parser.add_argument("--seconds", type=float, default=1.0, help="time for each program")
-    parser.add_argument("--only", type=re.compile, help="a regular expression: programs whose name has it")
-    options = parser.parse_args()
+    arguments = parser("benchmarks.partition", __doc__, 1.0)
+    arguments.add_argument("--small", action="store_true", help="small arrays, on two devices of a CPU")
+    options = arguments.parse_args()
     if options.small and "XLA_FLAGS" not in os.environ:
         jax.config.update("jax_platforms", "cpu")
         jax.config.update("jax_num_cpu_devices", 2)
     count = jax.device_count()
     if count < 2:
         raise SystemExit("one device: there is nothing to cut; take more, or --small")
-    print(", ".join(f"{key} {value}" for key, value in environment().items()), f"x{count}")
+    results = Results(options, devices=count)
     mesh = jax.make_mesh((count,), ("devices",), axis_types=(AxisType.Auto,))
     head = f"{'parts':>9s} {'a share':>9s} {'whole':>9s} {'ratio':>7s} {'error':>9s} {'kernels':>8s}  collectives"
     print(f"{'milliseconds':52s} {head}")
     for make in programs(*((64, 4, 16) if options.small else (4096, 64, 224))):
         program = make()
-        if not options.only or options.only.search(program.name):
-            print(row(program, mesh, options.seconds), flush=True)
+        if re.search(options.only, program.name):
+            found = figures(program, mesh, options.seconds)
+            results.add(f"{program.name}, on {count}", **found)
+            print(line(program.name, found), flush=True)
     print("parts: on all devices; a share: on one device, of what one of them has; ratio: parts over a share")
     return 0
 

@@ -29,6 +29,8 @@ MARKS = {
     "by default": ("P", "#1f4e79"),
     "copy": ("|", "#8c8c8c"),
     "texture unit": ("D", "#d95f02"),
+    "Warp": ("<", "#66a61e"),
+    "cuCIM": ("*", "#666666"),
     "nvdiffrast": ("o", "#7570b3"),
     "Dr.Jit": ("s", "#1b9e77"),
     "torch": ("^", "#e6ab02"),

@@ -5,7 +5,6 @@ on a lattice and have moved by a few cells, as in a simulation, or are drawn any
 the grid by `Array.at` of JAX, all taps at once and tap by tap, and PyTorch's `index_add_`, tap by tap.
 """
 
-import argparse
 import dataclasses
 import functools
 import itertools
@@ -19,9 +18,9 @@ import jax.numpy as jnp
 
 import jaxtex as jt
 
-from .environment import environment
 from .peers.protocol import Run, as_jax, on_gpu, optional
 from .peers.with_torch import device, tensor, wait
+from .report import Results, parser
 from .timing import side_by_side
 
 SMALL, PARTICLES = 16, {"CIC": 1, "TSC": 2, "PCS": 3}
@@ -201,15 +200,13 @@ def check(row: Row) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.points", description=__doc__)
-    parser.add_argument("--only", type=re.compile, help="a regular expression: rows whose name has it")
-    parser.add_argument("--seconds", type=float, default=1.0, help="time for each row")
-    parser.add_argument("--check", action="store_true", help="compare at the small size, and stop")
-    options = parser.parse_args()
-    print(", ".join(f"{key} {value}" for key, value in environment().items()))
+    arguments = parser("benchmarks.points", __doc__, 1.0)
+    arguments.add_argument("--check", action="store_true", help="compare at the small size, and stop")
+    options = arguments.parse_args()
+    results = Results(options)
     print("milliseconds, and in parentheses jaxtex's time over theirs")
     for row in itertools.chain(derivative_rows(), particle_rows()):
-        if options.only and not options.only.search(row.name):
+        if not re.search(options.only, row.name):
             continue
         check(row)
         if options.check or not on_gpu():
@@ -217,6 +214,7 @@ def main() -> int:
             continue
         runs = runs_of(row, row.size)
         ms = side_by_side({name: (run.start, run.wait) for name, run in runs.items()}, options.seconds, row.name)
+        results.add(row.name, milliseconds=ms)
         others = (f"{name} {ms[name]:.3f} ({ms['jaxtex'] / ms[name]:.2f})" for name in runs if name != "jaxtex")
         print(f"{row.name:52s} {ms['jaxtex']:8.3f}  {', '.join(others)}", flush=True)
     return 0

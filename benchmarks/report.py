@@ -1,10 +1,15 @@
 """What is shown: tables, and rows as plain values for a file."""
 
+import argparse
 import dataclasses
+import json
+import pathlib
+import re
 from typing import Any
 
 import jax
 
+from .environment import environment
 from .measure import OURS, Row
 from .peers import PEERS
 from .works import Target
@@ -14,6 +19,32 @@ LEGEND = (
     "milliseconds, median; in brackets jaxtex's time over theirs: below 1 jaxtex is faster; ~ no more than twice a "
     "launch; GB/s: inputs read once and outputs written once, and its share of what a copy reaches"
 )
+
+
+def parser(module: str, description: str | None, seconds: float) -> argparse.ArgumentParser:
+    """The options that all benchmarks have. `seconds` is the default of the time for each row."""
+    parser = argparse.ArgumentParser(prog=f"python -m {module}", description=description)
+    parser.add_argument("--only", type=re.compile, default="", help="a regular expression: rows whose name has it")
+    parser.add_argument("--seconds", type=float, default=seconds, help="time for each row")
+    parser.add_argument("--json", type=pathlib.Path, help="write figures, device, versions and commit to this file")
+    return parser
+
+
+class Results:
+    """The figures of a run. The file has them all after each row, so that a run that is cut short leaves what it found.
+
+    A row has a name, `milliseconds` by library or by what is timed, and whatever else was found, as plain values.
+    """
+
+    def __init__(self, options: argparse.Namespace, **about: Any):
+        self.file: pathlib.Path | None = options.json
+        self.found: dict[str, Any] = {"environment": environment(), **about, "rows": []}
+        print(", ".join(f"{key} {value}" for key, value in self.found["environment"].items()), flush=True)
+
+    def add(self, name: str, **figures: Any) -> None:
+        self.found["rows"].append({"name": name, **figures})
+        if self.file:
+            self.file.write_text(json.dumps(self.found, indent=1) + "\n")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,12 +98,11 @@ def table(title: str, rows: list[Row], machine: Machine) -> str:
 
 
 def plain(row: Row, machine: Machine) -> dict[str, Any]:
-    """The row for a JSON file."""
+    """The row for a JSON file, but for its name."""
     work = {key: value for key, value in dataclasses.asdict(row.work).items() if key not in ("section", "targets")}
     speed = row.gigabytes_per_second
     return {
         "section": row.work.section,
-        "name": row.work.name,
         "work": work,
         "milliseconds": row.milliseconds,
         "problems": row.problems,

@@ -1,7 +1,7 @@
 """`python -m benchmarks.surfaces`: copies and writes through surfaces, beside a plain copy and a plain scatter."""
 
-import argparse
 import functools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,8 +10,8 @@ import jax.numpy as jnp
 
 import jaxtex as jt
 
-from .environment import environment
 from .peers import wait
+from .report import Results, parser
 from .timing import side_by_side
 
 COPIES = 20
@@ -91,23 +91,25 @@ def writes(size: int, channels: int, dtype: Any, places: str) -> dict[str, Calla
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.surfaces", description=__doc__)
-    parser.add_argument("--size", type=int, help="texels along a side (default 4096 on a GPU, else 1024)")
-    parser.add_argument("--seconds", type=float, default=3.0, help="time for each work")
-    options = parser.parse_args()
+    arguments = parser("benchmarks.surfaces", __doc__, 3.0)
+    arguments.add_argument("--size", type=int, help="texels along a side (default 4096 on a GPU, else 1024)")
+    options = arguments.parse_args()
     size = options.size or (4096 if jax.default_backend() == "gpu" else 1024)
-    print(", ".join(f"{key} {value}" for key, value in environment().items()))
-    works = {f"copy of uchar4, {size}x{size}": copies(size)}
+    results = Results(options)
+    works = {f"copy of uchar4, {size}x{size}": functools.partial(copies, size)}
     for channels, dtype in ((4, jnp.float32), (1, jnp.float32), (4, jnp.uint8)):
         for places in ("grid", "random"):
             name = f"write of {jnp.dtype(dtype).name}, C={channels}, {size}x{size}, {places}"
-            works[name] = writes(size, channels, dtype, places)
+            works[name] = functools.partial(writes, size, channels, dtype, places)
     for name, runs in works.items():
-        times = side_by_side({label: (run, wait) for label, run in runs.items()}, options.seconds, name)
-        first = next(iter(times.values()))
+        if not re.search(options.only, name):
+            continue
+        ms = side_by_side({label: (run, wait) for label, run in runs().items()}, options.seconds, name)
+        ms = {label: each / COPIES if label.endswith("copies") else each for label, each in ms.items()}
+        results.add(name, milliseconds=ms)
+        first = next(iter(ms.values()))
         print(name)
-        for label, ms in times.items():
-            each = ms / COPIES if label.endswith("copies") else ms
+        for label, each in ms.items():
             print(f"    {label:40s} {each:8.3f} ms {each / first:6.2f}x", flush=True)
     return 0
 

@@ -4,7 +4,6 @@ Each is computed from the same arrays, forward alone and with its gradients for 
 with ours at a small size first; `--check` stops there. Below each time stands the memory that a call takes.
 """
 
-import argparse
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,10 +12,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .environment import environment
 from .models import WORKLOADS, Arrays, Workload
 from .peers.protocol import Run, as_jax, on_gpu, optional
 from .peers.with_torch import device, tensor, wait
+from .report import Results, parser
 from .timing import side_by_side
 
 # Positions and sums in another order, of the largest value, by the bytes of a number; and the share of numbers that may
@@ -122,17 +121,19 @@ def peak(run: Run) -> float:
     return cuda.max_memory_allocated() / 2.0**20
 
 
-def memory(function: Any, given: tuple[Arrays, jax.Array], theirs: dict[str, Run]) -> str:
+def memory(function: Any, given: tuple[Arrays, jax.Array], theirs: dict[str, Run]) -> dict[str, float]:
     """MiB of inputs, results and temporaries of our program, and PyTorch's peak with each library."""
     args, cotangent = given
     analysis = function.lower(cotangent, *args).compile().memory_analysis()
-    parts = (getattr(analysis, f"{name}_size_in_bytes") / 2.0**20 for name in ("argument", "output", "temp"))
-    line = "  MiB: inputs {:.0f}, results {:.0f}, temporary {:.0f}".format(*parts)
-    return line + "".join(f"; peak of {name} {peak(run):.0f}" for name, run in theirs.items() if on_gpu())
+    parts = {"inputs": "argument", "results": "output", "temporary": "temp"}
+    ours = {name: getattr(analysis, f"{part}_size_in_bytes") / 2.0**20 for name, part in parts.items()}
+    return ours | {f"peak of {name}": peak(run) for name, run in theirs.items() if on_gpu()}
 
 
-def rows(work: Workload, sizes: dict[str, Any], agreeing: dict[str, Any], seconds: float) -> Iterator[str]:
-    """Time and memory of the result alone, and with its gradients."""
+def rows(
+    work: Workload, sizes: dict[str, Any], agreeing: dict[str, Any], seconds: float
+) -> Iterator[tuple[str, dict[str, float], dict[str, float]]]:
+    """What is timed, times and memory: of the result alone, and with its gradients."""
     given = prepared(work, sizes)
     for what in ("forward", "gradients"):
         function = jax.jit(program(work, sizes, what))
@@ -140,9 +141,14 @@ def rows(work: Workload, sizes: dict[str, Any], agreeing: dict[str, Any], second
         theirs = {name: by_torch(other, work, sizes, what, given) for name, other in agreeing.items()}
         runs = {"jaxtex": ours, **theirs}
         times = side_by_side({k: (run.start, run.wait) for k, run in runs.items()}, seconds, work.name)
-        others = (f"{name} {times[name]:.3f} ({times['jaxtex'] / times[name]:.2f})" for name in theirs)
-        yield f"{work.name:48s} {what:9s} {times['jaxtex']:9.3f}  {'  '.join(others)}"
-        yield memory(function, given, theirs)
+        yield what, times, memory(function, given, theirs)
+
+
+def show(name: str, what: str, times: dict[str, float], memory: dict[str, float]) -> None:
+    ours = times["jaxtex"]
+    others = (f"{other} {ms:.3f} ({ours / ms:.2f})" for other, ms in times.items() if other != "jaxtex")
+    print(f"{name:48s} {what:9s} {ours:9.3f}  {'  '.join(others)}")
+    print("  MiB: " + ", ".join(f"{part} {mib:.0f}" for part, mib in memory.items()), flush=True)
 
 
 def compared(work: Workload) -> Iterator[tuple[str, Any, float]]:
@@ -152,17 +158,15 @@ def compared(work: Workload) -> Iterator[tuple[str, Any, float]]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.workloads", description=__doc__)
-    parser.add_argument("--only", type=re.compile, help="a regular expression: workloads whose name has it")
-    parser.add_argument("--seconds", type=float, default=2.0, help="time for each row")
-    parser.add_argument("--small", action="store_true", help="small sizes")
-    parser.add_argument("--check", action="store_true", help="compare at the small sizes, and stop")
-    options = parser.parse_args()
-    print(", ".join(f"{key} {value}" for key, value in environment().items()))
+    arguments = parser("benchmarks.workloads", __doc__, 2.0)
+    arguments.add_argument("--small", action="store_true", help="small sizes")
+    arguments.add_argument("--check", action="store_true", help="compare at the small sizes, and stop")
+    options = arguments.parse_args()
+    results = Results(options)
     failed = False
     print(f"{'milliseconds':58s} {'jaxtex':>9s}  others, and in parentheses jaxtex's time over theirs")
     for work in WORKLOADS:
-        if options.only and not options.only.search(work.name):
+        if not re.search(options.only, work.name):
             continue
         agreeing = dict[str, Any]()
         for name, function, share in compared(work):
@@ -176,8 +180,9 @@ def main() -> int:
         if options.check:
             continue
         sizes = work.small if options.small else work.sizes
-        for line in rows(work, sizes, agreeing, options.seconds):
-            print(line, flush=True)
+        for what, times, mib in rows(work, sizes, agreeing, options.seconds):
+            results.add(f"{work.name}, {what}", milliseconds=times, MiB=mib)
+            show(work.name, what, times, mib)
     return int(failed)
 
 

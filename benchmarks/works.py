@@ -25,11 +25,13 @@ class Work:
 
     Attributes:
         what: "read"; "gradients" of a read in all its floating inputs, the backward pass alone; "splat", the gradient
-            in the texels alone; "step", forward and gradients together; "build", the mip chain.
+            in the texels alone; "slopes", those in the coordinates alone; "step", forward and gradients together;
+            "build", the mip chain.
         kind: "2d", "3d" or "cubemap".
         coordinates: "rotated" by 0.5 rad, "random", a "panorama" of directions, all of them arrays; "generated" in
             the kernel by the rotation; "affine", generated from a matrix for each image of a batch.
         mips: a full chain, read between two levels, by a smooth level of detail for each sample.
+        anisotropy: of a read of a chain: each footprint is so many texels long, and one wide.
     """
 
     what: str
@@ -44,6 +46,7 @@ class Work:
     arithmetic: str = "float"
     deterministic: bool = False
     mips: bool = False
+    anisotropy: int = 0
     batch: int = 0
     section: str = dataclasses.field(default="", compare=False)
     targets: tuple[Target, ...] = dataclasses.field(default=(), compare=False)
@@ -56,7 +59,7 @@ class Work:
     @property
     def backward(self) -> bool:
         """Whether there is a cotangent."""
-        return self.what in ("gradients", "splat", "step")
+        return self.what in ("gradients", "splat", "slopes", "step")
 
     @property
     def plain(self) -> "Work":
@@ -86,7 +89,7 @@ class Work:
             {"random": "random coordinates", "generated": "coordinates in the kernel", "affine": "affine"}.get(
                 self.coordinates, ""
             ),
-            "trilinear" if self.mips else "",
+            f"anisotropic {self.anisotropy}" if self.anisotropy else "trilinear" if self.mips else "",
             "hardware" if self.arithmetic == "hardware" else "",
             "deterministic" if self.deterministic else "",
         ]
@@ -100,6 +103,7 @@ def aims(**ratios: float) -> tuple[Target, ...]:
 
 NAMES = {
     "tex": "texture unit",
+    "warp": "Warp",
     "nvdiffrast": "nvdiffrast",
     "drjit": "Dr.Jit",
     "torch": "torch",
@@ -165,14 +169,19 @@ def variants(size: int) -> list[Work]:
     random = [Work("read", size, size, c, coordinates="random", targets=RANDOM_AIMS[c]) for c in (4, 1)]
     stored = [Work("read", size, size, dtype=dtype) for dtype in ("bfloat16", "float16", "uint8")]
     addressed = [Work("read", size, size, address=mode) for mode in ("wrap", "mirror", "border")]
-    return [*random, *stored, *addressed, Work("read", size, size, coordinates="generated")]
+    parts = [Work(what, size, size, 1, dtype="complex64") for what in ("read", "gradients")]
+    pairs = [dataclasses.replace(work, channels=2, dtype="float32") for work in parts]
+    return [*random, *stored, *addressed, Work("read", size, size, coordinates="generated"), *parts, *pairs]
 
 
 def hardware(size: int, at: Scale) -> list[Work]:
     of = lambda side, c, **how: Work("read", side, side, c, arithmetic="hardware", **how)
     flat = [of(size, c, targets=HARDWARE_AIMS[c]) for c in (1, 3, 4)]
     deep = [of(volume(size), c, kind="3d", targets=aims(tex=1.5)) for c in (1, 4)]
-    return [*flat, *deep, of(at(2048), 4, mips=True, targets=aims(default=2.0))]
+    slopes = [dataclasses.replace(work, what="slopes", targets=aims(warp=1.0)) for work in (flat[0], flat[2], *deep)]
+    chain = Work("read", at(2048), at(2048), mips=True)
+    long = [dataclasses.replace(chain, anisotropy=n, arithmetic=how) for how in ("float", "hardware") for n in (4, 16)]
+    return [*flat, *deep, of(at(2048), 4, mips=True, targets=aims(default=2.0)), *slopes, *long]
 
 
 def gradients(size: int, at: Scale) -> list[Work]:

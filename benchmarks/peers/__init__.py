@@ -7,6 +7,7 @@ from ..works import Work
 from . import with_cupy, with_drjit, with_torch
 from .protocol import CannotError, Peer, Run, wait
 from .with_copy import addition, copy
+from .with_cucim import cucim
 from .with_cupy import texture_unit
 from .with_drjit import drjit
 from .with_jaxtex import by_default, jaxtex
@@ -14,6 +15,7 @@ from .with_nvdiffrast import nvdiffrast
 from .with_opencv import opencv
 from .with_scipy import map_coordinates
 from .with_torch import torch
+from .with_warp import warp
 
 PEERS: dict[str, Peer] = {
     "jaxtex": jaxtex,
@@ -21,8 +23,10 @@ PEERS: dict[str, Peer] = {
     "copy": copy,
     "an addition": addition,
     "texture unit": texture_unit,
+    "Warp": warp,
     "nvdiffrast": nvdiffrast,
     "Dr.Jit": drjit,
+    "cuCIM": cucim,
     "torch": torch,
     "OpenCV": opencv,
     "map_coordinates": map_coordinates,
@@ -41,7 +45,7 @@ def tolerance(name: str, work: Work) -> float | None:
     """How far a result may be from jaxtex's, relative to the largest value; None for other work."""
     if name in ("copy", "an addition"):
         return None
-    if name == "texture unit" or work.arithmetic == "hardware":
+    if name in ("texture unit", "Warp") or work.arithmetic == "hardware":
         return TEXTURE_UNIT * (work.dimensions + work.mips)
     if name == "OpenCV":
         return REMAP * work.dimensions
@@ -52,9 +56,10 @@ def kinks(work: Work) -> float:
     """The share of numbers that may be further apart.
 
     Slopes jump at a texel's center, and a position is rounded to an ulp of the texture's size: about as many samples
-    as ulps fit in a texel fall on another side.
+    as ulps fit in a texel fall on another side. A texture unit rounds it to 256ths of a texel.
     """
-    return 1e-3 + 8 * work.side * 2.0**-24
+    rounded = 2.0**-8 * work.dimensions if work.what == "slopes" else 0.0
+    return 1e-3 + 8 * work.side * 2.0**-24 + rounded
 
 
 def forget() -> None:

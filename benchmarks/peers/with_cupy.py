@@ -45,11 +45,12 @@ def texture_unit(work: Work) -> Run | None:
         kernel(((n + BLOCK - 1) // BLOCK,), (BLOCK,), args)
         return out
 
-    def wait(result: Any) -> Any:
-        cupy.cuda.Device().synchronize()
-        return result
-
     return Run(start, wait, as_jax)
+
+
+def wait(result: Any) -> Any:
+    optional("cupy").cuda.Device().synchronize()
+    return result
 
 
 def texture_object(cupy: Any, texels: np.ndarray, work: Work) -> Any:

@@ -1,6 +1,7 @@
 """jaxtex itself, and the same work in its default way."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,7 @@ def sampler(work: Work) -> jt.Sampler:
     if work.deterministic:
         options["deterministic"] = True
     if work.mips:
-        options["mipmap_filter_mode"] = "linear"
+        options |= {"mipmap_filter_mode": "linear", "max_anisotropy": max(work.anisotropy, 1)}
     if work.dtype == "uint8":
         options["read_mode"] = "normalized_float"
     try:
@@ -36,6 +37,8 @@ def reading(work: Work) -> Callable[..., jax.Array]:
         return lambda texels, theta: jt.warp.spatial_transform(texels, theta, sampler=how)
     if work.coordinates == "generated":
         return lambda texels: jt.warp.warp_affine(texels, rotation(work.samples), sampler=how, inverse_map=True)
+    if work.anisotropy:
+        return lambda texels, x, y, *steps: jt.sample(textured(texels), (x, y), how, ddx=steps[:2], ddy=steps[2:])
     if work.mips:
         return lambda texels, *places: jt.sample(textured(texels), places[:-1], how, lod=places[-1])
     return lambda texels, *places: jt.sample(textured(texels), places, how)
@@ -54,7 +57,10 @@ def differentiated(what: str, read: Callable[..., jax.Array]) -> Callable[..., A
     def splat(cotangent, texels, *places):
         return jax.vjp(lambda t: read(t, *places), texels)[1](cotangent)[0]
 
-    return {"step": step, "gradients": gradients, "splat": splat}[what]
+    def slopes(cotangent, texels, *places):
+        return jax.vjp(functools.partial(read, texels), *places)[1](cotangent)
+
+    return {"step": step, "gradients": gradients, "splat": splat, "slopes": slopes}[what]
 
 
 def program(work: Work) -> tuple[Callable[..., Any], tuple[jax.Array, ...]]:
@@ -84,4 +90,4 @@ def jaxtex(work: Work) -> Run:
 
 def by_default(work: Work) -> Run | None:
     """The yardstick of what is asked for specially: float arithmetic, any order of sums, coordinates in arrays."""
-    return None if work == work.plain else compiled(*program(work.plain))
+    return None if work == work.plain or work.anisotropy else compiled(*program(work.plain))

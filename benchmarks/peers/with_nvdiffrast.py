@@ -14,7 +14,7 @@ BOUNDARIES = {"clamp": "clamp", "wrap": "wrap", "border": "zero"}
 
 
 def nvdiffrast(work: Work) -> Run | None:
-    plain = work.given == work.plain and work.dtype == "float32" and work.what != "step"
+    plain = work.given == work.plain and work.dtype == "float32" and work.what != "step" and not work.anisotropy
     if not plain or work.kind == "3d" or work.address not in BOUNDARIES or not on_gpu() or not device():
         return None
     if (dr := optional("nvdiffrast.torch")) is None:

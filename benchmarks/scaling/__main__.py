@@ -9,38 +9,34 @@ import argparse
 import dataclasses
 import json
 import pathlib
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import jax
 
-from ..environment import environment
 from ..peers.protocol import on_gpu
+from ..report import Results, parser
 from .measure import figures
 from .page import replace_section
 from .rates import rates
 from .report import markdown
 from .works import Work, works
 
-NAMES = [work.name for work in works("small")]
 
-
-def parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description=__doc__)
-    parser.add_argument("--devices", type=int, nargs="+", help="how many, such as 1 2 4 (default: 1, 2, 4, ... all)")
-    parser.add_argument("--seconds", type=float, default=0.5, help="time for each function")
-    parser.add_argument("--size", choices=("small", "large"), help="of the works (default: large on a GPU)")
-    parser.add_argument("--rows", nargs="+", choices=NAMES, default=NAMES, metavar="NAME", help=", ".join(NAMES))
-    parser.add_argument("--json", type=pathlib.Path, help="write all figures to this file")
-    parser.add_argument(
+def options_of(argv: Sequence[str] | None) -> argparse.Namespace:
+    options = parser("benchmarks.scaling", __doc__, 0.5)
+    options.add_argument("--devices", type=int, nargs="+", help="how many, such as 1 2 4 (default: 1, 2, 4, ... all)")
+    options.add_argument("--size", choices=("small", "large"), help="of the works (default: large on a GPU)")
+    options.add_argument(
         "--from", dest="earlier", type=pathlib.Path, help="measure nothing, and take this file's figures"
     )
-    parser.add_argument("--page", type=pathlib.Path, help="write the section 'Measured' of this page, docs/scaling.md")
-    return parser
+    options.add_argument("--page", type=pathlib.Path, help="write the section 'Measured' of this page, docs/scaling.md")
+    return options.parse_args(argv)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    options = parser().parse_args(argv)
+    options = options_of(argv)
     found = json.loads(options.earlier.read_text()) if options.earlier else run(options)
     text = markdown(found)
     print(text)
@@ -50,27 +46,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """Measures, and writes what it has after each function: a run that is cut short leaves what it found."""
     size = options.size or ("large" if on_gpu() else "small")
-    wanted = [work for work in works(size) if work.name in options.rows]
+    wanted = [work for work in works(size) if re.search(options.only, work.name)]
     counts = counted(options.devices, wanted)
-    about = environment() | {"devices": str(jax.device_count())}
-    measured = rates(size, counts, options.seconds)
-    found = {"environment": about, "size": size, "rates": dataclasses.asdict(measured), "works": [], "figures": []}
+    measured = dataclasses.asdict(rates(size, counts, options.seconds))
+    devices = jax.device_count()
+    results = Results(options, devices=devices, size=size, rates=measured, works=[plain(work) for work in wanted])
     for work in wanted:
-        found["works"].append(plain(work))
         for some in figures(work, counts, options.seconds):
             for figure in some:
-                found["figures"].append(dataclasses.asdict(figure))
-                what = figure.problem or f"{figure.milliseconds:.3f} ms"
-                print(
-                    f"{figure.work}, {figure.function}, {figure.rows} rows on {figure.devices}: {what}",
-                    flush=True,
-                )
-            if options.json:
-                options.json.write_text(json.dumps(found, indent=2) + "\n")
+                name = f"{figure.work}, {figure.function}, {figure.rows} rows on {figure.devices}"
+                results.add(name, **dataclasses.asdict(figure))
+                print(f"{name}: {figure.problem or f'{figure.milliseconds:.3f} ms'}", flush=True)
     # As a file has it: its keys are strings.
-    return json.loads(json.dumps(found))
+    return json.loads(json.dumps(results.found))
 
 
 def counted(devices: Sequence[int] | None, wanted: Sequence[Work]) -> list[int]:

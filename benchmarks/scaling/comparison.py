@@ -78,7 +78,7 @@ class Pair:
 
 def pairs(found: Found, scaling: str) -> Iterator[Pair]:
     """Of `scaling` "strong" or "weak", in the order of the works."""
-    at = {(f["work"], f["function"], f["rows"], f["devices"]): f for f in found["figures"]}
+    at = {(f["work"], f["function"], f["rows"], f["devices"]): f for f in found["rows"]}
     counts = sorted(int(count) for count in found["rates"]["link"])
     for work in found["works"]:
         rows = work[scaling]

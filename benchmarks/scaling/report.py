@@ -29,7 +29,7 @@ def markdown(found: Found) -> str:
 def about(found: Found) -> str:
     """Where it was measured, and against what."""
     environment, rates = found["environment"], found["rates"]
-    where = ", ".join(f"{key} {value}" for key, value in environment.items())
+    where = ", ".join(f"{key} {value}" for key, value in (environment | {"devices": found["devices"]}).items())
     links = ", ".join(f"{digits(rate)} GB/s on {count} devices" for count, rate in rates["link"].items())
     launches = ", ".join(f"{ms:.3f} ms on {count}" for count, ms in rates["launch"].items())
     return (
@@ -89,7 +89,7 @@ def checks(found: Found) -> str:
     """How results were compared."""
     limits = []
     for work in found["works"]:
-        some = [f["difference"] for f in found["figures"] if f["work"] == work["name"] and f["difference"] is not None]
+        some = [f["difference"] for f in found["rows"] if f["work"] == work["name"] and f["difference"] is not None]
         if some:
             limits.append(f"{work['name']} {max(some):.1e} (at most {work['tolerance']:.1e})")
     return (

@@ -29,7 +29,7 @@ class Work:
     """A work of any number of rows.
 
     Attributes:
-        name: for `--rows`.
+        name: for `--only`.
         title: for tables; `{}` stands for the number of rows.
         make: so many rows -> arrays, or trees of them.
         cut: which of them are cut along their first axis.

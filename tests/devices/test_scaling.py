@@ -51,17 +51,17 @@ def test_a_run_compares_times_writes_and_reports(module, work, monkeypatch, caps
     assert main.main(["--size", "small", "--seconds", "0", "--devices", "1", "8", "--json", str(file)]) == 0
     shown = capsys.readouterr().out
     found = json.loads(file.read_text())
-    assert found["environment"]["devices"] == str(jax.device_count())
-    assert [(f["work"], f["rows"], f["devices"]) for f in found["figures"]] == [
+    assert found["devices"] == jax.device_count()
+    assert [(f["work"], f["rows"], f["devices"]) for f in found["rows"]] == [
         *(("rotation", 128, 1), ("rotation", 128, 8), ("rotation", 16, 1)),
         *(("random", 128, 1), ("random", 128, 8)),
     ]
-    assert not any(f["problem"] for f in found["figures"])
-    for one, all_of_them in (found["figures"][:2], found["figures"][3:]):
+    assert not any(f["problem"] for f in found["rows"])
+    for one, all_of_them in (found["rows"][:2], found["rows"][3:]):
         assert_close("reordered", all_of_them["difference"], 0, 1)
         assert all_of_them["results"] * 8 == one["results"]
     # Seven rows go to each neighbor; nothing else does.
-    assert found["figures"][1]["sent"] == 2 * 7 * 128 * 4 * 4
+    assert found["rows"][1]["sent"] == 2 * 7 * 128 * 4 * 4
     report = shown[shown.index("A ratio is") :]
     assert "| `rotate` by 3 degrees, 128x128, C=4: forward | 8 |" in report
 
@@ -152,8 +152,8 @@ def found(module, work):
         figures.append(figure | {"sent": 10**6 * (devices > 1), "difference": 1e-7, "problem": ""})
     figures.append(figures[-1] | {"devices": 4, "milliseconds": None, "problem": "Error: too large"})
     rates = {"memory": 3.0, "link": {"2": 0.5, "4": 0.5}, "launch": {"1": 0.05, "2": 0.1, "4": 0.2}}
-    about = {"environment": {"device": "made up"}, "size": "small", "rates": rates}
-    return about | {"works": [plain(work) for work in chosen], "figures": figures}
+    about = {"environment": {"device": "made up"}, "devices": 4, "size": "small", "rates": rates}
+    return about | {"works": [plain(work) for work in chosen], "rows": figures}
 
 
 def test_a_report_says_what_bounds_and_estimates(module, found):

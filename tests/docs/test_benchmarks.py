@@ -138,9 +138,10 @@ def test_partitioned_programs_are_those_of_one_device(module):
     mesh = jax.make_mesh((2,), ("devices",), devices=jax.devices()[:2], axis_types=(jax.sharding.AxisType.Auto,))
     made = [make() for make in partition.programs(16, 2, 4)]
     assert len({program.name for program in made}) == 8
-    rows = {made[k].name: partition.row(made[k], mesh, 0.0) for k in (0, 2)}
-    assert rows["read 16x16, C=4"].endswith("none")
-    assert "all-reduce" in rows["splat 16x16, C=1"]
+    found = {made[k].name: partition.figures(made[k], mesh, 0.0) for k in (0, 2)}
+    lines = {name: partition.line(name, figures) for name, figures in found.items()}
+    assert lines["read 16x16, C=4"].endswith("none")
+    assert "all-reduce" in lines["splat 16x16, C=1"]
 
 
 def test_picture_is_small_and_wide(module, tmp_path):
