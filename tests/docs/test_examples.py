@@ -737,6 +737,28 @@ def test_deformational_flow(printed, tmp_path):
     assert (high <= 1.02).all()
 
 
+def test_deformational_flow_beside_published(capsys):
+    example = load("deformational_flow")
+    test, scheme, *other, errors = example.PUBLISHED[0]
+    example.PUBLISHED, example.SHORT_STEPS = [(test, scheme, *other, {40: errors[40]})], 0.5
+    example.compare(32, 32)
+    rotation, _, *degrees = capsys.readouterr().out.splitlines()
+    size, in_one_step, steps, in_two, more, theirs = numbers(rotation)
+    assert (size, steps, more, theirs) == (40, 40, 80, 0.196)
+    assert in_one_step < 0.068
+    assert in_two < 0.087
+    lagrange, *limited, in_half_a_step = [numbers(line)[-1] for line in degrees]
+    assert max(limited) < lagrange < in_half_a_step
+
+
+@pytest.mark.slow
+def test_deformational_flow_beside_mpdata():
+    example = load("deformational_flow")
+    bounds = {("lagrange", 120): 0.018, ("lagrange", 908): 0.115, ("limited", 120): 0.0255, ("limited", 908): 0.153}
+    for (scheme, steps), bound in bounds.items():
+        assert example.run(example.HILLS, scheme, 120, steps)[0] < bound
+
+
 def test_regrid(printed):
     _, *lines = printed("regrid", "--gaussian", 24, "--regular", 36)
     linear, lagrange = np.array([numbers(line)[-4:] for line in lines])
