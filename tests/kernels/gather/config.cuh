@@ -12,7 +12,7 @@ DEVICE constexpr bool is_tent(int k) { constexpr bool all[] = {true, true}; retu
 DEVICE constexpr float origin(int k) { constexpr float all[] = {5.0e-01f, 5.0e-01f}; return all[k]; }  // the center of the first texel
 DEVICE constexpr int size(int k) { constexpr int all[] = {256, 192}; return all[k]; }  // of the texture
 DEVICE constexpr int count(int k) { constexpr int all[] = {256, 192}; return all[k]; }  // how many texels look for their samples
-constexpr bool finds_rows = false;  // whether these begin at a row that is given
+constexpr bool finds_rows = false;  // whether the texels begin at a given row
 constexpr int images = 1;  // that fall on one texture
 DEVICE constexpr int extent(int k) { constexpr int all[] = {192, 256, 1}; return all[k]; }  // of an image along x, y and z
 constexpr int numbers = 24;  // of a view
@@ -27,7 +27,7 @@ struct Channels {
   static constexpr bool aligned = true;
 };
 
-// Where it lies in memory.
+// Which numbers of each row of an array are texels.
 struct ValueSlice {
   static constexpr int row = 4;
   static constexpr int start = 0;
@@ -38,7 +38,7 @@ struct ValueSlice {
 // The channels of a value that a thread takes.
 typedef Row<float, Channels::width> Value;
 
-// How samples are divided.
+// How samples are divided among lanes.
 struct Tiles {
   static constexpr int deep = 1;
   static constexpr int down = 256;

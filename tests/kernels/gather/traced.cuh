@@ -11,7 +11,7 @@ struct Arrays {
   const int* first_row;
 };
 
-// What a sample has in memory.
+// The offsets of a sample in memory.
 DEVICE Offsets offsets_of(Position at) {
   const int v0 = wrapped_mul(0, 49152);
   const int v1 = wrapped_mul(at.y, 192);

@@ -18,7 +18,7 @@ typedef Row<float, 1> Sum;
 typedef Row<float, 1> Result;
 typedef Row<float, 1> State;
 
-// How samples are divided.
+// How samples are divided among lanes.
 struct Tiles {
   static constexpr int deep = 1;
   static constexpr int down = 1;
@@ -33,7 +33,7 @@ struct Tiles {
   static constexpr bool by_column = false;
 };
 
-// Where it lies in memory.
+// Which numbers of each row of an array are texels.
 struct ResultSlice {
   static constexpr int row = 1;
   static constexpr int start = 0;

@@ -24,7 +24,7 @@ struct Read { Sum value; bool noted; };
 // The number of a sample, and the first channel of a thread.
 struct Place { int sample, channel; };
 
-// The coordinates of a sample along its axes (y, x); of a sum of reads, those of one, by its number.
+// The coordinates of a sample along its axes (y, x); of a sum of reads, those of one read.
 DEVICE Coords coords_of(const Arrays& arrays, Position at, int group, int number) {
   const int v0 = remainder_of(at.x, 40);
   const int v1 = quotient(at.x, 40);

@@ -13,7 +13,7 @@ constexpr int group_size = 1;  // the reads of a group, which share indices on a
 constexpr int reads_at_once = 1;  // the reads of a group whose loads overlap
 constexpr bool asks_inside = false;  // whether reads whose taps are inside are told apart
 constexpr bool stores_aligned = true;
-constexpr int num_noted = 0;  // the tiles of which some are noted, to be read alone; 0 reads all
+constexpr int num_noted = 0;  // the tiles, of which the noted ones are read; 0 reads all
 constexpr int num_blocks = 384;  // of the launch
 
 typedef float Stored;
@@ -21,7 +21,7 @@ typedef Row<float, 4> Sum;
 typedef Row<float, 4> Result;
 typedef Row<float, 4> State;
 
-// How samples are divided.
+// How samples are divided among lanes.
 struct Tiles {
   static constexpr int deep = 1;
   static constexpr int down = 256;
@@ -36,7 +36,7 @@ struct Tiles {
   static constexpr bool by_column = false;
 };
 
-// Where it lies in memory.
+// Which numbers of each row of an array are texels.
 struct ResultSlice {
   static constexpr int row = 4;
   static constexpr int start = 0;

@@ -97,7 +97,7 @@ DEVICE Taps<Walk<0>::factors> taps_of(Walk<0>, const Coords& coords) {
   return {{v7, v30}, {v18, v16, v41, v39}};
 }
 
-// What a sample has in memory.
+// The offsets of a sample in memory.
 DEVICE Offsets offsets_of(Position at) {
   const int v0 = wrapped_mul(0, 49152);
   const int v1 = wrapped_mul(at.y, 192);
@@ -261,7 +261,7 @@ DEVICE void keep_cotangents(const Arrays& arrays, int sample, const Cotangents& 
   arrays.cotangent_1[sample] = found.of[1];
 }
 
-// Adds those that all reads of a sum share to memory.
+// Adds to memory what reads of a sum share.
 DEVICE void add_cotangents(const Arrays& arrays, int sample, const Cotangents& found) {
 }
 

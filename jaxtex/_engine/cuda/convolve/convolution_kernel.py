@@ -34,10 +34,10 @@ def convolve(values: jax.Array, *, weights: tuple[float, ...], axis: int, full: 
         Constant("before", 2 * reach if full else 0, "how far the first output lies from the first value"),
         Constant("outer", outer, "how many arrays there are"),
         Constant("length", length, "the rows of an array"),
-        Constant("results", results, "the rows of its result"),
+        Constant("results", results, "the rows of the result of an array"),
         Constant("inner", inner, "the numbers of a row"),
         Constant("steps", steps, "the rows of results of a thread, or of a warp"),
-        Constant("chunks", chunks, "such rows of an array"),
+        Constant("chunks", chunks, "the parts of an array, each of `steps` rows of results"),
     )
     shape = (*values.shape[:axis], results, *values.shape[axis + 1 :])
     result = jax.ShapeDtypeStruct(shape, values.dtype)

@@ -21,7 +21,7 @@ struct AxisTaps { float position[dims]; int first[dims]; float weight[dims][num_
 // The texels of a thread: the first one, its center, and the number of their texture.
 struct Block { int texel[dims]; float center[dims]; int texture; };
 
-// The weights of a thread's texels on axis `k`.
+// The weights of a sample for a thread's texels along axis `k`.
 DEVICE void find_weights(float (&weight)[most_own], const AxisTaps& taps, const Block& block, int k) {
 #pragma unroll
   for (int j = 0; j < own(k); j++) {
@@ -36,7 +36,7 @@ DEVICE void find_weights(float (&weight)[most_own], const AxisTaps& taps, const 
 }
 
 // Adds up the samples that read a thread's texels. A careful search does not multiply values by weights of zero, so
-// infinities and NaN reach only texels where they have a weight.
+// infinities and NaN reach only texels for which they have a weight.
 template <bool careful>
 DEVICE void search(Value (&sums)[owned], const Arrays& arrays, const Block& block, int part, int first_row) {
 #pragma unroll
@@ -53,7 +53,7 @@ DEVICE void search(Value (&sums)[owned], const Arrays& arrays, const Block& bloc
       meets = meets && !(fabs(center[k]) > view.bound[k]);
     }
     if (!meets) continue;
-    // The range of their preimage along y (and z). NaN sets no bound.
+    // The rows (and slices) whose samples can have such positions. NaN sets no bound.
     int from[2] = {0, 0}, to[2] = {0, 0};
     for (int n = 0; n < dims - 1; n++) {
       float middle = 0;
@@ -119,7 +119,7 @@ DEVICE void run(const Arrays& arrays) {
   block.texture = first.outer;
   Value sums[owned];
   search<false>(sums, arrays, block, part, first_row);
-  // Infinities and NaN times a weight of zero have made sums NaN: search again, carefully.
+  // A weight of zero times an infinity or NaN makes a sum NaN. If a sum is not finite, search again, carefully.
   float some = 0;
 #pragma unroll
   for (int n = 0; n < owned; n++)

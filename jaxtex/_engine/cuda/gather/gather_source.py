@@ -177,7 +177,7 @@ class GatherSource(SampleSource):
             Constant("origin", tuple(float(axis.kernel.origin) for axis in axes), "the center of the first texel"),
             Constant("size", tuple(axis.known_size for axis in axes), "of the texture"),
             Constant("count", self.counts, "how many texels look for their samples"),
-            Constant("finds_rows", self.rows is not None, "whether these begin at a row that is given"),
+            Constant("finds_rows", self.rows is not None, "whether the texels begin at a given row"),
             Constant("images", self.images, "that fall on one texture"),
             Constant("extent", self.samples.extent[::-1], "of an image along x, y and z"),
             Constant("numbers", numbers, "of a view"),

@@ -1,5 +1,5 @@
-// Mip levels, each computed from the level before. A lane averages the texels of its column, then exchanges with other
-// lanes of its warp.
+// Mip levels, each computed from the level before. A lane averages the texels of its column. Then the lanes of a warp
+// average their means.
 //
 // `mip_kernel.py` generates the headers `config.cuh` and `traced.cuh`. The kernel is at the end of the latter.
 
@@ -25,8 +25,8 @@ DEVICE Mean widened(const Texel& texel) {
   return mean;
 }
 
-// The texel of `level` that covers slice `z` and row `y` of the column; it is stored, too. Means are taken along z, y and
-// x, in this order, and rounded once to the dtype of texels.
+// Computes and stores the texel of `level` that covers slice `z` and row `y` of the column. Means are taken along z, y
+// and x, in this order, and rounded once to the dtype of texels.
 template <int level> DEVICE Texel texel_of(const Arrays& arrays, const Column& at, const Texel* column, int z, int y) {
   if constexpr (level == 0) {
     return column[z * rows_down + y];

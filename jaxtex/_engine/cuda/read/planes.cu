@@ -9,7 +9,7 @@
 #include "planes/traced.cuh"
 
 #ifdef __CUDACC__
-// A copy of adjacent elements in shared memory, which all threads of a block make together.
+// Copies adjacent elements to shared memory. All threads of a block take part.
 template <int count, class T> DEVICE const T* shared_copy(const T* from) {
   extern __shared__ int4 reserved[];
   constexpr int words = count * sizeof(T) / 16;

@@ -15,7 +15,7 @@ DEVICE bool are_outside(const Coords (&coords)[reads_at_once]) {
 }
 
 // Folds the first reads of a group, `reads_at_once` together: those whose taps are all inside need no checks, and those
-// whose taps are all outside are zero. Returns whether the state is not final.
+// whose taps are all outside are zero. Returns false if the state is final.
 DEVICE bool fold_inside(const Arrays& arrays, Position at, int part, int group, int count, State& state) {
 #pragma unroll 1
   for (int number = 0; number < count; number += reads_at_once) {
@@ -42,8 +42,8 @@ DEVICE bool fold_inside(const Arrays& arrays, Position at, int part, int group, 
   return true;
 }
 
-// The sum of all reads of a sample, or another fold of them. Whether it is final is asked before every fourth read, so
-// that the loads of `reads_at_once` reads overlap.
+// The sum of all reads of a sample, or another fold of them. The loop asks only before every fourth read whether the
+// state is final, so that the loads of `reads_at_once` reads overlap.
 DEVICE State fold_of_reads(const Arrays& arrays, Position at, int part) {
   constexpr int first = asks_inside ? group_size / reads_at_once * reads_at_once : 0;
   State state = no_reads();

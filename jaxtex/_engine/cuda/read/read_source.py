@@ -231,7 +231,7 @@ class ReadSource(KernelSource):
         axes = ", ".join(names_of_axes(self.spec.axes))
         results = functions.add(
             "Coords coords_of(const Arrays& arrays, Position at, int group, int number)",
-            f"The coordinates of a sample along its axes ({axes}); of a sum of reads, those of one, by its number.",
+            f"The coordinates of a sample along its axes ({axes}); of a sum of reads, those of one read.",
             self.coords,
             *PLACE_AT,
             *(NUMBER if self.num_reads > 0 else ()),
@@ -377,7 +377,7 @@ class ReadSource(KernelSource):
             Constant("reads_at_once", self.reads_at_once, "the reads of a group whose loads overlap"),
             Constant("asks_inside", self.inside is not None, "whether reads whose taps are inside are told apart"),
             Constant("stores_aligned", self.stores_aligned),
-            Constant("num_noted", noted, "the tiles of which some are noted, to be read alone; 0 reads all"),
+            Constant("num_noted", noted, "the tiles, of which the noted ones are read; 0 reads all"),
             Constant("num_blocks", self.num_blocks, "of the launch"),
         ]
 

@@ -8,8 +8,9 @@ DEVICE constexpr int ceil_div(int n, int d) { return (n + d - 1) / d; }
 
 // Samples are divided into tiles, so that adjacent lanes read adjacent texels. Places outside the image are clamped.
 //
-// `Tiles` has the size of an image (deep, down, across), the lanes of a tile, the steps (samples) of a lane, whether
-// these are spread, as far apart as there are lanes, or adjacent, and whether tiles follow each other down a column.
+// `Tiles` has the size of an image (deep, down, across), the lanes of a tile and the steps (samples) of a lane along each
+// axis. Steps are adjacent, or, if `spread`, as far apart as there are lanes. If `by_column`, tiles follow each other down
+// a column.
 template <class Tiles> DEVICE Position position_of(uint32 tile, uint32 lane, uint32 step) {
   constexpr int tile_deep = Tiles::lanes_deep * Tiles::steps_deep, tiles_deep = ceil_div(Tiles::deep, tile_deep);
   constexpr int tile_down = Tiles::lanes_down * Tiles::steps_down, tiles_down = ceil_div(Tiles::down, tile_down);
@@ -38,7 +39,7 @@ template <class Tiles> DEVICE Position position_of(uint32 tile, uint32 lane, uin
   return at;
 }
 
-// The offset of the channels of texel `number` in an array whose rows have the adjacent texels of `Slice` among others.
+// The offset of the channels of texel `number` in an array. `Slice` says which adjacent numbers of a row are texels.
 template <class Slice> DEVICE int64 place_in(int number) {
   if constexpr (Slice::texels == 1)
     return (int64)number * Slice::row + Slice::start;

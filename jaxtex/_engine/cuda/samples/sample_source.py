@@ -123,7 +123,7 @@ class SampleSource(KernelSource):
             values = self.arrays[ArrayRole.VALUES].shape[:-1]
             return [offset(index, values), offset(index, self.plan.shape), texels]
 
-        functions.add(f"Offsets offsets_of({AT})", "What a sample has in memory.", function, *PLACE_AT)
+        functions.add(f"Offsets offsets_of({AT})", "The offsets of a sample in memory.", function, *PLACE_AT)
 
 
 def define_or_add(

@@ -118,13 +118,13 @@ class SampleTiles(NamedTuple):
             for name, n in zip(("deep", "down", "across"), extent)
         }
         flags = Constant("spread", self.spread or not self.rank), Constant("by_column", self.by_column)
-        return struct_of("Tiles", "How samples are divided.", [*starmap(Constant, numbers.items()), *flags])
+        return struct_of("Tiles", "How samples are divided among lanes.", [*starmap(Constant, numbers.items()), *flags])
 
 
 def slice_struct(name: str, taken: Slice, channels: int) -> str:
     """The struct of a slice for `place_in` in `position.cuh`."""
     numbers = {"row": taken.row, "start": taken.start, "texels": taken.count // channels, "channels": channels}
-    return struct_of(name, "Where it lies in memory.", starmap(Constant, numbers.items()))
+    return struct_of(name, "Which numbers of each row of an array are texels.", starmap(Constant, numbers.items()))
 
 
 class Lanes(NamedTuple):

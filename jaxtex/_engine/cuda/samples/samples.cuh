@@ -2,7 +2,7 @@
 #include "samples/position.cuh"
 #include "trace/scalars.cuh"
 
-// Of a sample: the number of its value, its own number, and the number of the first texel of its texture.
+// The numbers of a sample's value, of the sample, and of the first texel of its texture.
 struct Offsets { int value, sample, texels; };
 
 // `Channels` says how the channels of a texel are divided among threads: their count, the number of parts, the width of

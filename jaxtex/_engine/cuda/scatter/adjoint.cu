@@ -66,7 +66,7 @@ DEVICE void run(const Arrays& arrays) {
       if (turn % lanes == 0) rest = tiles_of_rest(arrays, tile, lane.lane);
       if (!(rest >> turn++ % lanes & 1)) continue;
     }
-    // A texture for which no other warp has samples, if `sets_zero`.
+    // If `sets_zero`, each tile has all samples of a texture.
     float* const own_texture = totals + (int64)tile * texture_size;
     if constexpr (sets_zero && !writes_whole) set_to_zero(own_texture, lane.lane);
     Sums sums = {};

@@ -17,10 +17,10 @@ DEVICE int64 in_units(float a, int unit) {
 
 DEVICE bool is_finite(float a) { return (bits_as<uint32>(a) >> 23 & 255) < 255; }
 
-// The bits of a sum that a number sets if it is not finite.
+// The bits that an infinity or NaN sets in a sum.
 DEVICE uint64 met_with(float a) { return a > 0 ? met_infinity : a < 0 ? met_minus_infinity : met_any; }
 
-// The total of some sums of integers, as a number. They lie `apart` sums from each other.
+// The total of `count` sums of integers, as a number. From each sum to the next are `apart` sums.
 DEVICE float number_of(const uint64* sums, int count, int64 apart, int unit) {
   uint64 met = 0;
   int64 total = 0;

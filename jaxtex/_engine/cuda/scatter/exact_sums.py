@@ -109,9 +109,9 @@ class SumsSource(KernelSource):
             Constant("num_blocks", self.num_blocks, "of the launch"),
             Constant("count", self.count, "of numbers"),
             Constant("channels", self.channels, "of a texel"),
-            Constant("copies", copies, "of all sums, to which blocks have added in turn"),
-            Constant("of_rest", ArrayRole.MARKS in self.arrays, "whether only some squares of texels have such sums"),
-            Constant("starts", ArrayRole.RESULT not in self.arrays, "whether it starts them"),
+            Constant("copies", copies, "of all sums; blocks have added to them in turn"),
+            Constant("of_rest", ArrayRole.MARKS in self.arrays, "whether only some squares have sums of integers"),
+            Constant("starts", ArrayRole.RESULT not in self.arrays, "whether the kernel starts sums"),
         ]
 
     def headers(self, name: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-// Turns the sums of integers to which `adjoint.cu` has added into numbers, or starts them.
+// Starts sums of integers, or turns those to which `adjoint.cu` has added into numbers.
 //
 // `exact_sums.py` generates the headers `config.cuh` and `traced.cuh`. The kernel is at the end of the latter.
 
@@ -8,7 +8,7 @@
 #include "scatter/exact_sums.cuh"
 #include "scatter/squares.cuh"
 
-// Starts a sum, or turns it into a number; which is added to what windows have added.
+// Starts a sum, or turns it into a number. If `adds`, the number is added to what windows have added.
 DEVICE void take(const Arrays& arrays, int64 number, bool adds) {
   uint64* const sums = (uint64*)arrays.totals;
   if constexpr (starts) {
@@ -19,7 +19,7 @@ DEVICE void take(const Arrays& arrays, int64 number, bool adds) {
   }
 }
 
-// Takes the sums of a square of texels.
+// Takes the sums of a square of texels, if integers are added to it.
 DEVICE void take_square(const Arrays& arrays, int square) {
   const bool all = arrays.marks[all_mark], full = is_full(arrays.marks, square);
   if (!all && !full && !arrays.marks[2 * square + 1]) return;

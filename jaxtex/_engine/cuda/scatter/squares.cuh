@@ -6,12 +6,12 @@
 // Squares of texels, to which stored windows or integers are added; see `stored.py`.
 //
 // `marks` has two numbers for each square: how many windows lie on it, and whether other samples may add to it. Then come
-// the bits of the largest value, whether a tile is not stored, whether a square is full, the number of tiles whose samples
-// lie too far apart, and whether these are so many that no window counts.
+// the bits of the largest value, whether a tile has no stored window, whether a square is full, the number of tiles whose
+// samples lie too far apart, and whether these are so many that all samples are added as integers.
 constexpr int largest_mark = 2 * Stored::squares, rest_mark = largest_mark + 1, full_mark = largest_mark + 2;
 constexpr int apart_mark = largest_mark + 3, all_mark = largest_mark + 4;
 
-// The place of a texel; rows are numbered through all textures.
+// The place of a texel. Rows are numbered through all textures.
 struct Place { int y, x; };
 DEVICE Place place_of(int texel) { return {texel / Stored::across, texel % Stored::across}; }
 
@@ -23,7 +23,7 @@ DEVICE int square_of(Place at) {
 // Whether a square has more windows than its list has room for.
 DEVICE bool is_full(const int* marks, int square) { return marks[2 * square] > Stored::most_windows; }
 
-// A mark that other blocks may have just set.
+// Loads a mark that other blocks may have just set.
 DEVICE int latest(const int* mark) { return *(const volatile int*)mark; }
 
 // Whether integers are added to any texel.

@@ -1,6 +1,6 @@
-// Adds the windows that `adjoint.cu` has stored to texels, in the order of their numbers.
+// Adds the stored windows of `adjoint.cu` to texels, in the order of their numbers.
 //
-// A warp takes some rows of a square of texels, a lane a column.
+// A warp takes some rows of a square of texels. A lane takes a column of these.
 //
 // `stored.py` generates the headers `config.cuh` and `traced.cuh`. The kernel is at the end of the latter.
 
@@ -13,9 +13,9 @@
 
 typedef Row<float, Channels::width> Value;
 typedef StoredWindow<Channels, window_cells, lanes> Layout;
-constexpr int at_once = 8;  // windows of which a warp loads the groups
+constexpr int at_once = 8;  // the windows whose groups a warp loads at once
 
-// Finds the windows that meet some rows of a square, in order, and returns how many there are.
+// Finds the windows that lie on some rows of a square, and sorts them by their numbers. Returns how many there are.
 DEVICE int find_windows(const Arrays& arrays, int square, int count, int low, int* numbers, Box* boxes, int lane) {
   const Box* const all = (const Box*)arrays.boxes;
   int found = 0;

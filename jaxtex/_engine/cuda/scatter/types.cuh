@@ -2,7 +2,7 @@
 #include "trace/scalars.cuh"
 #include "scatter/config.cuh"
 
-// The numbers of a cell of a window, the words of the totals of a texel, and the batches that a loop over them takes at once.
+// The numbers of a cell of a window, the words of a texel's totals, and the batches that a loop takes at once.
 constexpr int row = Channels::parts * Channels::width, total_width = Channels::count * words;
 constexpr int batches_at_once = keeps_coords ? steps / batch : 1;
 
@@ -20,5 +20,6 @@ struct Slopes { float along[at_least_one(num_slopes)]; };
 struct Cotangents { float of[at_least_one(num_cotangents)]; };
 // Channels that are added to memory at once.
 typedef Row<float, piece_width> Piece;
-// A lane's sums of the cotangents of operands that all samples of a tile share; then of all that reads of a sum share.
+// A lane's sums of cotangents: first those of operands that all samples of a tile share, then those of operands that the
+// reads of a sum share.
 typedef float Sums[at_least_one(num_sums + (adds_cotangents ? num_cotangents : 0))];

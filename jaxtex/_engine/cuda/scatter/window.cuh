@@ -30,7 +30,8 @@ DEVICE Value value_if_added(const Value& value, const Coords& coords) {
   return Value{};
 }
 
-// Adds to memory what a lane's samples, which are reads of one sum, share. Lanes with reads of that sum add it up first.
+// Adds to memory the cotangents that the reads of a sum share. A lane's samples are such reads. First, lanes with reads of
+// the same sum add theirs up.
 DEVICE void add_shared(const Arrays& arrays, Position at, const Lane& lane, Sums& sums) {
   constexpr int alike = lanes_per_sample * lanes_of_sum;
   Cotangents found;
@@ -78,14 +79,15 @@ DEVICE Value product(const Value& value, float weight) {
   return found;
 }
 
-// Adds a piece to a texel in memory; to a sum that does not depend on the order, as an integer, one number.
+// Adds a piece to a texel in memory. If sums are deterministic, a piece is one number, and is added as an integer.
 DEVICE void add_to_texel(const Arrays& arrays, float* to, const Piece& piece) {
   if constexpr (!deterministic) add_to_memory(to, piece);
   else if (is_finite(piece.v[0])) add_atomically((uint64*)to, in_units(piece.v[0], arrays.unit[0]));
   else set_atomically((uint64*)to, met_with(piece.v[0]));
 }
 
-// Adds the values of lanes with `has` to the window, for the taps around a cell. Lanes with one cell take turns.
+// Adds values to the window, in lanes with `has`: one for each of the `steps` from a cell to the cells of the taps. Lanes
+// with the same cell take turns.
 template <int count, class Get>
 DEVICE void add_in_turns(float* window, bool has, int cell, const Lane& lane, const int (&steps)[count], Get values) {
   const uint32 alike = lanes_with_same(has ? cell * Channels::parts + lane.part : -1 - lane.lane);
@@ -100,7 +102,7 @@ DEVICE void add_in_turns(float* window, bool has, int cell, const Lane& lane, co
 }
 
 // The share of a lane in each sample of many taps: some channels of one tap. `offset` is the distance of the tap from
-// the first one, and its weight is the product of the factors with these numbers.
+// the first one. The weight of the tap is the product of the factors whose numbers are in `factor`.
 template <class W> struct Share { bool exists; int part, offset[axes], factor[W::steps]; };
 
 // How many shares a lane has.
@@ -133,8 +135,8 @@ template <class W> DEVICE Shown<W>& shown_samples() {
   return all[threadIdx.x / lanes];
 }
 
-// Adds samples of many taps one after the other: of each, every lane adds its own shares, by `add`. `first` says where a
-// lane's sample lies.
+// Adds samples of many taps one after the other. Of each, every lane adds its own shares, by `add`. The taps of a
+// lane's own sample begin at `first`.
 template <class W, class Add>
 DEVICE void add_by_taps(const int (&first)[axes], const Taps<W::factors>& taps, const Value& value, const Lane& lane,
                         const Share<W> (&own)[shares<W>], Add add) {
@@ -215,7 +217,7 @@ DEVICE void write_whole(float* texture, const float* window, const Window& at, i
   }
 }
 
-// Whether the window holds texels alone, at their indices.
+// Whether all indices of a window are those of texels.
 DEVICE bool holds_texels(const Window& of) {
   bool inside = true;
   for (int k = first_axis; k < axes; k++) inside = inside && of.low[k] >= 0 && of.size[k] <= size_of(k) - of.low[k];
@@ -256,13 +258,13 @@ DEVICE void store_window(const Arrays& arrays, const float* window, const Box& b
   }
 }
 
-// Whether the samples of a tile have no window that is stored.
+// Whether the samples of a tile are added as integers.
 DEVICE bool is_rest(const Arrays& arrays, int tile) {
   return arrays.marks[all_mark] || ((const Box*)arrays.boxes)[tile].rows < 0;
 }
 
-// Whether a window is crowded: along an axis it has the taps of one sample alone, as beyond the border of a clamped texture.
-// So many of these may lie on one square that integers are faster.
+// Whether a window is crowded: along an axis it is no longer than the taps of one sample, as beyond the border of a clamped
+// texture. So many of these may lie on one square that integers are faster.
 template <class W> DEVICE bool is_crowded(const Window& of, float cells) {
   bool crowded = false;
   for (int k = first_axis; k < axes; k++) crowded = crowded || of.size[k] <= W::span(k) + 1;
@@ -278,7 +280,7 @@ DEVICE void note_rest(const Arrays& arrays, int tile, const Box& box) {
   if (!arrays.marks[rest_mark]) marks_of(arrays)[rest_mark] = 1;
 }
 
-// Stores a crowded window, which holds indices, and marks the squares of its texels.
+// Stores a crowded window, whose cells are indices, and marks the squares of its texels.
 DEVICE void store_crowd(const Arrays& arrays, const float* window, const Window& of, int cells, int tile, int lane) {
   constexpr int y = axes - 2, x = axes - 1;
   float* const to = (float*)arrays.crowds + (int64)tile * crowd_cells * row;
@@ -304,13 +306,13 @@ DEVICE bool meets_full(const Arrays& arrays, int tile) {
   return meets;
 }
 
-// Which of the next tiles of a warp, one for each lane, have something to add as integers.
+// Which of the next tiles of a warp, one for each lane, are to be added as integers, whole or in part.
 DEVICE uint32 tiles_of_rest(const Arrays& arrays, int tile, int lane) {
   tile += lane * num_blocks * warps;
   return lanes_that(tile < tiles && (is_rest(arrays, tile) || meets_full(arrays, tile)));
 }
 
-// The greater of some bits and those of the finite magnitudes of a value.
+// The greatest of `bits` and the bits of the finite magnitudes of a value.
 DEVICE int largest_bits(int bits, const Value& value) {
   for (int k = 0; k < Channels::width; k++) {
     const int more = bits_as<int>(value.v[k]) & 0x7fffffff;
@@ -319,7 +321,7 @@ DEVICE int largest_bits(int bits, const Value& value) {
   return bits;
 }
 
-// Notes the bits of the largest value of a warp, if these are more than some that have been known.
+// Notes the bits of the largest value of a warp, if they are greater than `known`.
 DEVICE void note_largest(const Arrays& arrays, int bits, int known, int lane) {
   bits = greatest_of_lanes(bits);
   if (lane == 0 && bits > known) raise_atomically(marks_of(arrays) + largest_mark, bits);
@@ -357,7 +359,7 @@ DEVICE void add_window(const Arrays& arrays, const Totals& totals, const float* 
   }
 }
 
-// Adds a crowded window that is stored to memory.
+// Adds a stored crowded window to memory.
 DEVICE void add_crowd(const Arrays& arrays, const Totals& totals, float* window, const Box& box, int texture, int tile, int lane) {
   constexpr int y = axes - 2, x = axes - 1;
   Window of;
@@ -396,7 +398,7 @@ DEVICE void add_sample(const Arrays& arrays, const Totals& totals, const Value& 
     const Texel texel = texels_of_taps[n];
     const Value part_of_tap = product(value, weight_of<W>(taps, n));
     if constexpr (W::adds_pairs) {
-      // Two texels that are adjacent in memory, the first of even number, are one addition.
+      // Two texels that are adjacent in memory take one addition if the number of the first is even.
       constexpr int width = Channels::width;
       const Texel other = texels_of_taps[n ^ 1];
       if (texel.inside && other.inside && (texel.number ^ other.number) == 1) {
@@ -459,7 +461,7 @@ DEVICE void add_samples_exactly(const Arrays& arrays, const Totals& totals, floa
   }
 }
 
-// Calls a function with each tap of a sample: the place of its texel, whether it has one, and its weight.
+// Calls a function with each tap of a sample: with the place of its texel, whether it has one, and its weight.
 template <class W, class F> DEVICE void with_taps(const Arrays& arrays, Position at, const Lane& lane, F function) {
   const Taps<W::factors> taps = taps_of(W(), coords_of(arrays, at));
 #pragma unroll
@@ -471,8 +473,8 @@ template <class W, class F> DEVICE void with_taps(const Arrays& arrays, Position
   }
 }
 
-// Stores the window of a tile that meets the border of a texture; it covers texels, not indices. If samples lie too far apart
-// for it, marks the squares that they add to. Returns the bits of the largest value.
+// Stores the window of a tile that lies across the border of a texture. The window covers texels, not indices. If samples lie
+// too far apart for it, marks the squares that they add to. Returns the bits of the largest value.
 template <class W, class Pull>
 DEVICE int store_tile(const Arrays& arrays, float* window, int tile, const Lane& lane, bool inside, Pull pull) {
   int low_y = 1 << 30, low_x = low_y, high_y = -1, high_x = -1, largest = 0;
@@ -554,7 +556,8 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
     const uint32 rest = (uint32)greatest_of_lanes(of.size[k]) - (uint32)of.low[k];
     of.stride[k] = k == axes - 1 ? 1 : (int)min(cells, 1e6f);
     of.size[k] = rest + 1;
-    // Against conflicts of banks: rows are odd; or, where lanes take the taps of a sample, four rows lie apart.
+    // To avoid conflicts of banks, rows have an odd length. If lanes take the taps of one sample, the length is 4 more than a
+    // multiple of 8, so that four rows begin in different banks.
     const bool is_row = k == axes - 1 && k > 0;
     const uint32 pitch = !is_row ? rest + 1 : W::many ? (rest + 4) / 8 * 8 + 4 : (rest + 1) | 1;
     cells *= rest < 65536 ? (float)pitch : 1e9f;

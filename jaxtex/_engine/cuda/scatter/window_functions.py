@@ -271,7 +271,7 @@ class WindowFunctions(SampleSource):
         keep = f"void keep_cotangents({ARRAYS}, int sample, const Cotangents& found, Sums& sums)"
         functions.define(keep, "Stores them, or adds them to the sums of a tile.", self.kept_cotangents(added=False))
         add = f"void add_cotangents({ARRAYS}, int sample, const Cotangents& found)"
-        functions.define(add, "Adds those that all reads of a sum share to memory.", self.kept_cotangents(added=True))
+        functions.define(add, "Adds to memory what reads of a sum share.", self.kept_cotangents(added=True))
 
     def slopes(self, *args: jax.Array) -> Any:
         spec, lanes, dtype = self.spec, self.lanes, self.arrays[ArrayRole.TEXELS].dtype

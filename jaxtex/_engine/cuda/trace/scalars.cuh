@@ -293,7 +293,7 @@ template <class Word> DEVICE Word load_word(const void* from, bool inside) {
   if (inside) word = __ldg((const Word*)from);
   return word;
 }
-// By as few instructions as possible: `first` is aligned to a row, or to 16 bytes if a row has more.
+// Loads a row by as few instructions as possible: `first` is aligned to a row, or to 16 bytes if a row has more.
 template <int N, class T> DEVICE Row<T, N> load_aligned_row(const T* first, bool inside = true) {
   Row<T, N> row;
   constexpr int bytes = N * sizeof(T);
@@ -318,7 +318,7 @@ template <int N, class T> DEVICE Row<T, N> load_aligned_row(const T* first, bool
   }
   return row;
 }
-// Three numbers of 32 bits in two loads: one of the two pairs begins at a multiple of its length.
+// Loads three numbers of 32 bits in two loads: one of the two pairs begins at a multiple of its length.
 template <int N, class T> DEVICE Row<T, N> load_row_by_pair(const T* first, bool inside = true) {
   if constexpr (N == 3 && sizeof(T) == 4) {
     const bool odd = (uint64)first & 4;

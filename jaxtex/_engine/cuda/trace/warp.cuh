@@ -13,7 +13,7 @@ DEVICE uint32 lanes_with_same(int a) { return __match_any_sync(~0u, a); }
 DEVICE float of_lane_xor(float a, int bits) { return __shfl_xor_sync(~0u, a, bits); }
 // After it, all lanes see all earlier writes of the warp.
 DEVICE void wait_for_lanes() { __syncwarp(); }
-// A bit for each lane of which something holds.
+// The mask of the lanes in which `a` holds.
 DEVICE uint32 lanes_that(bool a) { return __ballot_sync(~0u, a); }
 DEVICE int num_ones(uint32 bits) { return __popc(bits); }
 
@@ -28,8 +28,9 @@ DEVICE void set_atomically(uint64* to, uint64 bits) {
   asm volatile("red.global.or.b64 [%0], %1;" ::"l"(__cvta_generic_to_global(to)), "l"(bits) : "memory");
 }
 
-// The number before one is added, and the greater of two numbers.
+// Adds one, and returns the number before.
 DEVICE int count_atomically(int* to) { return atomicAdd(to, 1); }
+// Sets a number to `a` if `a` is greater.
 DEVICE void raise_atomically(int* to, int a) { atomicMax(to, a); }
 
 #if __CUDA_ARCH__ >= 900
