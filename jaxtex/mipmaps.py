@@ -17,7 +17,7 @@ from ._checks.words import listing
 from ._engine.compute.mip_levels import halved, next_of
 from ._engine.describe.levels import Cut
 from ._engine.describe.operands import Arrays
-from ._engine.rules.mip_chain import mip_chain
+from ._engine.rules.filters import mip_chain
 from ._jax.calls import typed_jit
 from ._jax.indexing import everywhere, explicit_sharding, is_sharded, names_of, parts_of
 from ._reads.complex_parts import by_parts

@@ -15,7 +15,7 @@ from ._checks.samplers import check_modes
 from ._checks.words import listing
 from ._engine.compute.texel_value import decode
 from ._engine.describe.plan import layout_of, space_axes
-from ._engine.rules.convolution import convolve
+from ._engine.rules.filters import convolve
 from ._jax.calls import typed_jit
 from ._reads.complex_parts import by_parts
 from ._tables.address_rules import SPHERE, WRAP, AddressRule

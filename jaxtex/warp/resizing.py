@@ -17,7 +17,7 @@ from .._checks.arguments import as_array, as_float
 from .._checks.calls import public
 from .._checks.words import check_word
 from .._engine.compute.scaled_filter import ScaledFilter
-from .._engine.rules.scaled_filter import scaled
+from .._engine.rules.filters import scaled
 from .._reads.complex_parts import from_parts
 from .._tables.address_rules import SPHERE, WRAP, AddressRule
 from .._tables.filter_kernels import POINT, FilterKernel

@@ -10,7 +10,7 @@ from jax.interpreters import mlir
 
 from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.forms import choice, gpu_kernels
-from jaxtex._engine.rules import concatenated, derivatives, folds, mip_chain, primitives
+from jaxtex._engine.rules import concatenated, derivatives, filters, folds, primitives
 from jaxtex._hardware import read as hardware
 from tests.support.evaluator import NONE, evaluating
 from tests.support.host_compiler import fill
@@ -23,7 +23,7 @@ LOWERINGS = {
     derivatives.read_derivatives_p: choice.LOWERINGS["read_derivatives"],
     folds.fold_p: choice.LOWERINGS["fold"],
     folds.fold_pullback_p: choice.LOWERINGS["fold_pullback"],
-    mip_chain.mip_chain_p: choice.LOWERINGS["mip_chain"],
+    filters.mip_chain_p: choice.LOWERINGS["mip_chain"],
     hardware.read_p: (hardware.LOWERING,),
 }
 

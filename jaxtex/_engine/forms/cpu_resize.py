@@ -89,7 +89,7 @@ class Bands(NamedTuple):
 
 
 def resized(values: jax.Array, *, filters: Filters, transposed: bool, dtype: np.dtype) -> jax.Array:
-    """`rules.scaled_filter.in_order`, with equal bits."""
+    """`rules.filters.in_order`, with equal bits."""
     if halves(values.dtype, filters, transposed, dtype):
         return half(values, filters, dtype)
     sums = sum_dtype(values.dtype, dtype)

@@ -14,7 +14,7 @@ import jaxtex as jt
 from jaxtex import warp
 from jaxtex._engine.compute.scaled_filter import ScaledFilter
 from jaxtex._engine.forms import cpu_resize
-from jaxtex._engine.rules import scaled_filter
+from jaxtex._engine.rules.filters import in_order, scale_p
 from jaxtex._tables.address_rules import ADDRESS_RULES
 from jaxtex._tables.filter_kernels import LINEAR, POINT, keys_cubic
 from tests.support.derivatives import assert_derivatives
@@ -261,10 +261,7 @@ def test_forms_for_cpus_have_the_same_bits(name, monkeypatch):
     for transposed in (False, True)[: 1 + (dtype == np.float32)]:
         given = {"filters": filters, "transposed": transposed, "dtype": dtype}
         assert cpu_resize.supports_resized(jax.typeof(values), **given) or transposed
-        found, expected = (
-            jax.jit(functools.partial(run, **given))(values)
-            for run in (scaled_filter.scale_p.bind, scaled_filter.in_order)
-        )
+        found, expected = (jax.jit(functools.partial(run, **given))(values) for run in (scale_p.bind, in_order))
         assert_exact(found, expected)
         values = expected
 

@@ -177,9 +177,9 @@ class KernelSource(abc.ABC):
         """Structs of constants, and type definitions."""
         return []
 
-    @abc.abstractmethod
     def traced(self, functions: DeviceFunctions) -> list[str]:
-        """Adds the traced functions, and returns the declarations that precede them."""
+        """Adds the traced functions, if there are any, and returns the declarations that precede them."""
+        return []
 
     def includes(self) -> tuple[str, ...]:
         """The headers that `traced.cuh` includes."""

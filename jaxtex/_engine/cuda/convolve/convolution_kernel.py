@@ -19,7 +19,7 @@ MADE_BY = "convolution_kernel.py"
 
 
 def convolve(values: jax.Array, *, weights: tuple[float, ...], axis: int, full: bool) -> jax.Array:
-    """`jaxtex._engine.rules.convolution.convolved`, as a kernel."""
+    """`jaxtex._engine.rules.filters.convolved`, as a kernel."""
     outer, length, inner = math.prod(values.shape[:axis]), values.shape[axis], math.prod(values.shape[axis + 1 :])
     reach = len(weights) - 1
     results = length + (2 if full else -2) * reach

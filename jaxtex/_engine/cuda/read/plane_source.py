@@ -14,9 +14,8 @@ from ...describe.spec import ReadSpec
 from ...describe.storage import Shaped, slice_of
 from ..build.arrays import ArrayRole, KernelArray, KernelArrays, operands_of
 from ..build.source import Constant
-from ..samples.sample_tiles import SampleTiles, samples_shape
+from ..samples.sample_tiles import ReadThreads, SampleTiles, samples_shape
 from .read_source import ReadSource, ReadValue
-from .read_threads import ReadThreads
 
 # The threads of a block, and the smallest number of blocks if there are enough samples.
 THREADS, LEAST_BLOCKS = 512, 512

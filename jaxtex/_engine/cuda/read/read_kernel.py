@@ -19,10 +19,9 @@ from ...describe.storage import WHOLE, Halo, Part, Shaped, Sliced, Storage, With
 from ...walk.known_taps import with_taps_inside
 from ...walk.texel_walk import other_part, taps_are_available
 from ..build.arrays import ArrayRole, KernelArray, KernelArrays, operands_of
-from ..samples.sample_tiles import Extent, SampleTiles, samples_shape
+from ..samples.sample_tiles import Extent, ReadThreads, SampleTiles, samples_shape
 from .plane_source import PlaneThreads, read_planes
 from .read_source import LONG_SUM, ReadSource, ReadValue
-from .read_threads import ReadThreads
 
 # The threads of a block, deep, down and across, for volumes of samples and for images; and their number otherwise.
 BLOCKS: dict[int, Extent] = {3: (4, 1, 32), 2: (1, 8, 16)}

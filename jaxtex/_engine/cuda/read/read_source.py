@@ -21,11 +21,10 @@ from ..build.arrays import ArrayRole, KernelArrays
 from ..build.source import Constant, KernelSource
 from ..samples.operands import load_numbers
 from ..samples.sample_source import define_or_add, names_of_axes
-from ..samples.sample_tiles import PLACE_AT, offset, slice_struct
+from ..samples.sample_tiles import PLACE_AT, ReadThreads, offset, slice_struct
 from ..trace.elementwise import C_TYPES, literal
 from ..trace.emitter import DeviceFunctions, Scalar, names_of, scalar, struct_of_numbers
 from ..trace.indexing import load_row
-from .read_threads import ReadThreads
 
 # A function ``value(load_texel, coords, border_color)``: the result of a read of one sample, (1, C), like the color.
 # Without a border color, `load_texel` returns zero for taps outside, and loads nothing.

@@ -16,10 +16,9 @@ import numpy as np
 from ...compute.texel_sums import largest_product, weight_bound
 from ...describe.axis import Role
 from ..build.arrays import ArrayRole, KernelArray, KernelArrays
-from ..build.source import Constant, KernelSource
+from ..build.source import Constant
 from ..samples.sample_source import AdjointPlan
-from ..trace.emitter import DeviceFunctions
-from .stored import squares_config
+from .stored import OnSquares
 
 # The magnitude of a sum is less than 2^61. It starts at 2^61, so it never is negative, and two bits above it stay free.
 # Two float32 have the bits of that start.
@@ -75,7 +74,7 @@ def started(plan: AdjointPlan, channels: int, marks: jax.Array) -> jax.Array:
     return SumsSource(plan, arrays).run("texture_zeros")[ArrayRole.TOTALS, 0]
 
 
-class SumsSource(KernelSource):
+class SumsSource(OnSquares):
     """The source of the kernel that turns sums of integers into numbers, or starts them."""
 
     file, room, made_by = "scatter/join.cu", "join", "exact_sums.py"
@@ -113,9 +112,3 @@ class SumsSource(KernelSource):
             Constant("of_rest", ArrayRole.MARKS in self.arrays, "whether only some squares have sums of integers"),
             Constant("starts", ArrayRole.RESULT not in self.arrays, "whether the kernel starts sums"),
         ]
-
-    def headers(self, name: str) -> dict[str, str]:
-        return super().headers(name) | squares_config(self.plan)
-
-    def traced(self, functions: DeviceFunctions) -> list[str]:
-        return []

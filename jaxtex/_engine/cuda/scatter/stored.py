@@ -18,7 +18,6 @@ from ..build.launch import LANES
 from ..build.source import Constant, KernelSource, header, struct_of
 from ..samples.sample_source import AdjointPlan
 from ..samples.sample_tiles import Lanes, SampleTiles
-from ..trace.emitter import DeviceFunctions
 from .crowds import crowd_of
 
 # The side of a square of texels, and the room of its list.
@@ -45,24 +44,6 @@ def num_squares(plan: AdjointPlan) -> int:
 def crowd_cells(cells: int) -> int:
     """The most cells of a crowded window, where others have so many."""
     return cells // 20 * 4
-
-
-def squares_config(plan: AdjointPlan) -> dict[str, str]:
-    """The header that `squares.cuh` includes, by its path: the sizes of the squares of a plan."""
-    flat = len(plan.spec.axes) == 2 and not plan.spec.given
-    down, across = (axis.known_size for axis in plan.spec.axes) if flat else (1, 1)
-    squares = num_squares(plan) if flat else 0
-    constants = [
-        Constant("side", SIDE, "of a square of texels"),
-        Constant("down", down, "the texels of a texture"),
-        Constant("across", across),
-        Constant("squares_down", -(-down // SIDE), "of a texture"),
-        Constant("squares_across", -(-across // SIDE)),
-        Constant("squares", squares, "of all textures"),
-        Constant("most_windows", MOST_WINDOWS, "of a square, so that they are added in order"),
-    ]
-    struct = struct_of("Stored", "Squares of texels, and the windows on them.", constants)
-    return {"scatter/squares_config.cuh": header("The squares of texels of one kernel, by stored.py.", (), struct)}
 
 
 def stored_arrays(plan: AdjointPlan, samples: SampleTiles, cells: int, row: int) -> list[KernelArray]:
@@ -95,7 +76,30 @@ def collected(plan: AdjointPlan, channels: int, cells: int, given: list[KernelAr
     return StoredSource(plan, arrays, cells).run("texture_windows")[ArrayRole.RESULT, 0]
 
 
-class StoredSource(KernelSource):
+class OnSquares(KernelSource):
+    """A source whose kernel knows the squares of a plan: with the header that `squares.cuh` includes."""
+
+    plan: AdjointPlan
+
+    def headers(self, name: str) -> dict[str, str]:
+        flat = len(self.plan.spec.axes) == 2 and not self.plan.spec.given
+        down, across = (axis.known_size for axis in self.plan.spec.axes) if flat else (1, 1)
+        squares = num_squares(self.plan) if flat else 0
+        constants = [
+            Constant("side", SIDE, "of a square of texels"),
+            Constant("down", down, "the texels of a texture"),
+            Constant("across", across),
+            Constant("squares_down", -(-down // SIDE), "of a texture"),
+            Constant("squares_across", -(-across // SIDE)),
+            Constant("squares", squares, "of all textures"),
+            Constant("most_windows", MOST_WINDOWS, "of a square, so that they are added in order"),
+        ]
+        struct = struct_of("Stored", "Squares of texels, and the windows on them.", constants)
+        text = header("The squares of texels of one kernel, by stored.py.", (), struct)
+        return super().headers(name) | {"scatter/squares_config.cuh": text}
+
+
+class StoredSource(OnSquares):
     """The source of the kernel that adds stored windows to texels."""
 
     file, room, made_by = "scatter/stored.cu", "stored", "stored.py"
@@ -128,9 +132,3 @@ class StoredSource(KernelSource):
 
     def structs(self) -> list[str]:
         return [Lanes.of(self.arrays[ArrayRole.RESULT].shape[-1]).struct()]
-
-    def traced(self, functions: DeviceFunctions) -> list[str]:
-        return []
-
-    def headers(self, name: str) -> dict[str, str]:
-        return super().headers(name) | squares_config(self.plan)

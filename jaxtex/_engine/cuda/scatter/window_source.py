@@ -9,7 +9,7 @@ from ..build.source import Constant
 from ..samples.operands import OperandResults
 from ..samples.sample_tiles import STEPS
 from .crowds import adds_runs, crowd_of
-from .stored import crowd_cells, squares_config
+from .stored import OnSquares, crowd_cells
 from .window_functions import Offsets, WalkTaps, WindowFunctions
 
 # The warps of a block, and the bytes of shared memory of a block, which any GPU has.
@@ -47,7 +47,7 @@ REST_BLOCKS = 660
 FEW_IMAGES = 32
 
 
-class WindowSource(WindowFunctions):
+class WindowSource(OnSquares, WindowFunctions):
     """The source of the scatter kernel: its windows, and the sizes of its work."""
 
     file, room, made_by = "scatter/adjoint.cu", "scatter", "window_source.py"
@@ -210,6 +210,3 @@ class WindowSource(WindowFunctions):
 
     def structs(self) -> list[str]:
         return [*self.structs_of_values(), self.samples.struct()]
-
-    def headers(self, name: str) -> dict[str, str]:
-        return super().headers(name) | squares_config(self.plan)

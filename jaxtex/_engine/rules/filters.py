@@ -1,5 +1,6 @@
-"""Stretched filters along the axes of an array, as one primitive, which is linear."""
+"""Filters of whole arrays, as primitives that are linear: convolutions, mip chains, and stretched filters."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,15 +9,87 @@ import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import ad, batching
 
+from ..._jax.barriers import materialized, with_materialized
 from ..._jax.float_bits import rounded_to
 from ..._jax.indexing import is_sharded, uncut
-from ..._jax.primitives import at_front, define
+from ..._jax.primitives import at_front, define, define_linear
 from ..._tables.storage_formats import sum_dtype
+from ..compute.mip_levels import chain_of
 from ..compute.scaled_filter import ScaledFilter, multiplied
 from ..forms.choice import LOWERINGS
 
 # Pairs of an axis and the filter along it, in the order in which they are applied.
 Filters = tuple[tuple[int, ScaledFilter], ...]
+
+
+# Convolutions
+
+
+def convolve(values: jax.Array, weights: tuple[float, ...], axis: int) -> jax.Array:
+    """The valid part of the convolution of `values` with a filter: an axis of n + 2 r elements becomes one of n.
+
+    Args:
+        weights: the r + 1 weights of a symmetric filter, from the middle one outward.
+    """
+    return convolve_p.bind(values, weights=weights, axis=axis, full=False)
+
+
+def convolved(values: jax.Array, *, weights: tuple[float, ...], axis: int, full: bool) -> jax.Array:
+    """The valid convolution with a symmetric filter, or the full one.
+
+    They are each other's transpose. JAX's transpose of a sum of slices would be a sum of padded arrays, which is slow.
+    """
+    reach, dtype = len(weights) - 1, values.dtype
+    if full:
+        wide = [(2 * reach, 2 * reach, 0) if k == axis else (0, 0, 0) for k in range(values.ndim)]
+        values = materialized(jax.lax.pad(values, dtype.type(0), wide))
+    size = values.shape[axis] - 2 * reach
+
+    def part(start: int) -> jax.Array:
+        return jax.lax.slice_in_dim(values, start, start + size, axis=axis)
+
+    terms = (dtype.type(w) * (part(reach - k) + part(reach + k)) for k, w in enumerate(weights[1:], 1))
+    return functools.reduce(jnp.add, terms, dtype.type(weights[0]) * part(reach))
+
+
+def convolved_once(values: jax.Array, **params: Any) -> jax.Array:
+    """`convolved`, with `values` materialized, so that XLA does not recompute them for every term."""
+    return with_materialized(functools.partial(convolved, **params), (0,))(values)
+
+
+convolve_p = define_linear(
+    "spline_convolve",
+    convolved_once,
+    lambda _, *, full, **params: {"full": not full, **params},
+    lambda *, axis, **params: {"axis": axis + 1, **params},
+    static=("weights", "axis", "full"),
+    lowerings=LOWERINGS["convolve"],
+)
+
+
+# Mip chains
+
+
+def mip_chain(texels: jax.Array, ndim: int, num_levels: int) -> jax.Array:
+    """The levels of a chain one after the other, (total, C), from the finest one.
+
+    Args:
+        ndim: how many axes before the channels are halved.
+    """
+    return mip_chain_p.bind(texels, shape=texels.shape, ndim=ndim, num_levels=num_levels, adjoint=False)
+
+
+mip_chain_p = define_linear(
+    "mip_chain",
+    chain_of,
+    lambda _, *, adjoint, **params: {"adjoint": not adjoint, **params},
+    lambda **params: params,
+    static=("shape", "ndim", "num_levels", "adjoint"),
+    lowerings=LOWERINGS["mip_chain"],
+)
+
+
+# Stretched filters
 
 
 def scaled(values: jax.Array, filters: Sequence[tuple[int, ScaledFilter]], dtype: Any) -> jax.Array:
