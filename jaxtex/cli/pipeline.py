@@ -22,8 +22,7 @@ import numpy as np
 
 from ..sampler import Sampler
 from ..warp.sized.image import WarpResult, warp
-from ..warp.sized.mappings import Array, Device, Size
-from ..warp.sized.options import ReadOptions
+from ..warp.sized.mappings import Array, Device, ReadOptions, Size
 from .files.decode import find_picture, read_picture
 from .files.encode import fit_picture, write_picture
 from .files.inputs import STREAM, PictureFile, format_of, read_errors

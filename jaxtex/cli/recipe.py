@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..sampler import Sampler
-from ..warp.sized.mappings import Array, Device, Size
-from ..warp.sized.options import ReadOptions
+from ..warp.sized.mappings import Array, Device, ReadOptions, Size
 from .calibration import Lens, read_calibration
 from .files.inputs import format_of
 from .files.metadata import check_pixels, check_sides

@@ -15,8 +15,7 @@ from jaxtex.cli.transforms import AffineParts, Displacements, Flow, Perspective,
 from jaxtex.sampler import Sampler
 from jaxtex.warp.sized import image, streams
 from jaxtex.warp.sized.image import compiled, warp
-from jaxtex.warp.sized.mappings import PerPixelParameters
-from jaxtex.warp.sized.options import ReadOptions
+from jaxtex.warp.sized.mappings import PerPixelParameters, ReadOptions
 from jaxtex.warp.sized.streams import NeedsWholeImage, StreamedImage
 from jaxtex.warp.sized.tiling import LARGE, MOST_SMALL, SMALL, large_shape, tiles_of
 from tests.oracles.warps import warped

@@ -505,14 +505,14 @@ FAULTS = {
         "three_sides",
     ),
     "odd rows of a chain weigh alike": Fault(
-        "jaxtex/warp/sized/chain.py",
+        "jaxtex/warp/sized/texels.py",
         "(along + 1 / m) * (m / size)",
         "along * (m / size)",
         "test_sized.py",
         "chain_is_made",
     ),
     "a chain begins one texel late": Fault(
-        "jaxtex/warp/sized/chain.py",
+        "jaxtex/warp/sized/texels.py",
         "self.start + self.height * self.width, self",
         "self.start + self.height * self.width + 1, self",
         "test_sized.py",

@@ -11,9 +11,17 @@ from jaxtex.warp import resize
 from jaxtex.warp.coordinate_functions import scaled
 from jaxtex.warp.images import converted, footprint_of, grid_operands, warp_image
 from jaxtex.warp.options import ReadOptions as WarpOptions
-from jaxtex.warp.sized.edges import coverage, over
-from jaxtex.warp.sized.options import ReadOptions
-from jaxtex.warp.sized.pixels import premultiply, quantize, to_codes, to_fractions, to_light, unpremultiply
+from jaxtex.warp.sized.mappings import ReadOptions
+from jaxtex.warp.sized.pixels import (
+    coverage,
+    over,
+    premultiply,
+    quantize,
+    to_codes,
+    to_fractions,
+    to_light,
+    unpremultiply,
+)
 from jaxtex.warp.sized.programs import divided
 
 

@@ -13,8 +13,7 @@ from ..._jax.barriers import materialized
 from ..._jax.indexing import gather
 from ..._tables.filter_kernels import POINT
 from ..resizing import filters_of_axes, is_widened
-from .mappings import Size
-from .options import ReadOptions
+from .mappings import ReadOptions, Size
 from .tiling import Place, grid_of
 
 # Up to so many entries are added up in one expression, as in `scaled_filter`.

@@ -13,15 +13,13 @@ from .. import smoothing
 from ..coordinate_functions import scaled
 from .filters import ResizeFilters
 from .kept import kept
-from .mappings import Array, Device, Mapping, PerPixelParameters, Size
-from .options import ReadOptions
+from .mappings import Array, Device, Mapping, PerPixelParameters, ReadOptions, Size
 from .programs import DeviceTexels, TileProgram
 from .texels import (
     LEAST_COPIED,
     LEAST_SHARED,
     Reused,
     chain_capacity,
-    chain_program,
     chain_weights,
     flat_texels,
     flat_words,
@@ -29,6 +27,7 @@ from .texels import (
     memory_for,
     numbers_of,
     numbers_program,
+    with_levels,
 )
 from .tiling import LARGE, Place, shape_in, tiles_of
 
@@ -131,36 +130,47 @@ class ImageWarp(NamedTuple):
     ) -> "ImageWarp":
         """The warp of an image; see `warp`."""
         height, width, channels = pixels.shape
-        filters = None
+        image = cls.without_texels(pixels.shape, pixels.dtype, mapping, border, size, read, device)
+        margin = 0 if image.filters is None else image.filters.shape.window[1]
+        words = takes_words(pixels, mapping, image.read, device) and image.filters is None
+        least = LEAST_SHARED if device.platform == "cpu" else LEAST_COPIED
+        texels = jax.device_put(flat_words(pixels, least) if words else flat_texels(pixels, least, margin), device)
+        image = image._replace(source=image.source._replace(texels=texels), words=words)
+        return image.with_numbers(height * width + margin, height, width, channels)
+
+    @classmethod
+    def without_texels(
+        cls,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        mapping: Mapping,
+        border: Array,
+        size: Size,
+        read: ReadOptions,
+        device: Device,
+    ) -> "ImageWarp":
+        """The warp of an image of this shape and dtype, whose texels, or a window of them, are still to be sent."""
+        (height, width, channels), filters = shape, None
         if mapping.function is scaled:
             filters, read = ResizeFilters.of((width, height), size, read), read._replace(antialias=False)
-        margin = 0 if filters is None else filters.shape.window[1]
         if read.antialias:
             read = read._replace(sampler=dataclasses.replace(read.sampler, max_anisotropy=mapping.max_anisotropy))
         sizes, target = (np.array(some, np.int32) for some in ((height, width), size[::-1]))
-        words = takes_words(pixels, mapping, read, device) and filters is None
-        least = LEAST_SHARED if device.platform == "cpu" else LEAST_COPIED
-        texels = jax.device_put(flat_words(pixels, least) if words else flat_texels(pixels, least, margin), device)
         sizes, color, target = sent((sizes, border, target), device)
         if not isinstance(mapping.parameters, PerPixelParameters):
             mapping = mapping._replace(parameters=sent(mapping.parameters, device))
-        source = DeviceTexels(texels, None, sizes, color)
+        source = DeviceTexels(jax.device_put(np.zeros((1, channels), dtype), device), None, sizes, color)
         image = cls(source, mapping, target, size, read, smoothing.SHARP, 1, Programs(device), filters)
-        image = image._replace(dtype=np.dtype(read.dtype or pixels.dtype), words=words)
-        image = image.with_reads(height, width)
-        return image.with_numbers(height * width + margin, height, width, channels)
+        return image._replace(dtype=np.dtype(read.dtype or dtype)).with_reads(height, width)
 
     def reads_needed(self) -> int:
-        """The reads of `smoothing` that the output needs."""
-        # The programs need nothing of the texels.
-        texels = np.zeros((1, self.source.texels.shape[1]), self.source.texels.dtype)
-        one = self._replace(source=self.source._replace(texels=jax.device_put(texels, self.programs.device)))
+        """The reads of `smoothing` that the output needs, whatever its texels are."""
         places, found = self.places(), smoothing.SHARP
         if not self.mapping.differs:  # one tile suffices, of a shape that has a program in any case
             places = [Place(0, 0, *shape_in(self.size, LARGE))]
         first, rest = places[:1], places[1:]
         for some in (first, rest):
-            of_tiles = [one.run(one.program(place), "needed", place) for place in some]
+            of_tiles = [self.run(self.program(place), "needed", place) for place in some]
             found = max([found, *map(int, of_tiles)])
             if found == smoothing.CHAIN:
                 break
@@ -199,9 +209,9 @@ class ImageWarp(NamedTuple):
         wanted = self.reads >= smoothing.TWO_LEVELS
         if wanted or self.read.has_numbers(channels):
             weights, flag = sent((chain_weights(height, width), np.array(wanted)), device)
-            make = functools.partial(chain_program, convert)
             given = texels, sizes, weights, flag, into
-            into = self.programs.run(("chain", alpha, light, words), make, *given, donated=4)
+            key = "chain", alpha, light, words
+            into = self.programs.run(key, lambda: functools.partial(with_levels, convert), *given, donated=4)
         num_levels = longest_side(height, width).bit_length() - 1
         return self._replace(source=self.source._replace(numbers=into), num_levels=num_levels, reused=Reused(into))
 

@@ -21,10 +21,19 @@ from ..images import converted, read_at
 from ..smoothing import in_texels
 from ..windows import position_spans
 from . import reads as tiles
-from .edges import coverage, may_be_covered, over
 from .filters import Filters, ResizeShape, Stored, filtered
-from .options import ReadOptions
-from .pixels import premultiply, quantize, to_codes, to_fractions, to_light, unpremultiply
+from .mappings import ReadOptions
+from .pixels import (
+    coverage,
+    may_be_covered,
+    over,
+    premultiply,
+    quantize,
+    to_codes,
+    to_fractions,
+    to_light,
+    unpremultiply,
+)
 
 # One texel in so many bytes is touched: half a cache line.
 TOUCHED = 32

@@ -1,6 +1,5 @@
 """Warps of images larger than memory, as a stream of tiles. Each tile reads a part of the image."""
 
-import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,14 +8,11 @@ import numpy as np
 
 from ..._tables.filter_kernels import POINT, SPAN
 from .. import smoothing
-from ..coordinate_functions import scaled
 from ..streaming import Box, ImageLike, Tile, TileReads
 from ..windows import Span, WindowShapes, loaded, texel_spans
-from .filters import ResizeFilters
-from .image import ImageWarp, Programs
-from .mappings import Array, Device, Mapping, PerPixelParameters, Size, UncachedParameters
-from .options import ReadOptions
-from .programs import DeviceTexels, read_axes
+from .image import ImageWarp
+from .mappings import Array, Device, Mapping, PerPixelParameters, ReadOptions, Size, UncachedParameters
+from .programs import read_axes
 from .texels import aligned
 from .tiling import Place
 
@@ -56,23 +52,11 @@ class StreamedImage:
         device: Device,
         window_bytes: int,
     ) -> None:
-        height, width, channels = image.shape
-        filters = None
-        if mapping.function is scaled:
-            filters, read = ResizeFilters.of((width, height), size, read), read._replace(antialias=False)
-        if read.antialias:
-            read = read._replace(sampler=dataclasses.replace(read.sampler, max_anisotropy=mapping.max_anisotropy))
         if isinstance(mapping.parameters, PerPixelParameters):
             mapping = mapping._replace(parameters=UncachedParameters(mapping.parameters))
-        else:
-            mapping = mapping._replace(parameters=jax.device_put(mapping.parameters, device))
-        sizes, target = (np.array(some, np.int32) for some in ((height, width), size[::-1]))
-        nothing = np.zeros((1, channels), image.dtype)
-        texels, sizes, color, target = jax.device_put((nothing, sizes, border, target), device)
-        source = DeviceTexels(texels, None, sizes, color)
-        whole = ImageWarp(source, mapping, target, size, read, smoothing.SHARP, 1, Programs(device), filters)
-        whole = whole._replace(dtype=np.dtype(read.dtype or image.dtype))
-        whole = whole.with_reads(height, width)
+        dtype, channels = np.dtype(image.dtype), image.shape[-1]
+        whole = ImageWarp.without_texels(image.shape, dtype, mapping, border, size, read, device)
+        read = whole.read
         if whole.reads >= smoothing.TWO_LEVELS:
             raise NeedsWholeImage(
                 "the image becomes much smaller in places, which needs a mip chain of the whole image"
@@ -80,9 +64,9 @@ class StreamedImage:
         self.image, self.whole, self.device = image, whole, device
         self.axes = read_axes(read.sampler)
         self.kernels = (read.sampler.kernel, *((SPAN, POINT) if read.antialias else (POINT,)))
-        number_bytes = 4 * channels if read.has_numbers(channels) or filters is not None else 0
+        number_bytes = 4 * channels if read.has_numbers(channels) or whole.filters is not None else 0
         # A window is copied to the device, and decoded there.
-        texel_bytes = 2 * channels * np.dtype(image.dtype).itemsize + number_bytes
+        texel_bytes = 2 * channels * dtype.itemsize + number_bytes
         self.shapes = WindowShapes(LEAST_WINDOW, window_bytes // (WINDOWS * texel_bytes))
         self.tile = min(TILE[0], size[1]), min(TILE[1], size[0])
 

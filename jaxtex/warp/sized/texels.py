@@ -1,15 +1,21 @@
-"""The texels of an image in a flat array of few capacities, so that programs serve images of many sizes."""
+"""The texels of an image in a flat array of few capacities, so that programs serve images of many sizes.
 
+Decoded texels may be followed by a mip chain: texels lie row after row and level after level. A loop computes runs of
+texels, as many as the sizes need. Elements after the last level are never read.
+"""
+
+import functools
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..._engine.compute.texel_value import WORD, bytes_in
-from . import chain
+from ..._engine.describe.levels import chosen_level_size, level_size
+from ..._jax.indexing import gather
 from .mappings import Array
 from .pixels import premultiply, to_fractions, to_light
 
@@ -22,6 +28,10 @@ USUAL_MARGIN = 2**11
 ALIGNMENT = 64
 # The capacities of chains' weights and levels, by the longest side.
 LONGEST_SIDES = (2**12, 2**16, 2**20, 2**24)
+# Texels of a run.
+RUN = 2**12
+# How many texels one texel of the next level covers along an axis, the outer ones in part.
+COVERED = 3
 
 
 def capacity_of(count: int, least: int = LEAST, step: int = 1) -> int:
@@ -112,35 +122,21 @@ def numbers_of(texels: jax.Array, *, alpha: bool, light: bool, channels_of_words
 def numbers_program(
     convert: Callable[[jax.Array], jax.Array], capacity: int
 ) -> Callable[[jax.Array, jax.Array], jax.Array]:
-    """The program that decodes texels, by their sizes."""
-    return lambda texels, sizes: chain.converted(convert, texels, sizes[0] * sizes[1], capacity)
+    """The program that decodes texels, by their sizes, into an array of so many; both are multiples of `RUN`."""
 
-
-def chain_program(
-    convert: Callable[[jax.Array], jax.Array],
-) -> Callable[[jax.Array, jax.Array, tuple[jax.Array, jax.Array], jax.Array, jax.Array], jax.Array]:
-    """The program that decodes texels, by their sizes, with a mip chain if wanted.
-
-    It writes into a given array, since zeros would take longer than the chain of a much smaller image.
-    """
-
-    def run(
-        texels: jax.Array,
-        sizes: jax.Array,
-        weights: tuple[jax.Array, jax.Array],
-        wanted: jax.Array,
-        into: jax.Array,
-    ) -> jax.Array:
-        return chain.with_levels(convert, texels, (sizes[0], sizes[1]), weights, into, wanted)
+    def run(texels: jax.Array, sizes: jax.Array) -> jax.Array:
+        like = jax.eval_shape(convert, texels)
+        into = jnp.zeros((capacity, like.shape[-1]), like.dtype)
+        return written(convert, texels, sizes[0] * sizes[1], into)
 
     return run
 
 
 def chain_capacity(height: int, width: int) -> int:
     """The capacity of an array for a chain: one and a half times the first capacity whose chain fits."""
-    length = chain.chain_length((height, width))
+    length = chain_length((height, width))
     capacity = capacity_of(-(-2 * length // 3))
-    return 3 * capacity // 2 + chain.RUN
+    return 3 * capacity // 2 + RUN
 
 
 class Reused:
@@ -185,8 +181,132 @@ def chain_weights(height: int, width: int) -> tuple[Array, Array]:
     """The weights of a chain along both axes, in arrays of few lengths."""
     longest, found = longest_side(height, width), list[Array]()
     for size in (height, width):
-        weights = chain.chain_weights(size, max(height, width).bit_length())
-        array = aligned((chain.COVERED, 2 * longest), np.dtype(np.float32))
+        weights = weights_of_levels(size, max(height, width).bit_length())
+        array = aligned((COVERED, 2 * longest), np.dtype(np.float32))
         array[:, : weights.shape[1]] = weights
         found.append(array)
     return found[0], found[1]
+
+
+# Mip chains, in programs
+
+
+def halving_weights(size: int) -> np.ndarray:
+    """The weights of the texels that each texel of the next level covers, (3, max(size >> 1, 1)), float32.
+
+    Texel i of m covers [i n / m, (i + 1) n / m) of n: of 2i all but i / m, 2i + 1 whole, of 2i + 2 the first
+    (i + 1) / m.
+    """
+    m = size >> 1
+    if m == 0 or size == 2 * m:
+        weights = (1.0, 0.0, 0.0) if m == 0 else (0.5, 0.5, 0.0)
+        return np.tile(np.array(weights, np.float32)[:, None], max(m, 1))
+    along = np.arange(m) / m
+    return np.stack([(1 - along) * (m / size), np.full(m, m / size), (along + 1 / m) * (m / size)]).astype(np.float32)
+
+
+def weights_of_levels(size: int, num_levels: int) -> np.ndarray:
+    """`halving_weights` of all levels but the last, of an axis of that size, one after the other: (3, total)."""
+    found = [halving_weights(level_size(size, level)) for level in range(num_levels - 1)]
+    return np.concatenate([np.zeros((COVERED, 0), np.float32), *found], axis=1)
+
+
+def chain_length(sizes: tuple[int, ...]) -> int:
+    """The number of texels of a chain, down to a single texel."""
+    shapes = (tuple(level_size(n, level) for n in sizes) for level in range(max(sizes).bit_length()))
+    return sum(int(np.prod(shape, dtype=np.int64)) for shape in shapes)
+
+
+def written(
+    convert: Callable[[jax.Array], jax.Array], texels: jax.Array, count: jax.Array, into: jax.Array
+) -> jax.Array:
+    """An array with the numbers of the first `count` texels at its beginning."""
+
+    def step(k: jax.Array, filled: jax.Array) -> jax.Array:
+        run = jax.lax.dynamic_slice_in_dim(texels, k * RUN, RUN)
+        return jax.lax.dynamic_update_slice_in_dim(filled, convert(run), k * RUN, 0)
+
+    return jax.lax.fori_loop(0, (count + (RUN - 1)) // RUN, step, into)
+
+
+class Level(NamedTuple):
+    """A level of two axes: its height and width, its first texel, and the first of its weights along each axis."""
+
+    height: jax.Array
+    width: jax.Array
+    start: jax.Array
+    rows: jax.Array
+    columns: jax.Array
+
+    @property
+    def next(self) -> "Level":
+        height, width = (chosen_level_size(n, 1) for n in (self.height, self.width))
+        return Level(height, width, self.start + self.height * self.width, self.rows + height, self.columns + width)
+
+
+def with_levels(
+    convert: Callable[[jax.Array], jax.Array],
+    texels: jax.Array,
+    sizes: jax.Array,
+    weights: tuple[jax.Array, jax.Array],
+    wanted: jax.Array,
+    into: jax.Array,
+) -> jax.Array:
+    """Decoded texels, followed by all levels of a chain, down to a single texel.
+
+    Args:
+        convert: decodes texels, (N, C).
+        sizes: height and width.
+        weights: `weights_of_levels` of height and width; more columns may follow.
+        wanted: whether to make the levels; bool.
+        into: the array that numbers are written to: zeros would take longer than the chain of a much smaller image.
+    """
+    height, width = sizes[0], sizes[1]
+    zero = jnp.zeros((), jnp.int32)
+
+    def remains(state: tuple[jax.Array, Level, jax.Array]) -> jax.Array:
+        _, level, _ = state
+        return wanted & (jnp.maximum(level.height, level.width) > 1)
+
+    def step(state: tuple[jax.Array, Level, jax.Array]) -> tuple[jax.Array, Level, jax.Array]:
+        chain, level, first = state
+        # A run may write beyond its level; the next level overwrites that.
+        run = halved(chain, level, first, weights)
+        chain = jax.lax.dynamic_update_slice_in_dim(chain, run, level.next.start + first, 0)
+        first = first + RUN
+        done = first >= level.next.height * level.next.width
+        level = jax.tree.map(lambda a, b: jnp.where(done, a, b), level.next, level)
+        return chain, level, jnp.where(done, 0, first)
+
+    chain = written(convert, texels, height * width, into)
+    return jax.lax.while_loop(remains, step, (chain, Level(height, width, zero, zero, zero), zero))[0]
+
+
+def halved(chain: jax.Array, level: Level, first: jax.Array, weights: tuple[jax.Array, jax.Array]) -> jax.Array:
+    """A run of the texels of the next level: means of those of a level, first along columns, then along rows."""
+    number, following = first + jnp.arange(RUN, dtype=jnp.int32), level.next
+    y = jnp.minimum(number // following.width, following.height - 1)
+    x = number - number // following.width * following.width
+
+    def texel(i: int, j: int) -> jax.Array:
+        row, column = jnp.minimum(2 * y + i, level.height - 1), jnp.minimum(2 * x + j, level.width - 1)
+        return gather(chain, (level.start + row * level.width + column,))
+
+    def of_pairs() -> jax.Array:
+        below = [(texel(0, j) + texel(1, j)) * 0.5 for j in range(2)]
+        return (below[0] + below[1]) * 0.5
+
+    def of_parts() -> jax.Array:
+        down, across = (
+            [gather(table[k][:, None], (start + at,)) for k in range(COVERED)]
+            for table, start, at in zip(weights, (level.rows, level.columns), (y, x))
+        )
+        below = [sum_of(texel(i, j) * w for i, w in enumerate(down)) for j in range(COVERED)]
+        return sum_of(value * w for value, w in zip(below, across))
+
+    even = (level.height == 2 * following.height) & (level.width == 2 * following.width)
+    return jax.lax.cond(even, of_pairs, of_parts)
+
+
+def sum_of(terms: Iterable[jax.Array]) -> jax.Array:
+    return functools.reduce(jnp.add, terms)

@@ -21,8 +21,7 @@ from ..options import ReadOptions as WarpOptions
 from ..resizing import resize_options
 from ..streaming import ahead
 from .image import ImageWarp, inner, whole
-from .mappings import Array, Device, Mapping, PerPixelParameters, UncachedParameters
-from .options import ReadOptions
+from .mappings import Array, Device, Mapping, PerPixelParameters, ReadOptions, UncachedParameters
 
 DTYPES = ("uint8", "uint16", "float32")
 # How many tiles the device computes ahead.

@@ -14,7 +14,7 @@ from jaxtex.mipmaps import with_levels
 from jaxtex.modes import AddressMode
 from jaxtex.warp import smoothing
 from jaxtex.warp.coordinate_functions import affine
-from jaxtex.warp.sized import chain as sized_chain
+from jaxtex.warp.sized import texels as sized_texels
 from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_close, assert_exact
 
@@ -106,7 +106,8 @@ def test_a_chain_is_made_and_read_by_one_program():
     def of_sizes(texels, height, width, weights):
         capacity = 2 * CAPACITY
         chain = jnp.zeros((capacity, texels.shape[-1]), texels.dtype)
-        chain = sized_chain.with_levels(lambda t: t, texels, (height, width), weights, chain, jnp.bool_(True))
+        sizes = jnp.stack([height, width])
+        chain = sized_texels.with_levels(lambda t: t, texels, sizes, weights, jnp.bool_(True), chain)
         resolved = smoothing.ResolvedLevel(
             tuple(coords), None, None, lod=jnp.clip(lod, 0, last(height, width)), sizes=(height, width)
         )
@@ -118,12 +119,12 @@ def test_a_chain_is_made_and_read_by_one_program():
     for size in SIZES:
         texels = texels_of(size)
         levels = max(size).bit_length()
-        weights = [sized_chain.chain_weights(n, levels) for n in size]
+        weights = [sized_texels.weights_of_levels(n, levels) for n in size]
         weights = [np.pad(w, ((0, 0), (0, 100 - w.shape[1]))) for w in weights]
         chain, out = of_sizes(flat(texels), *map(jnp.int32, size), weights)
         whole = with_levels(jt.texture2d(texels), num_levels=levels)
-        assert sized_chain.chain_length(size) == sum(level[..., 0].size for level in whole.levels)
-        assert_exact(chain[: sized_chain.chain_length(size)], whole.texels.reshape(-1, 2))
+        assert sized_texels.chain_length(size) == sum(level[..., 0].size for level in whole.levels)
+        assert_exact(chain[: sized_texels.chain_length(size)], whole.texels.reshape(-1, 2))
         assert_close("sum", out, jt.sample(whole, tuple(coords), sampler, lod=jnp.clip(lod, 0, levels - 1)), 200)
     assert of_sizes._cache_size() == 1
 
