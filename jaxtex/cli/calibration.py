@@ -18,8 +18,8 @@ from ..warp.lens import undistort_points
 from ..warp.lens_models import LENS_MODELS, LensModel, LensModelLike
 from ..warp.sized import mappings
 from ..warp.sized.mappings import Array, PerPixelParameters, Size
-from .files.inputs import open_regular
-from .process import UserError, one_line
+from .files.inputs import open_regular, read_errors
+from .process import UserError
 from .transforms import Transform, to_parameters
 
 Camera = tuple[float, float, float, float]
@@ -177,24 +177,16 @@ def read_calibration(path: Path, model: LensModelLike) -> Lens:
 
 def read_fields(path: Path) -> Mapping[str, Any]:
     """The fields of a file."""
-    try:
-        with open_regular(path) as file:
-            data = file.read(LARGEST_FILE + 1)
-    except UserError as error:
-        raise UserError(f"cannot read {path}: {error}") from error
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror or error}") from error
-    if len(data) > LARGEST_FILE:
-        raise UserError(f"cannot read {path}: it is too large for a calibration")
-    try:
+    with read_errors(path, "it is not YAML or JSON as OpenCV writes it"), open_regular(path) as file:
+        data = file.read(LARGEST_FILE + 1)
+        if len(data) > LARGEST_FILE:
+            raise UserError("it is too large for a calibration")
         text = data.decode("utf-8-sig").lstrip()
         if text.startswith("<"):
-            raise UserError(f"cannot read {path}: it is XML; write it again with a name that ends in .yml or .json")
+            raise UserError("it is XML; write it again with a name that ends in .yml or .json")
         fields = json.loads(text) if text.startswith("{") else yaml.load(without_directive(text), CalibrationLoader)
-    except (ValueError, TypeError, RecursionError, yaml.YAMLError) as error:
-        raise UserError(f"cannot read {path}: it is not YAML or JSON as OpenCV writes it, {one_line(error)}") from error
-    if not isinstance(fields, dict):
-        raise UserError(f"cannot read {path}: it is not YAML or JSON with fields, as OpenCV writes it")
+        if not isinstance(fields, dict):
+            raise UserError("it is not YAML or JSON with fields, as OpenCV writes it")
     return fields
 
 

@@ -160,7 +160,11 @@ def parse(argv: list[str]) -> Options:
     for action in parser._actions:  # pyright: ignore[reportPrivateUsage]
         if action.dest == "matrix":
             action.nargs = matrix_length(words)
-    return Options(command=name, **vars(parser.parse_intermixed_args(protected(words))))
+    words = protected(words)
+    known = parser._option_string_actions  # pyright: ignore[reportPrivateUsage]
+    if unknown := [word for word in words if word.startswith("--") and word.partition("=")[0] not in known]:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")  # before argparse names what is missing
+    return Options(command=name, **vars(parser.parse_intermixed_args(words)))
 
 
 def protected(words: list[str]) -> list[str]:

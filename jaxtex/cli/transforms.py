@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from ..warp.coordinate_functions import affine, displaced, projective, row_times_point, scaled
 from ..warp.sized.mappings import MAX_ANISOTROPY, Array, Mapping, PerPixelParameters, Size
-from .files.inputs import open_regular
-from .process import UserError, one_line
+from .files.inputs import open_regular, read_errors
+from .process import UserError
 from .values import Point
 
 # Double precision carries 16 digits, so the determinant of a matrix with a larger condition number is rounding error.
@@ -342,16 +342,8 @@ def read_flow(path: Path) -> Flow:
     Args:
         path: a file of shape (height, width, 2) and a floating dtype. A pixel with NaN reads outside the input.
     """
-    try:
-        with open_regular(path) as file:
-            # An object array would run code of the file.
-            array = np.lib.format.read_array(file, allow_pickle=False)
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror or error}") from error
-    except UserError as error:
-        raise UserError(f"cannot read {path}: {error}") from error
-    except Exception as error:  # NumPy does not document what a broken header raises
-        raise UserError(f"cannot read {path}: it is not a complete NumPy file of numbers, {one_line(error)}") from error
+    with read_errors(path, "it is not a complete NumPy file of numbers"), open_regular(path) as file:
+        array = np.lib.format.read_array(file, allow_pickle=False)  # an object array would run code of the file
     if array.dtype.kind != "f" or array.ndim != 3 or array.shape[2] != 2 or 0 in array.shape:
         raise UserError(
             f"cannot use {path}: it holds {array.dtype} of shape {array.shape}, expected a floating dtype and shape "

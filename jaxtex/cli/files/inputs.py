@@ -315,8 +315,14 @@ def choose_frame(count: int, frame: int | None) -> int:
 
 
 @contextlib.contextmanager
-def read_errors(source: PictureFile) -> Generator[None, None, None]:
-    """Turns whatever a codec raises into a `UserError` that names the file."""
+def read_errors(
+    source: PictureFile | Path, broken: str = "it is broken or of an unsupported kind"
+) -> Generator[None, None, None]:
+    """Turns whatever a reader of a file raises into a `UserError` that names the file.
+
+    Args:
+        broken: what an error of the reader itself means.
+    """
     try:
         yield
     except OutputError:
@@ -330,4 +336,4 @@ def read_errors(source: PictureFile) -> Generator[None, None, None]:
             raise UserError(f"cannot read {source}: {error.strerror}") from error
         if type(error).__name__ == "UnidentifiedImageError":
             raise UserError(f"cannot read {source}: it is not an image of a known format") from error
-        raise UserError(f"cannot read {source}: it is broken or of an unsupported kind, {one_line(error)}") from error
+        raise UserError(f"cannot read {source}: {broken}, {one_line(error)}") from error

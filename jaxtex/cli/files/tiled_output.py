@@ -21,13 +21,12 @@ import numpy as np
 from ...warp.sized.mappings import Array, Size
 from ..process import UserError
 from .exif import LONG, LONG8, SIGNATURES, ByteLayout, Directory, Entry, layout_of, read_directory, write_directory
-from .replace import first_mode, hold, put_in_place, status_of, write_error
+from .replace import first_mode, hold, linked, put_in_place, status_of, write_error
 from .tiff import LARGEST_CLASSIC
 
 SIDE = 256  # of a tile of the file, in pixels
 WIDTH, HEIGHT, TILE_WIDTH, TILE_HEIGHT, TILE_OFFSETS, TILE_BYTES = 256, 257, 322, 323, 324, 325
 STRIP_TAGS = (273, 278, 279)
-PART, RECORD = ".part", ".part.tiles"
 
 
 class Stored(NamedTuple):
@@ -48,8 +47,12 @@ class RunFingerprint(dict[str, str]):
 
 def is_begun(target: Path) -> bool:
     """Whether an earlier run has written a part of a file."""
-    path = Path(os.path.realpath(target))
-    return all(path.with_name(path.name + suffix).exists() for suffix in (PART, RECORD))
+    return all(path.exists() for path in files_beside(linked(target)))
+
+
+def files_beside(target: Path) -> list[Path]:
+    """The file of tiles, and their record, beside a file."""
+    return [target.with_name(target.name + suffix) for suffix in (".part", ".part.tiles")]
 
 
 class TiledOutput:
@@ -76,8 +79,8 @@ class TiledOutput:
         threads: int,
         source: Path | None = None,
     ) -> None:
-        self.path, self.target, self.size, self.source = target, Path(os.path.realpath(target)), size, status_of(source)
-        self.part, self.record = (self.target.with_name(self.target.name + suffix) for suffix in (PART, RECORD))
+        self.path, self.target, self.size, self.source = target, linked(target), size, status_of(source)
+        self.part, self.record = files_beside(self.target)
         # Pixels are compressed as they are in memory.
         order = "little" if sys.byteorder == "little" else "big"
         self.layout = ByteLayout(order, size[0] * size[1] * texel_bytes > LARGEST_CLASSIC)
