@@ -28,17 +28,6 @@ ERROR_STRINGS = {
     Error.MisalignedAddress: "misaligned address",
     Error.NotSupported: "operation not supported",
 }
-INVALID_VALUE = Error.InvalidValue
-INVALID_PITCH_VALUE = Error.InvalidPitchValue
-INVALID_TEXTURE_BINDING = Error.InvalidTextureBinding
-INVALID_CHANNEL_DESCRIPTOR = Error.InvalidChannelDescriptor
-INVALID_MEMCPY_DIRECTION = Error.InvalidMemcpyDirection
-INVALID_FILTER_SETTING = Error.InvalidFilterSetting
-INVALID_NORM_SETTING = Error.InvalidNormSetting
-INVALID_SURFACE = Error.InvalidSurface
-INVALID_RESOURCE_HANDLE = Error.InvalidResourceHandle
-MISALIGNED_ADDRESS = Error.MisalignedAddress
-NOT_SUPPORTED = Error.NotSupported
 
 
 class CudaError(Exception):
@@ -133,10 +122,10 @@ def peekAtLastError() -> Error:
 
 def invalid(message: str) -> CudaError:
     """The error for a value that CUDA refuses (1)."""
-    return CudaError(INVALID_VALUE, message)
+    return CudaError(Error.InvalidValue, message)
 
 
-def choose(function: str, argument: str, kind: type[Member], value: object, code: int = INVALID_VALUE) -> Member:
+def choose(function: str, argument: str, kind: type[Member], value: object, code: int = Error.InvalidValue) -> Member:
     """The member of the enumeration `kind` that `value` is, or whose number it is."""
     try:
         member = kind(value)
@@ -170,7 +159,7 @@ def check_alive(function: str, argument: str, value: object) -> None:
     by = getattr(value, "_released_by", None)
     if by:
         raise CudaError(
-            INVALID_RESOURCE_HANDLE,
+            Error.InvalidResourceHandle,
             f"{function}: {argument} is {_with_article(type(value))} that {by} has released, expected a live one; "
             f"release it after its last use, or make another.",
         )

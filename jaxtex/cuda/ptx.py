@@ -18,8 +18,8 @@ from .._engine.describe.levels import level_size
 from .._jax.calls import typed_jit
 from .._jax.straight_through import straight_through
 from ..modes import TextureKind
-from .enums import ResourceType, SurfaceBoundaryMode
-from .errors import NOT_SUPPORTED, CudaError, check_index, invalid
+from .enums import Error, ResourceType, SurfaceBoundaryMode
+from .errors import CudaError, check_index, invalid
 from .functions import cuda_function
 from .memory.arrays import Array, will_be_written
 from .memory.channel_formats import FLOAT, SIGNED, UNSIGNED, ChannelFormatDesc
@@ -244,7 +244,7 @@ def txq(texObject: Texture, query: Size, lod: int | None = None) -> int:
     t = as_object("txq", texObject)
     if t.resType not in (ResourceType.Array, ResourceType.MipmappedArray):
         raise CudaError(
-            NOT_SUPPORTED,
+            Error.NotSupported,
             f"txq: texObject is a texture over a resource of type {t.resType.name}, expected an array; read the size "
             "from the call that made it.",
         )
@@ -287,7 +287,7 @@ def check_query(function: str, query: object) -> int:
     """The axis of a query (801)."""
     if query not in SIZES:
         raise CudaError(
-            NOT_SUPPORTED,
+            Error.NotSupported,
             f"{function}: query is {query!r}, expected one of {', '.join(SIZES)}: the other queries of PTX fail on "
             "objects; read the attributes of the object.",
         )

@@ -274,8 +274,8 @@ FAULTS = {
     ),
     "the read mode is checked before the filter": Fault(
         CUDA + "textures/descriptors.py",
-        "(OK, INVALID_FILTER_SETTING, INVALID_NORM_SETTING, INVALID_FILTER_SETTING)",
-        "(OK, INVALID_FILTER_SETTING, INVALID_NORM_SETTING, INVALID_NORM_SETTING)",
+        "(OK, Error.InvalidFilterSetting, Error.InvalidNormSetting, Error.InvalidFilterSetting)",
+        "(OK, Error.InvalidFilterSetting, Error.InvalidNormSetting, Error.InvalidNormSetting)",
         "test_fuzz_memory.py",
         "descriptors",
     ),

@@ -1,8 +1,8 @@
 """`python -m tests.fuzz`: random calls of the public interface, by kernels and by the operations on arrays of a CPU.
 
 On a GPU (`--kernels gpu`) a call runs there and on the CPU; without one (`--kernels host`), the sources of the kernels
-are compiled as C++. Each call is compared in its value and its gradients or its tangent. A seed is a call of each of
-five lists of kinds: `--calls first`, `later`, `latest`, `rays` or `knots` takes one of them.
+are compiled as C++. Each call is compared in its value and its gradients or its tangent. A seed draws a kind of call,
+and then a call of it; `--calls sample`, or another kind, draws calls of this kind alone, and a new kind changes none.
 
 `--what cli` draws command lines (`fuzz_cli`), and `--what descriptors` those of CUDA (`fuzz_descriptors`).
 """
@@ -20,17 +20,33 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tests.fuzz.cases import DRAWS, SUMS, case_of, seeds_for
-from tests.fuzz.knots_cases import KNOTS_DRAWS
-from tests.fuzz.later_cases import LATER_DRAWS, LATEST_DRAWS
-from tests.fuzz.rays import RAY_DRAWS
+from tests.fuzz import knots, rays, reads, sums, warps
+from tests.fuzz.cases import SUMS, case_of, pick, seeds_for
 from tests.support import compiling
 from tests.support.tolerances import TOLERANCES
 
 CHILD = "JAXTEX_FUZZ"
 PROGRESS = 25
-# Kinds of calls. A list that grew would give other calls to its seeds.
-CALLS = {"first": DRAWS, "later": LATER_DRAWS, "latest": LATEST_DRAWS, "rays": RAY_DRAWS, "knots": KNOTS_DRAWS}
+# The kinds of calls: what draws one, and how often.
+KINDS = {
+    "sample": (reads.draw_read, 6),
+    "limit": (reads.draw_limited, 1),
+    "key": (reads.draw_drawn, 1),
+    "derivatives": (reads.draw_derivatives, 2),
+    "complex": (reads.draw_complex, 2),
+    "gather": (reads.draw_gather, 1),
+    "lagrange": (knots.draw_lagrange, 1),
+    "knots": (knots.draw_knots, 3),
+    "splat": (sums.draw_splat, 2),
+    "sample_weighted": (sums.draw_sum, 3),
+    "warp": (warps.draw_warp, 3),
+    "rays": (rays.draw_rays, 3),
+}
+
+
+def kind_of(seed):
+    """The kind of call that a seed draws."""
+    return pick(np.random.default_rng(seed), [kind for kind, (_, share) in KINDS.items() for _ in range(share)])
 
 
 def program(case):
@@ -80,9 +96,9 @@ def compare(case, name, found, expected, steps=1):
         )
 
 
-def check(seed, kernels, calls="first"):
-    """Runs the call of a seed by kernels and by arrays, and compares."""
-    case = case_of(seed, CALLS[calls])
+def check(seed, kernels, kind):
+    """Runs the call of a seed and a kind by kernels and by arrays, and compares."""
+    case = case_of(seed, KINDS[kind][0])
     cotangent, tangents = seeds_for(case, seed)
     args = jax.tree.map(np.asarray, (case.inputs, cotangent, tangents))
     on_host = lambda results: {name: np.asarray(a) for name, a in results.items()}
@@ -113,25 +129,25 @@ def by_kernels(kernels):
     return kernels_on_cpu()
 
 
-def command(seed, kernels, calls):
-    return f"python -m tests.fuzz --cases 1 --seed {seed} --kernels {kernels} --calls {calls}"
+def command(seed, kernels, kind):
+    return f"python -m tests.fuzz --cases 1 --seed {seed} --kernels {kernels} --calls {kind}"
 
 
-def run(seeds, kernels, lists, most_seconds=math.inf):
+def run(seeds, kernels, calls=None, most_seconds=math.inf):
     """How many of the calls fail; it prints each of them, and makes no more after so many seconds."""
     failed, begun = 0, time.perf_counter()
-    pairs = [(seed, calls) for seed in seeds for calls in lists]
-    for done, (seed, calls) in enumerate(pairs, 1):
+    for done, seed in enumerate(seeds, 1):
+        kind = calls or kind_of(seed)
         try:
-            check(seed, kernels, calls)
+            check(seed, kernels, kind)
         except Exception as error:
             failed += 1
             cause = error.__cause__ or error
             if not isinstance(cause, AssertionError):
                 traceback.print_exception(cause, limit=-4)
-            print(f"FAILED seed {seed}: {str(error)[:900]}\n  {command(seed, kernels, calls)}", flush=True)
+            print(f"FAILED seed {seed}: {str(error)[:900]}\n  {command(seed, kernels, kind)}", flush=True)
         seconds = time.perf_counter() - begun
-        if done % PROGRESS == 0 or done == len(pairs) or seconds > most_seconds:
+        if done % PROGRESS == 0 or done == len(seeds) or seconds > most_seconds:
             print(f"seeds {seeds[0]} to {seed}: {done} calls, {failed} failed, {seconds:.0f} s", flush=True)
             jax.clear_caches()
         if seconds > most_seconds:
@@ -193,22 +209,22 @@ def main():
     parser.add_argument("--jobs", type=int, default=1, help="how many processes share the calls")
     parser.add_argument("--list", action="store_true", help="print the calls and stop")
     parser.add_argument("--kernels", choices=("gpu", "host"), help="default: gpu where JAX finds one")
-    parser.add_argument("--calls", choices=tuple(CALLS), help="default: a seed is a call of each list")
+    parser.add_argument("--calls", choices=tuple(KINDS), help="of one kind (default: of all)")
     options = parser.parse_args()
-    lists = [options.calls] if options.calls else [*CALLS]
     seeds = range(options.seed, options.seed + options.cases)
     if options.what in OTHERS:
         return int(run_others(options.what, seeds) > 0)
     if options.list:
-        for seed, calls in [(seed, calls) for seed in seeds for calls in lists]:
-            case = case_of(seed, CALLS[calls])
-            print(f"{seed} {calls}: {'jvp of ' if case.forward else ''}{case.text}; gradients in {case.wrt}")
+        for seed in seeds:
+            kind = options.calls or kind_of(seed)
+            case = case_of(seed, KINDS[kind][0])
+            print(f"{seed} {kind}: {'jvp of ' if case.forward else ''}{case.text}; gradients in {case.wrt}")
         return 0
     if os.environ.get(CHILD):
         kernels = options.kernels or ("gpu" if jax.default_backend() == "gpu" else "host")
         if kernels == "gpu" and jax.default_backend() != "gpu":
             raise SystemExit("--kernels gpu: JAX finds no GPU")
-        return int(run(seeds, kernels, lists, options.seconds) > 0)
+        return int(run(seeds, kernels, options.calls, options.seconds) > 0)
     # Flags of XLA are read when it starts, so the calls are made in other processes.
     own = [sys.executable, "-m", "tests.fuzz", *(["--kernels", options.kernels] if options.kernels else [])]
     own += ["--calls", options.calls] if options.calls else []

@@ -1,4 +1,4 @@
-"""Calls of the public interface, drawn at random: a seed is a call, with its arguments."""
+"""What random calls of the public interface are drawn from: a seed and a kind are a call, with its arguments."""
 
 import dataclasses
 from collections.abc import Callable
@@ -16,6 +16,12 @@ FLOATS = {"float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bf
 DTYPES = [*["float32"] * 8, "float16", "bfloat16", "uint8", "int8", "uint16", "int16", "bool"]
 CHANNELS = [*range(1, 10), 1, 2, 3, 4, 16, 20, 64]
 MODES = ["clamp", "border", "wrap", "mirror", "reflect"]
+FILTERS = [
+    {"filter_mode": "cubic"},
+    {"filter_mode": "cubic", "cubic_coefficient": -0.75},
+    *({"filter_mode": "bspline", "spline_order": order} for order in (2, 3, 5)),
+    *({"filter_mode": name} for name in ("lanczos2", "lanczos3", "mitchell", "gaussian")),
+]
 SPECIAL = [0, -0.0, 1e30, -1e30, np.inf, -np.inf, np.nan, 2.0**24]
 MOST_SAMPLES = 1500
 # Positions are multiples of 1/64 of a texel and half of that: no rounding moves one past a texel's edge or center.
@@ -69,9 +75,8 @@ def chance(rng, share):
     return bool(rng.random() < share)
 
 
-def case_of(seed, draws=None):
-    """The first call that jaxtex takes, among those that follow from a seed and kinds of calls."""
-    draw = pick(np.random.default_rng(seed), draws or DRAWS)
+def case_of(seed, draw):
+    """The first call that jaxtex takes, among those that follow from a seed and the function that draws a kind."""
     for attempt in range(1000):
         rng = np.random.default_rng([seed, attempt])
         try:
@@ -266,72 +271,12 @@ class Draw:
         return f"{self.kind} {self.dtype} {self.shape}{levels} at {pattern} {self.samples}{batch}, {self.options}"
 
 
-def draw_read(rng):
-    """`sample`."""
-    return read_call(Draw(rng))
-
-
-def read_call(draw, key=None, function=jt.sample):
-    """`sample`, of a tap that a key draws, if there is one; or another function of the same arguments."""
-    rng = draw.rng
-    inputs, pattern, steady = draw.places()
-    arrays = {"texels": draw.stacked("texture", lambda: stored(rng, draw.dtype, *draw.stored_shape))}
-    real = draw.dtype in FLOATS or draw.fraction
-    if "border" in draw.modes and chance(rng, 0.6):
-        shape = () if chance(rng, 0.4) else (draw.channels,)
-        color = lambda: stored(rng, "float32" if real else draw.dtype, *shape)
-        arrays["color"] = draw.stacked("texture", color)
-    dtype = "float32" if real and chance(rng, 0.2) else None
-
-    def read(**given):
-        texture = jt.Texture(given["texels"], given.get("color"), draw.kind, draw.levels)
-        coords, more = draw.arguments(given)
-        drawn = {} if key is None else {"key": jax.random.key(key)}
-        return function(texture, coords, draw.sampler, **more, **drawn, dtype=dtype)
-
-    wrt = [name for name in arrays if arrays[name].dtype.name in FLOATS] if real else []
-    if real and draw.filter != "point":
-        wrt += [name for name in inputs if name != "layer"]
-    magnitude = float(np.abs(arrays["texels"].astype(np.float64)).max()) if draw.dtype in FLOATS else 1.0
-    if "color" in arrays:
-        magnitude += float(np.abs(np.float64(arrays["color"])).max())
-    return finish(draw, "sample", read, arrays, inputs, wrt, magnitude, pattern, steady)
-
-
-def draw_splat(rng):
-    """`splat`."""
-    draw = Draw(rng)
-    if draw.dtype not in FLOATS or draw.sampler.arithmetic == "hardware":
-        raise Unsuitable
-    inputs, pattern, steady = draw.places()
-    batched = draw.count if draw.batch in ("texture", "both") else 0
-    shape = np.broadcast_shapes(*(a.shape[(draw.batch in ("coordinates", "both")) :] for a in inputs.values()))
-    arrays = {"values": stored(rng, draw.dtype, *[batched] * bool(batched), *shape, draw.channels)}
-
-    def splat(**given):
-        coords, more = draw.arguments(given)
-        return jt.splat(given["values"], coords, draw.shape, draw.sampler, kind=draw.kind, **more).texels
-
-    if draw.sampler.deterministic and pattern == "identical":
-        raise Unsuitable  # so many terms at a texel have the error that is documented, which hides any other
-    wrt = ["values", *(name for name in inputs if name != "layer" and draw.filter != "point")]
-    return finish(draw, "splat", splat, arrays, inputs, wrt, 1.0, pattern, steady)
-
-
-def draw_gather(rng):
-    """`gather`."""
-    draw = Draw(rng)
-    if draw.kind is not TextureKind.TEXTURE2D or draw.chain or draw.footprint:
-        raise Unsuitable
-    inputs, pattern, steady = draw.places()
-    arrays = {"texels": draw.stacked("texture", lambda: stored(rng, draw.dtype, *draw.shape))}
-    component = int(rng.integers(draw.channels))
-
-    def gather(**given):
-        return jt.gather(jt.texture2d(given["texels"]), draw.arguments(given)[0], draw.sampler, component=component)
-
-    wrt = ["texels"] if draw.dtype in FLOATS else []
-    return finish(draw, f"gather of {component}", gather, arrays, inputs, wrt, 1.0, pattern, steady)
+def with_options(draw, **options):
+    """A draw whose sampler has these options in place of its own."""
+    draw.sampler = dataclasses.replace(draw.sampler, arithmetic="float", **options)
+    draw.options = {k: v for k, v in draw.options.items() if k != "arithmetic"} | options
+    draw.filter = draw.sampler.filter.value
+    return draw
 
 
 def finish(draw, name, function, arrays, inputs, wrt, magnitude, pattern, steady):
@@ -350,69 +295,6 @@ def finish(draw, name, function, arrays, inputs, wrt, magnitude, pattern, steady
         deterministic=draw.sampler.deterministic,
         sums="values" in arrays,
     )
-
-
-# Warps
-
-
-def draw_warp(rng):
-    """The warps whose coordinates a kernel computes, and those from arrays."""
-    name = pick(rng, ["rotate", "warp_affine", "warp_perspective", "spatial_transform", "resize", "remap", "warp_flow"])
-    dtype, channels = pick(rng, DTYPES), pick(rng, CHANNELS)
-    front = [int(rng.integers(1, 4))] * (name == "spatial_transform" or chance(rng, 0.3))
-    height, width = (max(n, 2) for n in sizes_of(rng, 2, channels))
-    image = stored(rng, dtype, *front, height, width, channels)
-    out = tuple(int(rng.integers(2, 50)) for _ in range(2))
-    kwargs = {
-        "filter": pick(rng, ["linear", "linear", "cubic", *["point"] * (name not in ("resize", "rotate"))]),
-        "address": pick(rng, MODES),
-        "dtype": None if dtype in FLOATS else "float32",
-    }
-    deterministic = chance(rng, 0.1)
-    sampler = jt.Sampler(deterministic=deterministic)
-    inputs = {"image": image}
-    if kwargs["address"] == "border" and chance(rng, 0.5):
-        inputs["border_color"] = rng.normal(size=pick(rng, [(), (channels,)])).astype(np.float32)
-    near = lambda *shape, scale=0.3: (rng.normal(size=shape) * scale).astype(np.float32)
-    if name == "rotate":
-        inputs["place"] = np.float32(rng.uniform(-170, 170))
-        call = lambda image, place, **more: jt.warp.rotate(image, place, out, sampler, scale=0.9, **more)
-    elif name in ("warp_affine", "warp_perspective"):
-        matrix = np.eye(3, dtype=np.float32) + near(3, 3)
-        matrix[:2, 2] *= 5
-        matrix[2] = [0.003, 0.002, 1]
-        inputs["place"] = matrix[:2] if name == "warp_affine" else matrix
-        warp, inverse = getattr(jt.warp, name), chance(rng, 0.5)
-        call = lambda image, place, **more: warp(image, place, out, sampler, inverse_map=inverse, **more)
-    elif name == "spatial_transform":
-        inputs["place"] = np.eye(2, 3, dtype=np.float32) + near(*front, 2, 3)
-        call = lambda image, place, **more: jt.warp.spatial_transform(image, place, out, sampler, **more)
-    elif name == "resize":
-        kwargs["antialias"] = chance(rng, 0.5)
-        call = lambda image, **more: jt.warp.resize(image, out, sampler, **more)
-    elif name == "warp_flow":
-        inputs["place"] = near(*front, height, width, 2, scale=3)
-        call = lambda image, place, **more: jt.warp.warp_flow(image, place, sampler, **more)
-    else:
-        extent = np.float32([width, height]).reshape(2, *[1] * (2 + len(front)))
-        inputs["place"] = (rng.uniform(-0.3, 1.3, (2, *front, *out)) * extent).astype(np.float32)
-        call = lambda image, place, **more: jt.warp.remap(image, tuple(place), sampler, **more)
-    floating = [n for n in ("image", "border_color") if n in inputs and inputs[n].dtype.name in FLOATS]
-    slopes = ["place"] * ("place" in inputs and kwargs["filter"] != "point")
-    size = float(max(height, width))
-    gain = np.sqrt(np.prod(out)) * size if name not in ("remap", "warp_flow") else 1.0
-    return Case(
-        text=f"{name} {dtype} {image.shape} to {out}, {kwargs}, {sorted(inputs)}, deterministic {deterministic}",
-        function=lambda **given: call(**given, **kwargs),
-        inputs=inputs,
-        wrt=(*floating, *slopes),
-        reach=1 + 2 * size / 32,
-        floors={"place": float(gain * channels)},
-        deterministic=deterministic,
-    )
-
-
-DRAWS = [*[draw_read] * 6, *[draw_splat] * 2, *[draw_warp] * 3, draw_gather]
 
 
 def seeds_for(case, seed):

@@ -83,6 +83,3 @@ def draw_rays(rng):
     return Case(
         text, batched(project), inputs, tuple(inputs), reach=8.0, floors=floors, sums=True, meaning=batched(meaning)
     )
-
-
-RAY_DRAWS = [draw_rays]

@@ -81,7 +81,7 @@ def ended(tool, process, printed, seconds):
 
 def main():
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.sanitize", description=__doc__)
-    parser.add_argument("--cases", type=int, default=30, help="how many seeds each tool sees at most: two calls each")
+    parser.add_argument("--cases", type=int, default=30, help="how many calls each tool sees at most")
     parser.add_argument("--seed", type=int, default=0, help="of the first call")
     parser.add_argument("--tools", nargs="+", choices=TOOLS, default=["memcheck", "racecheck"])
     parser.add_argument("--every-kernel", action="store_true", help="also those of XLA")

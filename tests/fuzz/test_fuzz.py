@@ -6,7 +6,7 @@ import pytest
 
 from tests.fuzz import __main__ as fuzz
 from tests.fuzz import cases as fuzz_cases
-from tests.fuzz import sanitize
+from tests.fuzz import reads, sanitize
 
 KERNELS = "gpu" if jax.default_backend() == "gpu" else "host"
 
@@ -20,36 +20,36 @@ def default_promotion():
 
 # Calls whose programs compile in less than a second: of a splat, samples, a flow and a map; of floats, halves, integers
 # and bool; with and without a border color, levels, layers, a batch of textures, of coordinates and of both.
-SEEDS = (28, 33, 35, 37, 51, 56, 59)
-LATER_SEEDS = (3, 8, 16, 27)
-RAY_SEEDS = (0, 1, 2)
-LATEST_SEEDS = (8, 9, 12)
-KNOTS_SEEDS = (2, 5, 11)
+SEEDS = {
+    "sample": (35, 37, 51, 56),
+    "limit": (8,),
+    "key": (3,),
+    "derivatives": (9,),
+    "complex": (8, 12),
+    "gather": (7,),
+    "lagrange": (11,),
+    "knots": (2, 5),
+    "splat": (28,),
+    "sample_weighted": (16, 27),
+    "warp": (33, 59),
+    "rays": (0, 1, 2),
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("calls", "seed"),
-    [
-        *(("first", seed) for seed in SEEDS),
-        *(("later", seed) for seed in LATER_SEEDS),
-        *(("latest", seed) for seed in LATEST_SEEDS),
-        *(("rays", seed) for seed in RAY_SEEDS),
-        *(("knots", seed) for seed in KNOTS_SEEDS),
-    ],
-)
-def test_calls_agree(calls, seed):
-    fuzz.check(seed, KERNELS, calls)
+@pytest.mark.parametrize(("kind", "seed"), [(kind, seed) for kind, seeds in SEEDS.items() for seed in seeds])
+def test_calls_agree(kind, seed):
+    fuzz.check(seed, KERNELS, kind)
 
 
 def test_a_seed_is_a_call():
-    first, second = (fuzz_cases.case_of(7) for _ in range(2))
+    first, second = (fuzz_cases.case_of(7, reads.draw_gather) for _ in range(2))
     assert first.text == second.text
     jax.tree.map(np.testing.assert_array_equal, first.inputs, second.inputs)
 
 
 def test_a_difference_is_found():
-    case = fuzz_cases.case_of(7)
+    case = fuzz_cases.case_of(7, reads.draw_gather)
     value = np.ones((40, 3), np.float32)
     fuzz.compare(case, "value", value, value + np.float32(1e-7))
     with pytest.raises(AssertionError, match="value: 120 of 120 differ"):

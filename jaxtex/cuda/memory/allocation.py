@@ -11,8 +11,8 @@ import jax.numpy as jnp
 
 from ..._blocks.formats import blocks_along
 from ...modes import TextureKind
-from ..enums import ArrayFlags
-from ..errors import NOT_SUPPORTED, CudaError, check_type, choose, invalid, release
+from ..enums import ArrayFlags, Error
+from ..errors import CudaError, check_type, choose, invalid, release
 from ..functions import cuda_function
 from ..kinds import NEWEST_COMPUTE_CAPABILITY, TEXTURE_KINDS, check_limits, limit_of
 from .arrays import Array, Extent, MipmappedArray, kind_of, level_extent
@@ -263,7 +263,7 @@ def check_block_array(function: str, desc: ChannelFormatDesc, kind: TextureKind,
         )
     if is_compressed and flags & ArrayFlags.SurfaceLoadStore:
         raise CudaError(
-            NOT_SUPPORTED,
+            Error.NotSupported,
             f"{function}: flags has SurfaceLoadStore for a block-compressed format, which no surface has; leave the "
             f"flag out.",
         )

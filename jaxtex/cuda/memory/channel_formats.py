@@ -12,8 +12,8 @@ import numpy as np
 
 from ..._blocks.formats import FORMATS
 from ...modes import BlockFormat
-from ..enums import ChannelFormatKind, ReadMode
-from ..errors import INVALID_CHANNEL_DESCRIPTOR, NOT_SUPPORTED, CudaError, check_type, choose, invalid
+from ..enums import ChannelFormatKind, Error, ReadMode
+from ..errors import CudaError, check_type, choose, invalid
 from ..functions import Text, cuda_function, made
 from ..structs import Struct, struct
 from .numbers import as_numbers, bit_cast
@@ -286,7 +286,7 @@ def infer_desc(function: str, dtype: np.dtype, channels: int) -> ChannelFormatDe
     name = {row.dtype: row.name for row in CHANNEL_TYPES}.get(dtype.name)
     if name is None or channels not in (1, 2, 4):
         raise CudaError(
-            INVALID_CHANNEL_DESCRIPTOR,
+            Error.InvalidChannelDescriptor,
             f"{function}: desc is missing, and no channel format has {channels} channels of {dtype}; textures "
             f"hold 1, 2 or 4 channels of {', '.join(row.dtype for row in CHANNEL_TYPES)}.",
         )
@@ -307,7 +307,7 @@ def check_desc(function: str, desc: object) -> ChannelFormatDesc:
         valid = tuple(_repeat(bits, channels) for bits in widths for channels in (1, 2, 4))
     if checked.bits not in valid:
         raise CudaError(
-            INVALID_CHANNEL_DESCRIPTOR,
+            Error.InvalidChannelDescriptor,
             f"{function}: desc has {checked.bits} bits of kind {kind.name}, expected 1, 2 or 4 channels of equal "
             f"width, x first: 8, 16 or 32 bits of Signed or Unsigned, 16 or 32 of Float, or the bits in the name of a "
             f"normalized kind; pad three channels to four.",
@@ -318,7 +318,7 @@ def check_desc(function: str, desc: object) -> ChannelFormatDesc:
 def unmodeled(function: str, argument: str, name: str) -> CudaError:
     """The error for a format that CUDA has and this package does not (801)."""
     return CudaError(
-        NOT_SUPPORTED,
+        Error.NotSupported,
         f"{function}: {argument} is {name}, which this package does not model; decode the image and store it in 8-bit, "
         "16-bit or float channels.",
     )

@@ -8,8 +8,8 @@ from typing import Any
 import jax
 
 from ..._blocks.formats import blocks_along
-from ..enums import MemcpyKind
-from ..errors import NOT_SUPPORTED, CudaError, check_type, invalid
+from ..enums import Error, MemcpyKind
+from ..errors import CudaError, check_type, invalid
 from ..functions import cuda_function
 from ..structs import Struct, struct
 from .arrays import Array, Extent, check_array, will_be_written
@@ -108,7 +108,7 @@ def memcpy3D(p: Memcpy3DParms) -> Array | jax.Array:
     sides = {end.desc.block_side for end in (src, dst) if isinstance(end, Array)}
     if len(sides) > 1:
         raise CudaError(
-            NOT_SUPPORTED,
+            Error.NotSupported,
             f"{name}: p.srcArray and p.dstArray have the formats {src} and {dst}, expected blocks in both or in none; "
             f"copy by way of memory.",
         )

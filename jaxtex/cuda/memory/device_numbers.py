@@ -19,7 +19,8 @@ from ..._checks.arguments import as_array, check_integer
 from ..._checks.integers import is_integral, known_integers, saturated
 from ..._jax.versions import is_x64
 from ..declarations import DECLARATIONS, INTRINSICS, VECTOR_TYPES
-from ..errors import NOT_SUPPORTED, CudaError
+from ..enums import Error
+from ..errors import CudaError
 from ..functions import Text, made
 from .channel_formats import BASE_TYPES
 from .numbers import misfit
@@ -115,7 +116,7 @@ def check_x64(function: str, reason: str) -> None:
     """Refuses numbers of 64 bits that JAX does not hold (801)."""
     if not is_x64():
         raise CudaError(
-            NOT_SUPPORTED,
+            Error.NotSupported,
             f"{function}: 64-bit numbers are disabled, and {reason}; enable them with jax_enable_x64.",
         )
 

@@ -23,7 +23,8 @@ import numpy as np
 from ..._checks.arguments import as_array
 from ..._checks.integers import as_rounded, known_integers, saturated
 from ..._jax.versions import is_x64
-from ..errors import INVALID_VALUE, CudaError, invalid
+from ..enums import Error
+from ..errors import CudaError, invalid
 
 # JAX holds these whether or not 64-bit dtypes are enabled.
 PLAIN_SIZES = (1, 2, 4)
@@ -81,7 +82,7 @@ def of_traced_literal(array: jax.Array, dtype: np.dtype) -> jax.Array:
 def misfit(function: str, argument: str, number: object, dtype: np.dtype, remedy: str) -> CudaError:
     """The error for a number that a dtype does not hold (1)."""
     return CudaError(
-        INVALID_VALUE, f"{function}: {argument} holds {number}, expected numbers that {dtype} holds; {remedy}."
+        Error.InvalidValue, f"{function}: {argument} holds {number}, expected numbers that {dtype} holds; {remedy}."
     )
 
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from ..._jax.calls import typed_jit
 from ...modes import TextureKind
-from ..enums import MemcpyKind
-from ..errors import INVALID_MEMCPY_DIRECTION, INVALID_PITCH_VALUE, CudaError, choose, invalid
+from ..enums import Error, MemcpyKind
+from ..errors import CudaError, choose, invalid
 from .arrays import Array, check_array, check_no_planes
 from .numbers import bytes_as, whole_numbers
 
@@ -62,7 +62,7 @@ def check_region(function: str, argument: str, region: Region, size: int) -> Non
     """Refuses rows that are longer than their pitch (12), and regions outside a memory of `size` bytes (1)."""
     if region.width > region.pitch and (region.height > 1 or region.depth > 1):
         raise CudaError(
-            INVALID_PITCH_VALUE,
+            Error.InvalidPitchValue,
             f"{function}: {argument} has a pitch of {region.pitch} bytes, expected at least the width of a row, "
             f"{region.width} bytes.",
         )
@@ -136,7 +136,7 @@ class Box(NamedTuple):
 
 def check_memcpy_kind(function: str, kind: object) -> None:
     """Refuses a `kind` that is no direction of a copy (21)."""
-    choose(function, "kind", MemcpyKind, kind, INVALID_MEMCPY_DIRECTION)
+    choose(function, "kind", MemcpyKind, kind, Error.InvalidMemcpyDirection)
 
 
 def texel_rows(array: Array) -> jax.Array:

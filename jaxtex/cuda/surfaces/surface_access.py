@@ -25,8 +25,8 @@ from ..._jax.versions import is_x64
 from ..._tables.address_rules import clamp, is_inside, last
 from ...modes import TextureKind
 from ...surface import OUTSIDE, report, surface_add, surface_max, surface_min, surface_read, surface_write
-from ..enums import SurfaceBoundaryMode
-from ..errors import MISALIGNED_ADDRESS, CudaError, choose, invalid
+from ..enums import Error, SurfaceBoundaryMode
+from ..errors import CudaError, choose, invalid
 from ..kinds import TEXTURE_KINDS
 from ..memory.arrays import Array, will_be_written
 from ..memory.channel_formats import BASE_TYPES, ChannelFormatDesc, parse_type
@@ -114,7 +114,7 @@ def check_indices(function: str, coords: tuple[ArrayLike, ...], access: Access) 
     wrong = first_misaligned(known_integers(coords[0]), x, access.size)
     if wrong is not None:
         raise CudaError(
-            MISALIGNED_ADDRESS,
+            Error.MisalignedAddress,
             f"{function}: x holds {wrong}, expected multiples of {access.size}, the size of the access; x counts "
             f"bytes: multiply the numbers of texels by {access.size}.",
         )

@@ -8,17 +8,8 @@ CUDA 12 removed references. Binding one returns a bound copy, which surface func
 import dataclasses
 
 from ...modes import TextureKind
-from ..enums import ArrayFlags, ResourceType, SurfaceType
-from ..errors import (
-    INVALID_CHANNEL_DESCRIPTOR,
-    INVALID_SURFACE,
-    CudaError,
-    check_alive,
-    check_type,
-    choose,
-    invalid,
-    release,
-)
+from ..enums import ArrayFlags, Error, ResourceType, SurfaceType
+from ..errors import CudaError, check_alive, check_type, choose, invalid, release
 from ..functions import cuda_function
 from ..kinds import NEWEST_COMPUTE_CAPABILITY, TEXTURE_KINDS, check_limits
 from ..memory.arrays import Array, check_no_planes, will_be_written
@@ -184,7 +175,7 @@ def bindSurfaceToArray(
         )
     if desc is not None and check_desc(name, desc) != array.desc:
         raise CudaError(
-            INVALID_CHANNEL_DESCRIPTOR,
+            Error.InvalidChannelDescriptor,
             f"{name}: desc is {desc}, expected the format of the array, {array.desc}; leave it out.",
         )
     will_be_written(name, array)
@@ -201,7 +192,7 @@ def bound_array(function: str, surfref: SurfaceReference) -> Array:
     """The array of a bound reference (37)."""
     if surfref.array is None:
         raise CudaError(
-            INVALID_SURFACE,
+            Error.InvalidSurface,
             f"{function}: the surface reference is not bound, expected one that bindSurfaceToArray returned: binding "
             f"does not change its argument.",
         )

@@ -7,7 +7,7 @@ from typing import Any
 from jax.typing import ArrayLike
 
 from ..enums import AddressMode, ChannelFormatKind, Error, FilterMode, ReadMode, ResourceViewFormat
-from ..errors import INVALID_FILTER_SETTING, INVALID_NORM_SETTING, INVALID_VALUE, NOT_SUPPORTED, CudaError
+from ..errors import CudaError
 from ..memory.channel_formats import FLOAT, ChannelFormatDesc
 from ..structs import Components, Struct, struct
 
@@ -126,11 +126,11 @@ READ_COLUMNS = tuple((read, mode) for read in ReadMode for mode in FilterMode)
 # linear). Source: results of the CUDA runtime on a GPU. For a 32-bit integer it checks the filter before the read mode.
 SMALL, WIDE = "an 8- or 16-bit integer", "a 32-bit integer"
 READ_ERRORS = {
-    SMALL: (OK, INVALID_FILTER_SETTING, OK, OK),
-    WIDE: (OK, INVALID_FILTER_SETTING, INVALID_NORM_SETTING, INVALID_FILTER_SETTING),
-    "floating": (OK, OK, INVALID_NORM_SETTING, INVALID_NORM_SETTING),
-    "normalized": (INVALID_NORM_SETTING, INVALID_NORM_SETTING, OK, OK),
-    "NV12": (INVALID_VALUE,) * 4,
+    SMALL: (OK, Error.InvalidFilterSetting, OK, OK),
+    WIDE: (OK, Error.InvalidFilterSetting, Error.InvalidNormSetting, Error.InvalidFilterSetting),
+    "floating": (OK, OK, Error.InvalidNormSetting, Error.InvalidNormSetting),
+    "normalized": (Error.InvalidNormSetting, Error.InvalidNormSetting, OK, OK),
+    "NV12": (Error.InvalidValue,) * 4,
 }
 FLOATING_KINDS = (
     FLOAT,
@@ -139,10 +139,10 @@ FLOATING_KINDS = (
     ChannelFormatKind.UnsignedNormalized1010102,
 )
 REMEDIES = {
-    INVALID_FILTER_SETTING: "integers are not blended; use FilterMode.Point, or ReadMode.NormalizedFloat with 8 or 16 "
-    "bits",
-    INVALID_NORM_SETTING: "use NormalizedFloat for normalized formats, and for other integers of 8 or 16 bits only",
-    INVALID_VALUE: "CUDA makes texture objects of the planes of NV12 alone, and of an SRGB format only with sRGB=1",
+    Error.InvalidFilterSetting: "integers are not blended; use FilterMode.Point, or ReadMode.NormalizedFloat with 8 or "
+    "16 bits",
+    Error.InvalidNormSetting: "use NormalizedFloat for normalized formats, and for other integers of 8 or 16 bits only",
+    Error.InvalidValue: "CUDA makes texture objects of NV12's planes alone, and of an SRGB format only with sRGB=1",
 }
 
 
@@ -162,7 +162,7 @@ def check_read(function: str, desc: ChannelFormatDesc, read: ReadMode, mode: Fil
     row = format_class(desc)
     code = READ_ERRORS[row][READ_COLUMNS.index((read, mode))]
     if not code and ChannelFormatKind(desc.f).name.endswith("SRGB") and not srgb:
-        code = INVALID_VALUE
+        code = Error.InvalidValue
     if code:
         raise CudaError(
             code,
@@ -188,7 +188,7 @@ def check_blends(function: str, desc: ChannelFormatDesc, read: ReadMode, **filte
     linear = [name for name, mode in filters.items() if mode is FilterMode.Linear]
     if is_integer and linear:
         raise CudaError(
-            NOT_SUPPORTED,
+            Error.NotSupported,
             f"{function}: pTexDesc.{linear[0]} is Linear for the format {desc}, which is read as integers; CUDA blends "
             f"them here, and this package does not; use FilterMode.Point, or store floats.",
         )

@@ -7,7 +7,8 @@ from typing import Any, cast
 import numpy as np
 from jax.typing import ArrayLike
 
-from ..errors import INVALID_CHANNEL_DESCRIPTOR, CudaError, check_type
+from ..enums import Error
+from ..errors import CudaError, check_type
 from ..functions import cuda_function, missing
 from ..memory.arrays import Array, MipmappedArray
 from ..memory.channel_formats import ChannelFormatDesc, check_desc
@@ -204,7 +205,7 @@ def bind(
     stored = object_of(function, bound).desc
     if desc is not None and check_desc(function, desc) != stored:
         raise CudaError(
-            INVALID_CHANNEL_DESCRIPTOR,
+            Error.InvalidChannelDescriptor,
             f"{function}: desc is {desc}, expected the format of the array, {stored}; leave it out.",
         )
     return bound

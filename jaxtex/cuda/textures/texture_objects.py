@@ -13,8 +13,8 @@ from ... import modes as core_modes
 from ... import texture as core
 from ...modes import Arithmetic, TextureKind
 from ...sampler import MAX_ANISOTROPY, Sampler
-from ..enums import AddressMode, ArrayFlags, ChannelFormatKind, FilterMode, ReadMode, ResourceType
-from ..errors import NOT_SUPPORTED, CudaError, check_type, choose, invalid, release
+from ..enums import AddressMode, ArrayFlags, ChannelFormatKind, Error, FilterMode, ReadMode, ResourceType
+from ..errors import CudaError, check_type, choose, invalid, release
 from ..functions import cuda_function
 from ..kinds import NEWEST_COMPUTE_CAPABILITY, TEXTURE_KINDS
 from ..memory.arrays import MipmappedArray, mention_unstored
@@ -226,7 +226,7 @@ def _made_of(function: str, t: object) -> tuple[ResourceDesc, TextureDesc, Resou
     made_of = getattr(_check_object(function, t), "_made_of", None)
     if made_of is None:
         raise CudaError(
-            NOT_SUPPORTED,
+            Error.NotSupported,
             f"{function}: texObject went through a transformation such as jax.jit, which keeps no descriptors, "
             f"expected what createTextureObject returned; keep the descriptors beside the object.",
         )

@@ -11,16 +11,8 @@ from jax.core import Tracer
 from ... import texture as core
 from ...modes import TextureKind
 from ...sampler import Sampler
-from ..enums import AddressMode, ArrayFlags, FilterMode, ReadMode, ResourceType, TextureType
-from ..errors import (
-    INVALID_CHANNEL_DESCRIPTOR,
-    INVALID_TEXTURE_BINDING,
-    CudaError,
-    check_alive,
-    check_type,
-    choose,
-    invalid,
-)
+from ..enums import AddressMode, ArrayFlags, Error, FilterMode, ReadMode, ResourceType, TextureType
+from ..errors import CudaError, check_alive, check_type, choose, invalid
 from ..functions import cuda_function
 from ..kinds import TEXTURE_KINDS
 from ..memory.channel_formats import ChannelFormatDesc, createChannelDesc, parse_type
@@ -234,7 +226,7 @@ def check_bound(function: str, ref: object) -> tuple[TextureReference, ResourceD
     check_reference(function, ref)
     if not isinstance(ref, BoundTexture) or ref.resource is None:
         raise CudaError(
-            INVALID_TEXTURE_BINDING,
+            Error.InvalidTextureBinding,
             f"{function}: the texture reference is not bound, expected one that bindTextureToArray or another bind "
             f"function returned: binding does not change its argument.",
         )
@@ -273,7 +265,7 @@ def make_object(
     bases = (made.desc.stored_base, made.desc.result_base(ReadMode.ElementType))
     if base not in bases or (length or 1) != made.desc.channels:
         raise CudaError(
-            INVALID_CHANNEL_DESCRIPTOR,
+            Error.InvalidChannelDescriptor,
             f"{function}: texref.T is {ref.T!r}, expected the type of the texels, {made.desc}.",
         )
     texture_type = choose(function, "texref.texType", TextureType, ref.texType)

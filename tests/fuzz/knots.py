@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxtex as jt
-from tests.fuzz.cases import FLOATS, Draw, Unsuitable, chance, finish, pick, read_call, stored
-from tests.fuzz.later_cases import with_options
+from tests.fuzz.cases import FLOATS, Draw, Unsuitable, chance, finish, pick, stored, with_options
+from tests.fuzz.reads import read_call
 
 
 def draw_lagrange(rng):
@@ -72,6 +72,3 @@ def draw_knots(rng):
     samples = float(np.prod(jnp.broadcast_shapes(*(a.shape for n, a in inputs.items() if n[0] != "k"))))
     floors = case.floors | {f"k{k}": magnitude * draw.channels * max(1.0, samples) ** 0.5 for k in uneven}
     return dataclasses.replace(case, floors=floors, meaning=meaning if draw.filter == "linear" else None)
-
-
-KNOTS_DRAWS = [draw_lagrange, *[draw_knots] * 3]

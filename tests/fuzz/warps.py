@@ -1,0 +1,63 @@
+"""Warps, drawn at random."""
+
+import numpy as np
+
+import jaxtex as jt
+from tests.fuzz.cases import CHANNELS, DTYPES, FLOATS, MODES, Case, chance, pick, sizes_of, stored
+
+
+def draw_warp(rng):
+    """The warps whose coordinates a kernel computes, and those from arrays."""
+    name = pick(rng, ["rotate", "warp_affine", "warp_perspective", "spatial_transform", "resize", "remap", "warp_flow"])
+    dtype, channels = pick(rng, DTYPES), pick(rng, CHANNELS)
+    front = [int(rng.integers(1, 4))] * (name == "spatial_transform" or chance(rng, 0.3))
+    height, width = (max(n, 2) for n in sizes_of(rng, 2, channels))
+    image = stored(rng, dtype, *front, height, width, channels)
+    out = tuple(int(rng.integers(2, 50)) for _ in range(2))
+    kwargs = {
+        "filter": pick(rng, ["linear", "linear", "cubic", *["point"] * (name not in ("resize", "rotate"))]),
+        "address": pick(rng, MODES),
+        "dtype": None if dtype in FLOATS else "float32",
+    }
+    deterministic = chance(rng, 0.1)
+    sampler = jt.Sampler(deterministic=deterministic)
+    inputs = {"image": image}
+    if kwargs["address"] == "border" and chance(rng, 0.5):
+        inputs["border_color"] = rng.normal(size=pick(rng, [(), (channels,)])).astype(np.float32)
+    near = lambda *shape, scale=0.3: (rng.normal(size=shape) * scale).astype(np.float32)
+    if name == "rotate":
+        inputs["place"] = np.float32(rng.uniform(-170, 170))
+        call = lambda image, place, **more: jt.warp.rotate(image, place, out, sampler, scale=0.9, **more)
+    elif name in ("warp_affine", "warp_perspective"):
+        matrix = np.eye(3, dtype=np.float32) + near(3, 3)
+        matrix[:2, 2] *= 5
+        matrix[2] = [0.003, 0.002, 1]
+        inputs["place"] = matrix[:2] if name == "warp_affine" else matrix
+        warp, inverse = getattr(jt.warp, name), chance(rng, 0.5)
+        call = lambda image, place, **more: warp(image, place, out, sampler, inverse_map=inverse, **more)
+    elif name == "spatial_transform":
+        inputs["place"] = np.eye(2, 3, dtype=np.float32) + near(*front, 2, 3)
+        call = lambda image, place, **more: jt.warp.spatial_transform(image, place, out, sampler, **more)
+    elif name == "resize":
+        kwargs["antialias"] = chance(rng, 0.5)
+        call = lambda image, **more: jt.warp.resize(image, out, sampler, **more)
+    elif name == "warp_flow":
+        inputs["place"] = near(*front, height, width, 2, scale=3)
+        call = lambda image, place, **more: jt.warp.warp_flow(image, place, sampler, **more)
+    else:
+        extent = np.float32([width, height]).reshape(2, *[1] * (2 + len(front)))
+        inputs["place"] = (rng.uniform(-0.3, 1.3, (2, *front, *out)) * extent).astype(np.float32)
+        call = lambda image, place, **more: jt.warp.remap(image, tuple(place), sampler, **more)
+    floating = [n for n in ("image", "border_color") if n in inputs and inputs[n].dtype.name in FLOATS]
+    slopes = ["place"] * ("place" in inputs and kwargs["filter"] != "point")
+    size = float(max(height, width))
+    gain = np.sqrt(np.prod(out)) * size if name not in ("remap", "warp_flow") else 1.0
+    return Case(
+        text=f"{name} {dtype} {image.shape} to {out}, {kwargs}, {sorted(inputs)}, deterministic {deterministic}",
+        function=lambda **given: call(**given, **kwargs),
+        inputs=inputs,
+        wrt=(*floating, *slopes),
+        reach=1 + 2 * size / 32,
+        floors={"place": float(gain * channels)},
+        deterministic=deterministic,
+    )
