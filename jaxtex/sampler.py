@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar, cast
 import jax
 import numpy as np
 
-from ._checks.integers import is_integer
+from ._checks.integers import as_integer, is_integer
 from ._checks.words import check_keywords, listing, shown
 from ._jax.contexts import DETERMINISTIC
 from ._tables.address_rules import ADDRESS_RULES, AddressRule
@@ -196,8 +196,8 @@ class Sampler:
             self._set(name, _number(name, getattr(self, name)))
         for name in FLAGS:
             self._set(name, _flag(name, getattr(self, name)))
-        self._set("max_anisotropy", _count("max_anisotropy", self.max_anisotropy, 1, MAX_ANISOTROPY))
-        self._set("spline_order", _count("spline_order", self.spline_order, 0, MAX_SPLINE_ORDER))
+        self._set("max_anisotropy", as_integer("Sampler", "max_anisotropy", self.max_anisotropy, 1, MAX_ANISOTROPY))
+        self._set("spline_order", as_integer("Sampler", "spline_order", self.spline_order, 0, MAX_SPLINE_ORDER))
         if self.srgb and self.read_mode is not ReadMode.NORMALIZED_FLOAT:
             raise ValueError(
                 "Sampler: srgb=True decodes codes, but read_mode='element' returns codes as they are; add "
@@ -350,9 +350,3 @@ def _flag(name: str, value: Any) -> bool | None:
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"Sampler: {name} is {shown(value)}, expected True or False.")
     return bool(cast(bool, value))
-
-
-def _count(name: str, value: Any, least: int, most: int) -> int:
-    if not is_integer(value, least, most):
-        raise ValueError(f"Sampler: {name} is {shown(value)}, expected an integer from {least} to {most}.")
-    return int(cast(int, value))

@@ -27,7 +27,7 @@ from typing import Any
 import jax
 
 from ._checks.arguments import check_function, shown
-from ._checks.integers import is_integer
+from ._checks.integers import as_integer, as_number
 from ._checks.words import listing
 from ._engine.sharded.access import Halo, Routing, Whole
 from ._engine.sharded.counted import total_of
@@ -90,10 +90,10 @@ def using(method: Halo | Routing | Whole) -> Generator[None, None, None]:
             f"using: method is {shown(method)}, expected jaxtex.sharded.Halo(reach), jaxtex.sharded.Routing() or "
             f"jaxtex.sharded.Whole()."
         )
-    if isinstance(given, Halo) and not is_integer(given.reach, 0):
-        raise ValueError(f"using: reach is {shown(given.reach)}, expected an integer of at least 0, in texels.")
-    if isinstance(given, Routing) and not given.slack > 0:
-        raise ValueError(f"using: slack is {shown(given.slack)}, expected a number above 0, such as 1.1.")
+    if isinstance(given, Halo):
+        as_integer("using", "reach", given.reach, 0)
+    if isinstance(given, Routing):
+        as_number("using", "slack", given.slack, lambda slack: slack > 0, "a number above 0, such as 1.1")
     with METHOD(method):
         yield
 

@@ -14,8 +14,8 @@ from jax.sharding import PartitionSpec as P
 from .._tables.storage_formats import is_complex, is_narrow, known_format, sum_dtype
 from ..modes import TextureKind
 from ..texture import Texture
-from .calls import check_is_known, leaves_of
-from .integers import Array, as_index, as_rounded, is_integer, is_integral, known_integers, saturated
+from .calls import leaves_of
+from .integers import Array, as_index, as_integer, as_rounded, is_integral, known_integers, saturated
 from .texels import check_stored, stacked_axes
 from .words import described, shown
 
@@ -123,22 +123,6 @@ def as_sharding(name: str, sharding: Any) -> NamedSharding:
                     f"jax.set_mesh."
                 )
     return NamedSharding(mesh, spec)
-
-
-def as_integer(name: str, argument: str, value: Any, low: int, high: int | None = None) -> int:
-    """An integer known while tracing, from `low` to `high`."""
-    check_is_known(name, argument, value)
-    if not is_integer(value, low, high):
-        expected = f"of at least {low}" if high is None else f"from {low} to {high}"
-        raise ValueError(f"{name}: {argument} is {shown(value)}, expected an integer {expected}.")
-    return int(value)
-
-
-def as_number(name: str, argument: str, value: Any, fits: Callable[[float], bool], expected: str) -> float:
-    """A number known while tracing that `fits`."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not fits(value):
-        raise ValueError(f"{name}: {argument} is {shown(value)}, expected {expected}.")
-    return float(value)
 
 
 def check_function(name: str, argument: str, value: Any) -> None:

@@ -16,11 +16,10 @@ from typing import Any, ParamSpec, TypeVar, cast, get_args, get_origin, overload
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 
 from .._jax.calls import typed_jit
 from ..sampler import Sampler
-from .integers import Array, at_full_width, is_integral
+from .integers import Array, at_full_width, check_is_known, is_integral
 from .remedies import NUMBERS, check_is_sampler, in_place_of_string, keyword_remedy
 from .words import check_keywords, described, shown
 
@@ -212,15 +211,6 @@ def as_flag(name: str, argument: str, value: object) -> bool:
 
 
 # Values
-
-
-def check_is_known(name: str, argument: str, value: object) -> None:
-    """Raises a TypeError for a value that JAX traces."""
-    if isinstance(value, Tracer):
-        raise TypeError(
-            f"{name}: {argument} is a traced array, expected a value that is known during tracing; pass a Python "
-            f"value, or make the argument static with jax.jit(..., static_argnames=...)."
-        )
 
 
 def check_operand(name: str, argument: str, value: object) -> None:

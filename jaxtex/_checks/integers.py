@@ -1,15 +1,19 @@
-"""Integers of any width in dtypes that JAX has.
+"""Numbers that are known while tracing, and integers of any width in dtypes that JAX has.
 
 Where 64-bit types are disabled, integers saturate before JAX narrows them to 32 bits.
 """
 
 # pyright: strict, reportUnknownMemberType=false
 
+from collections.abc import Callable
 from typing import Any, TypeAlias, TypeGuard, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
+
+from .words import shown
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 # A float64 that is infinite in every smaller type.
@@ -21,6 +25,32 @@ def is_integer(value: Any, low: int | None = None, high: int | None = None) -> T
     if not isinstance(value, int | np.integer) or isinstance(value, bool):
         return False
     return bool((low is None or value >= low) and (high is None or value <= high))
+
+
+def check_is_known(name: str, argument: str, value: object) -> None:
+    """Raises a TypeError for a value that JAX traces."""
+    if isinstance(value, Tracer):
+        raise TypeError(
+            f"{name}: {argument} is a traced array, expected a value that is known during tracing; pass a Python "
+            f"value, or make the argument static with jax.jit(..., static_argnames=...)."
+        )
+
+
+def as_integer(name: str, argument: str, value: Any, low: int, high: int | None = None) -> int:
+    """An integer known while tracing, from `low` to `high`."""
+    check_is_known(name, argument, value)
+    if not is_integer(value, low, high):
+        expected = f"of at least {low}" if high is None else f"from {low} to {high}"
+        raise ValueError(f"{name}: {argument} is {shown(value)}, expected an integer {expected}.")
+    return int(value)
+
+
+def as_number(name: str, argument: str, value: Any, fits: Callable[[float], bool], expected: str) -> float:
+    """A number known while tracing that `fits`."""
+    check_is_known(name, argument, value)
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not fits(cast(float, value)):
+        raise ValueError(f"{name}: {argument} is {shown(value)}, expected {expected}.")
+    return float(cast(float, value))
 
 
 def known_integers(value: Any) -> Array | None:

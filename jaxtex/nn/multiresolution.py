@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._checks.arguments import as_float, as_number, check_dtype, check_key, converted
+from .._checks.arguments import as_float, check_dtype, check_key, converted
 from .._checks.calls import public
-from .._checks.integers import is_integer
+from .._checks.integers import as_integer, as_number, is_integer
 from .._checks.words import check_word, shown
 from .._engine.describe.hashing import pyramid_axes
 from .._engine.describe.operands import Arrays, Stack
@@ -90,12 +90,7 @@ class MultiresolutionGrid:
 
     def __post_init__(self) -> None:
         for field, (low, high) in BOUNDS.items():
-            value = getattr(self, field)
-            if not is_integer(value, low, high):
-                raise ValueError(
-                    f"MultiresolutionGrid: {field} is {shown(value)}, expected an integer from {low} to {high}."
-                )
-            object.__setattr__(self, field, int(value))
+            object.__setattr__(self, field, as_integer("MultiresolutionGrid", field, getattr(self, field), low, high))
         check_word("MultiresolutionGrid", "interpolation", self.interpolation, INTERPOLATIONS)
         if self.per_level_scale is not None and self.finest_resolution is not None:
             raise ValueError(

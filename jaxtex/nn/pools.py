@@ -2,7 +2,8 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
-from typing import Any, NamedTuple
+import math
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +12,7 @@ from jax.typing import ArrayLike
 
 from .._checks.arguments import as_float
 from .._checks.calls import public
-from .._checks.integers import is_integer
+from .._checks.integers import as_number, is_integer
 from .._checks.words import shown
 from .._tables.storage_formats import sum_dtype
 from ..sampler import Sampler
@@ -88,9 +89,7 @@ def roi_align(
             f"{NAME}: sampling_ratio is {shown(sampling_ratio)}, expected an integer of at least 1, or -1."
         )
     sampling_ratio = int(sampling_ratio)
-    scale: Any = spatial_scale
-    if not isinstance(scale, int | float | np.number):
-        raise TypeError(f"{NAME}: spatial_scale is {shown(spatial_scale)}, expected a number.")
+    as_number(NAME, "spatial_scale", spatial_scale, math.isfinite, "a finite number")
     if max_sampling_ratio is not None and sampling_ratio != -1:
         raise ValueError(
             f"{NAME}: max_sampling_ratio is given with sampling_ratio={sampling_ratio}, which needs no bound; leave it "

@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from .._checks.arguments import as_float, as_number
+from .._checks.arguments import as_float
 from .._checks.calls import public
+from .._checks.integers import as_number
 from .._engine.describe.folds import Composited, FirstCrossing, Highest
 from ..sampler import Sampler
 from .segments import DEFAULT_SAMPLER, Segments, norm, of_rank

@@ -11,7 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._checks.arguments import as_float, as_integer, as_number
+from .._checks.arguments import as_float
+from .._checks.integers import as_integer, as_number
 from .._checks.samplers import check_modes, check_sampler
 from .._checks.texels import check_stored
 from .._checks.words import shown

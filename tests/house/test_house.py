@@ -33,8 +33,8 @@ SOURCES = {
 # The rooms and modules, bottom to top. A module imports only what stands before it.
 LAYERS = (
     "_jax",
-    "_checks.integers",
     "_checks.words",
+    "_checks.integers",
     "modes",
     "_tables",
     "_blocks",
