@@ -23,7 +23,7 @@ from .describe.footprint import along_side, clamped, footprint_level
 from .describe.levels import Cut
 from .describe.plan import Layout, ResolvedLevel, SizedTexture, in_texels, sides_of
 from .describe.spec import Read, ReadSpec, TexelRead
-from .rules import derivatives, folds, primitives
+from .rules import folds, primitives
 
 
 class ReadArithmetic(abc.ABC):
@@ -120,7 +120,7 @@ def read_derivatives(texture: Texture, read: Read) -> list[jax.Array]:
         one_by_one = (read._replace(spec=one) for one in read.spec.each_derivative())
         return [read_texels(texture.texels, texture.border_color, one, texture.cut) for one in one_by_one]
     color = border_of(texture.border_color, texture.num_channels, read.spec)
-    return derivatives.read_derivatives(texture.texels, color, read.operands, read.spec)
+    return primitives.read_derivatives(texture.texels, color, read.operands, read.spec)
 
 
 def read_folded(texels: jax.Array, read: Read, fold: Fold, given: Sequence[jax.Array]) -> jax.Array:

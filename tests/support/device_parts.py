@@ -15,14 +15,14 @@ from jax.interpreters import mlir
 from jaxtex._engine.compute import linearization, operators
 from jaxtex._engine.describe import storage
 from jaxtex._engine.forms import choice
-from jaxtex._engine.rules import derivatives, folds, primitives
+from jaxtex._engine.rules import folds, primitives
 from jaxtex._hardware import read as hardware
 
 COLLECTIVE = re.compile(r"\b(all-gather|all-reduce|all-to-all|collective-permute|reduce-scatter)(?:-start)?\(")
 FORMS = {
     "read": (primitives.read_p, operators.read, storage.READ),
     "fold": (folds.fold_p, functools.partial(folds.by_reads, operators.read), storage.READ),
-    "read of derivatives": (derivatives.read_derivatives_p, operators.derivatives, storage.READ),
+    "read of derivatives": (primitives.read_derivatives_p, operators.derivatives, storage.READ),
     "unit read": (hardware.read_p, hardware.read_array, storage.READ),
     "splat": (primitives.splat_p, operators.splat, storage.SPLAT),
     "pullback": (primitives.pullback_p, linearization.pullback, storage.PULLBACK),

@@ -10,7 +10,7 @@ from jax.interpreters import mlir
 
 from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.forms import choice, gpu_kernels
-from jaxtex._engine.rules import concatenated, derivatives, filters, folds, primitives
+from jaxtex._engine.rules import concatenated, filters, folds, primitives
 from jaxtex._hardware import read as hardware
 from tests.support.evaluator import NONE, evaluating
 from tests.support.host_compiler import fill
@@ -20,7 +20,7 @@ LOWERINGS = {
     primitives.splat_p: choice.LOWERINGS["splat"],
     primitives.pullback_p: choice.LOWERINGS["pullback"],
     concatenated.concatenated_read_p: choice.LOWERINGS["concatenated_read"],
-    derivatives.read_derivatives_p: choice.LOWERINGS["read_derivatives"],
+    primitives.read_derivatives_p: choice.LOWERINGS["read_derivatives"],
     folds.fold_p: choice.LOWERINGS["fold"],
     folds.fold_pullback_p: choice.LOWERINGS["fold_pullback"],
     filters.mip_chain_p: choice.LOWERINGS["mip_chain"],

@@ -14,8 +14,8 @@ pass over taps, texels and cotangent computes the gradients with respect to texe
 nothing but texels and operands. The derivatives of these two follow from (a) and (b).
 
 A read that rounds its sums to 16 bits, a mean of several reads, a read with a border color, and a limited read are one
-pass each. Their derivatives are the derivatives of their meaning in plain reads. A read of one drawn tap has its own
-derivative in texels, and the derivative of its expectation in operands.
+pass each, and so are several derivatives of a read. Their derivatives are the derivatives of their meaning in plain
+reads. A read of one drawn tap has its own derivative in texels, and the derivative of its expectation in operands.
 
 The storage of arrays is a parameter of every primitive, see `describe.storage`. Line (a), and the transposes of read
 and of pushforward, pass it on. For arrays that are not whole, the other rules are those of the primitive on whole
@@ -52,6 +52,7 @@ from ..describe.storage import (
     arrays_of,
     where_whole,
 )
+from ..describe.storage import bind as bind_read
 from ..forms.choice import LOWERINGS
 from ..walk.texel_order import texels_shape
 from .meanings import (
@@ -94,6 +95,22 @@ def read(
 def splat(values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
     """`operators.splat`, with derivatives of any order."""
     return splat_whole(values, *operands, spec=spec, batch=0)
+
+
+def read_derivatives(
+    texels: jax.Array, color: jax.Array | None, operands: Sequence[jax.Array], spec: ReadSpec
+) -> list[jax.Array]:
+    """The derivatives `spec.derivatives` of a read, S + (C,) each, in one walk; with derivatives of any order.
+
+    They are derivatives along the axes of the read, whatever its grid is.
+    """
+    args = operands if color is None else (color, *operands)
+    return bind(read_derivatives_p, texels, *args, spec=spec.over(color), batch=0)
+
+
+def derivatives_meaning(texels: jax.Array, *args: jax.Array, spec: ReadSpec, batch: int) -> list[jax.Array]:
+    """A read for each derivative."""
+    return [bind_read(read_p, texels, *args, spec=one, batch=batch) for one in spec.each_derivative()]
 
 
 def over_batch(implementation: Callable[..., Any], materialized: Callable[[Wrt], Sequence[int]]) -> Callable[..., Any]:
@@ -139,6 +156,10 @@ def type_of_read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, batch: int
     for axis in spec.summed_axes:
         samples[axis] = 1
     return jax.ShapeDtypeStruct((*batch_axes((texels, *args), batch), *samples, texels.shape[-1]), spec.dtype)
+
+
+def types_of_derivatives(*args: jax.Array, spec: ReadSpec, batch: int) -> list[jax.ShapeDtypeStruct]:
+    return [type_of_read(*args, spec=spec, batch=batch)] * len(spec.derivatives)
 
 
 def type_of_splat(*args: jax.Array, spec: ReadSpec, batch: int) -> jax.ShapeDtypeStruct:
@@ -229,6 +250,16 @@ define_read(
     lowerings=LOWERINGS["pullback"],
     multiple_results=True,
 )
+read_derivatives_p = define(
+    "texture_read_derivatives",
+    derivatives_meaning,
+    static=("spec", "batch"),
+    linear_in=lambda *, spec, **_: READ.textures(spec, ()),
+    form=over_batch(operators.derivatives, lambda _: (0,)),
+    types=types_of_derivatives,
+    lowerings=LOWERINGS["read_derivatives"],
+    multiple_results=True,
+)
 
 ad.primitive_jvps[read_p] = read_jvp
 ad.primitive_jvps[splat_p] = where_whole(splat_jvp, jvp_of_meaning(splat_p, splat_meaning))
@@ -243,6 +274,7 @@ ad.primitive_transposes[pullback_p] = where_whole(pullback_transpose, of_first(p
 
 batchers = batching.primitive_batchers
 batchers[read_p] = batching_rule(read_p, READ, meaning=read_meaning)
+batchers[read_derivatives_p] = batching_rule(read_derivatives_p, READ)
 batchers[splat_p] = batching_rule(splat_p, SPLAT, lambda *_: False, splat_meaning)
 batchers[pushforward_p] = batching_rule(pushforward_p, PUSHFORWARD, pushforward_joins, pushforward_meaning)
 batchers[pullback_p] = batching_rule(pullback_p, PULLBACK, pullback_joins, pullback_meaning)
