@@ -51,7 +51,6 @@ def check_is_sampler(name: str, sampler: object, parameters: Collection[str] = (
 
     Args:
         parameters: of the function; the error names the one that takes the value.
-        argument: the name of the sampler.
     """
     if isinstance(sampler, Sampler):
         return

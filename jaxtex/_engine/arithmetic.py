@@ -105,11 +105,7 @@ class FloatArithmetic(ReadArithmetic):
 
 
 def read_texels(texels: jax.Array, border_color: jax.Array | None, read: Read, chain: Cut | None = None) -> jax.Array:
-    """A read in float arithmetic, with the border color, or zero, for taps outside.
-
-    Args:
-        chain: how the levels of a mip chain are partitioned.
-    """
+    """A read in float arithmetic, with the border color, or zero, for taps outside."""
     color = border_of(border_color, texels.shape[-1], read.spec)
     return read_where_placed(READ_WITH_HALO, texels, color, read, chain)
 

@@ -60,7 +60,6 @@ def define(
         form: the form on every platform; `None` is `meaning`. It returns an array, or several.
         types: the shapes and dtypes of its results, from those of its arguments; `None` to trace the form.
         lowerings: forms for some platforms.
-        multiple_results: whether it returns a list.
     """
     p = Primitive(name) if isinstance(name, str) else name
     p.multiple_results = multiple_results

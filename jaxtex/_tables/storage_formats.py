@@ -22,7 +22,6 @@ class StorageFormat(NamedTuple):
     """One storage dtype.
 
     Attributes:
-        name: the name of the dtype.
         floating: whether texels are real or complex numbers, which filters blend and gradients flow to.
         fraction_bits: the n in ``k / (2^n - 1)``, the value of a code k under ``read_mode="normalized_float"``; `None`
             if texels are not codes.

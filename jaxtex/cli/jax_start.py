@@ -183,7 +183,6 @@ def find_device(name: str | None, number: int = 0) -> "Device":
 
     Args:
         name: of the platform, such as cpu or gpu; `None` for the first device of the default backend.
-        number: from 0.
     """
     import jax
 

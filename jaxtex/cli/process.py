@@ -39,11 +39,7 @@ class FullDiskError(UserError):
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal asked the process to end.
-
-    Attributes:
-        number: of the signal.
-    """
+    """A signal asked the process to end."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)

@@ -32,14 +32,7 @@ BUILDERS: dict[str, Callable[[Any, Options], Transform]] = {
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    """What is done to each image, whatever its size and number of channels.
-
-    Attributes:
-        transform: from input to output points.
-        read: how the input is read.
-        device: where the work is done.
-        options: all other options.
-    """
+    """What is done to each image, whatever its size and number of channels."""
 
     transform: Transform
     read: ReadOptions

@@ -83,11 +83,7 @@ class Stored(NamedTuple):
         return count
 
     def place(self, index: jax.Array, size: int | jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The place of a texel among the stored ones (0 if it is not stored), and whether it is stored.
-
-        Args:
-            size: the size of the axis.
-        """
+        """The place of a texel among the stored ones (0 if it is not stored), and whether it is stored."""
         assert self.start is not None
         place = index - self.start
         place = jnp.where(place < 0, place + (size if self.is_window else self.period), place)
@@ -99,8 +95,6 @@ class Axis(NamedTuple):
 
     Attributes:
         size: the number of texels; if samples choose their mip level, the size in level 0.
-        kernel: the filter.
-        address: the address rule.
         normalized: whether coordinates run from 0 to 1, or from 0 to `size`.
         integer: whether the axis takes indices in place of coordinates: a layer, a face, or an axis of a fetch.
         order: the derivative order of the weights.

@@ -141,7 +141,6 @@ class StoredOrder(NamedTuple):
     """The grid of a function that returns coordinates in the caller's order, x first.
 
     Attributes:
-        function: the function.
         affine_axes: the number of leading operands that are centers of pixels along x, y (and z), one apart, if
             `function` is affine in them; otherwise 0.
     """

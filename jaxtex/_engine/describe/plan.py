@@ -26,7 +26,6 @@ class Layout(NamedTuple):
     """The static half of a texture.
 
     Attributes:
-        kind: the kind of the texture.
         shape: the shape of the finest level, channels included. Sizes that are operands are `None` here.
         num_levels: the number of levels, or the largest possible one if sizes are operands.
         capacity: the number of texels in the flat array, if sizes are operands; otherwise `None`.
@@ -111,7 +110,6 @@ class ResolvedLevel(NamedTuple):
 
     Attributes:
         coords: the caller's coordinates.
-        layer: the caller's layer.
         level: the mip level to read; `None` for a texture of one level, or if `lod` is given instead.
         side: the side of the footprint along which several reads lie; `None` for one read at `coords`.
         num_reads: the number of reads along `side`, in float arithmetic.

@@ -289,7 +289,6 @@ class Read(NamedTuple):
     """A read, immutable and complete once it is planned.
 
     Attributes:
-        spec: the static half.
         operands: the arguments of `spec.grid`, by default the coordinates; preceded by sizes and starts of axes.
     """
 

@@ -60,7 +60,6 @@ class SumBlocks(NamedTuple):
 
     Attributes:
         axis: the sample axis that is divided, counted from the end.
-        size: its size.
         count: the places along it of a block.
     """
 

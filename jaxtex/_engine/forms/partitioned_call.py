@@ -31,7 +31,6 @@ class Array(NamedTuple):
 
     Attributes:
         content: what the array holds.
-        shape, dtype: its shape and dtype.
         names: a name for each dimension; dimensions of one name are partitioned alike.
         stack: the axis along which it holds several numbers of each sample, or `None`.
     """
@@ -78,7 +77,6 @@ class PartitionedCall(NamedTuple):
     """The arrays of one call.
 
     Attributes:
-        operands, results: the arrays, in order.
         summed: the positions of the operands whose cotangents are results; a cotangent is a sum if its operand
             broadcasts.
     """
@@ -170,7 +168,6 @@ class Cut(NamedTuple):
     """The partition of the arrays of a call.
 
     Attributes:
-        axes: the mesh.
         along: for a name of dimensions, the mesh axes that partition them, the slowest first.
     """
 
@@ -243,7 +240,6 @@ def partitioned(
         on_part: computes the results of one device from its parts of the operands: ``on_part(*operands, spec=...)``.
         general: computes the results from whole operands; it is only traced, for their shapes.
         results: the abstract values of the results.
-        devices: the devices of the program.
         others: the other parameters of the primitive.
     """
 

@@ -150,8 +150,6 @@ class ShardedAccess(NamedTuple):
         texels: the shape, dtype and sharding of the texture.
         read: the read, with stacked operands split, so that each operand holds one number of each sample.
         stacked: the read as the caller gave it.
-        partition: how the texture is partitioned.
-        samples: how the samples are sharded.
         axis_taps: finds the taps of one axis, as in `TexelRead`.
     """
 

@@ -21,9 +21,7 @@ class Edges(NamedTuple):
 
     Attributes:
         names: the axes of the mesh over which the texels are partitioned, the slowest first.
-        parts: the number of parts.
         own: the number of texels of a part along the partitioned axis.
-        dimension: the dimension of the partitioned axis.
         reach: the number of texels that are received on each side.
         around: whether the first part and the last one are neighbors; if not, no sample reads texels that one of them
             receives from the other.

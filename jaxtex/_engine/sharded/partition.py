@@ -34,7 +34,6 @@ class Partition(NamedTuple):
         axes: the axes of the read.
         number: the index of the partitioned axis in `axes`.
         names: the mesh axes over which it is partitioned, the slowest first.
-        cut: how the levels are partitioned.
         shapes: the shapes of all levels, without channels.
     """
 
@@ -46,11 +45,7 @@ class Partition(NamedTuple):
 
     @classmethod
     def of(cls, axes: tuple[Axis, ...], texels: jax.ShapeDtypeStruct, cut: Cut | None) -> "Partition | None":
-        """The partition of sharded texels; `None` unless they are sharded along exactly one axis of the texture.
-
-        Args:
-            cut: how the levels of a mip chain are partitioned.
-        """
+        """The partition of sharded texels; `None` unless they are sharded along exactly one axis of the texture."""
         sharding, shape = cast(NamedSharding, texels.sharding), texels.shape
         names = names_of(sharding)
         names += [()] * (len(shape) - len(names))

@@ -45,12 +45,7 @@ WindowRead = Callable[[Read], jax.Array]
 def read_sharded(
     how: TexelRead, texels: jax.Array, color: jax.Array | None, read: Read, chain: Cut | None
 ) -> jax.Array:
-    """A read; if texels carry an explicit sharding, each device computes a part of it.
-
-    Args:
-        how: the read of a texture on one device.
-        chain: how the levels of a mip chain are partitioned.
-    """
+    """A read; if texels carry an explicit sharding, each device computes a part of it."""
     if not is_sharded(texels):
         return how(whole(texels, read.spec.axes, chain), color, read)
     access = ShardedAccess.of(struct_of(texels), read, None, chain, how.axis_taps)
@@ -143,9 +138,7 @@ class Part(NamedTuple):
 
     Attributes:
         how: the read of a texture on one device.
-        texels: the texels that the device stores.
         color: the border color; `None` for zero.
-        partition: how the texture is partitioned.
     """
 
     how: TexelRead

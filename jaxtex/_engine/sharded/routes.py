@@ -30,7 +30,6 @@ class Routes(NamedTuple):
 
     Attributes:
         names: the mesh axes over which the texture is partitioned.
-        parts: the number of parts.
         capacity: the largest number of samples in a row in one round.
         row: the row of each sample, int32; `parts` for samples that stay.
         most: the largest number of samples in a row, over all rounds.

@@ -132,7 +132,6 @@ class ExchangedWrites(NamedTuple):
     """Writes of samples that travel to the device of their texel.
 
     Attributes:
-        partition: how the texture is partitioned.
         capacity: the largest number of samples that a device sends to another one in a round.
     """
 

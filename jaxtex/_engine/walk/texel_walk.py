@@ -142,7 +142,6 @@ class Step(NamedTuple):
     """The taps of one axis, or of several that are addressed jointly.
 
     Attributes:
-        taps: the taps.
         sizes: the extent of each stored index of a tap.
     """
 
@@ -345,7 +344,6 @@ class Folded(NamedTuple):
     """The indices of taps by a rule with `folds`: taps inside read the texels of their own numbers.
 
     Attributes:
-        apply: the rule's function.
         size: the size of the axis; `None` if it is an array, which comes with the taps.
     """
 

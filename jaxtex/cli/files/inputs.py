@@ -203,7 +203,6 @@ def image_paths(folder: Path, recursive: bool = False) -> list[Path]:
     """The image files of a folder, by name, without hidden ones. Links that lead nowhere and pipes are among them.
 
     Args:
-        folder: to read.
         recursive: whether those of its subfolders belong to it too.
     """
     visible, unreadable = visible_paths(folder, recursive)

@@ -224,12 +224,7 @@ def without_thumbnails(resources: bytes) -> bytes:
 
 
 def check_pixels(size: Size, max_pixels: int) -> None:
-    """Checks the number of pixels of an image, before anything is allocated for it.
-
-    Args:
-        size: width and height.
-        max_pixels: the most that the user allows.
-    """
+    """Checks the number of pixels of an image, before anything is allocated for it."""
     width, height = size
     if width * height > max_pixels:
         raise UserError(

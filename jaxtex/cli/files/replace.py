@@ -78,7 +78,6 @@ def replacing(
     The block gets a stream, and notes on what changes for other names of the file, as the ends of sentences.
 
     Args:
-        path: of the target.
         source: the file that the new one is made from.
         preserve_times: whether the target takes the times of `source`.
     """

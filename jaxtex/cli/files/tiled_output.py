@@ -59,7 +59,6 @@ class TiledOutput:
     """A tiled TIFF that is being written.
 
     Args:
-        target: the file.
         size: width and height.
         texel_bytes: of a pixel.
         fingerprint: what the tiles are made from and by.

@@ -84,8 +84,6 @@ def warp(
         mapping: from output to input points, in pixels.
         border: (C,), in units of `pixels`: the values outside under ``address_mode="border"``.
         size: width and height of the output.
-        read: how the image is read.
-        device: the device that computes.
     """
     image = ImageWarp.of(pixels, mapping, border, size, read, device)
     return WarpResult(size, [(place, image.tile(place)) for place in image.places()], image.programs.compile_seconds)
@@ -99,13 +97,10 @@ class ImageWarp(NamedTuple):
         mapping: from output to input points, with parameters on the device.
         target: height and width of the output, on the device.
         size: of the output, width and height.
-        read: how the image is read.
         reads: as in `TileProgram`.
         num_levels: as in `TileProgram`.
-        programs: compiled for the device.
         filters: of a resize with widened filters.
         stored: as in `TileProgram`.
-        dtype: of the result.
         words: as in `TileProgram`.
         reused: the owner of the numbers' memory.
     """

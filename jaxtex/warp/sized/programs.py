@@ -69,14 +69,11 @@ class TileProgram(NamedTuple):
     """The computation of a program for tiles.
 
     Attributes:
-        function: the coordinate function.
         shape: height and width of a tile.
-        read: how the input is read.
         num_levels: the most levels of a chain.
         resize: for widened filters, the shapes in the program.
         stored: height and width of the window in `DeviceTexels`; `None` if it holds the whole image.
         touches: whether texels are brought into a cache first, on a CPU; see `touching`.
-        dtype: of the result.
         words: whether texels are stored as words.
     """
 

@@ -206,7 +206,6 @@ class SizedReads(NamedTuple):
 
     Attributes:
         name: of the public class, for errors.
-        function: the coordinate function.
         options: of a warp of whole images.
         read: the options of the programs.
     """

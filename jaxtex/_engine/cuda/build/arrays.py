@@ -45,7 +45,6 @@ class KernelArray(NamedTuple):
     """An array of a kernel.
 
     Attributes:
-        role: the role.
         array: the array, or the shape and dtype of a result. A `WithHalo` is three arrays; a `Sliced` is a slice of a
             larger array.
         number: the number among arrays of one role.
@@ -143,11 +142,7 @@ class KernelArrays:
         return "// What the kernel reads and writes.\nstruct Arrays {\n" + "".join(f"  {f}\n" for f in fields) + "};\n"
 
     def entry(self, name: str, bounds: str) -> str:
-        """The kernel `name`, which calls `run`.
-
-        Args:
-            bounds: the launch bounds.
-        """
+        """The kernel `name`, which calls `run`."""
         read = [f"const {a.c_type}* __restrict__ {part}" for a in self.given for part, _ in a.parts()]
         started = [f"const {a.c_type}*" for a in self.results for _ in a.starts()]
         written = [f"{a.c_type}* __restrict__ {part}" for a in self.results for part, _ in a.parts()]

@@ -59,9 +59,7 @@ class Constant(NamedTuple):
     """A constant of a kernel.
 
     Attributes:
-        name: its name in CUDA C++.
         value: a bool, an int, a float (a float32 in the kernel), or a sequence of these.
-        comment: the comment behind its declaration.
     """
 
     name: str
@@ -100,7 +98,6 @@ def struct_of(name: str, comment: str, constants: Iterable[Constant], *members: 
     """The declaration of a struct of constants, for use as a template argument.
 
     Args:
-        members: further members.
         template: the template prefix of a specialization, if it is one.
     """
     lines = "".join(f"  {line}\n" for line in (*(c.declared("static ") for c in constants), *members))
@@ -108,13 +105,7 @@ def struct_of(name: str, comment: str, constants: Iterable[Constant], *members: 
 
 
 def header(comment: str, includes: Iterable[str], *blocks: str) -> str:
-    """The text of a generated header.
-
-    Args:
-        comment: the comment in its first line.
-        includes: the headers that it includes.
-        blocks: its declarations and functions.
-    """
+    """The text of a generated header."""
     included = "".join(f'#include "{name}"\n' for name in includes)
     return "\n".join((f"{ONCE}// {comment}", included, *blocks))
 

@@ -66,7 +66,6 @@ class Rows(NamedTuple):
     """The rows of a texture, adjacent along its first axis, that the gather kernel computes.
 
     Attributes:
-        num_rows: the number of rows.
         period: the number of rows after which the texture repeats, as in `Stored`.
         only_within: as in `AdjointPlan`.
     """

@@ -26,10 +26,8 @@ class MipLevels(NamedTuple):
     """The levels that one launch computes from a finer level, for several chains.
 
     Attributes:
-        chains: the number of chains.
         images: the number of images of a level, such as layers, which are filtered separately.
         sizes: the sizes of the finer level: deep, down and across.
-        channels: the number of channels of a texel.
         count: the number of levels that the launch computes.
         chain_texels: the number of texels of a whole chain.
         starts: the first texel in a chain of the finer level, and of each computed level.
@@ -67,9 +65,7 @@ class MipLevels(NamedTuple):
         """The results of a kernel.
 
         Args:
-            file: the path of the kernel's file.
             room: the folder of the generated header that declares the kernel's arrays.
-            arrays: the arrays that the kernel reads and writes.
             stores_finest: whether the kernel copies the finer level into the chain.
         """
         dtype, width = arrays.find(ArrayRole.CHAIN).array.dtype, width_of_part(self.channels)
@@ -112,8 +108,6 @@ def launches_of(shape: tuple[int, ...], ndim: int, num_levels: int, chains: int)
     Args:
         shape: the shape of the finest level.
         ndim: the number of axes before the channels that are halved.
-        num_levels: the number of levels of a chain.
-        chains: the number of chains.
     """
     *before, channels = shape
     images, sizes = math.prod(before[:-ndim]), (*[1] * (3 - ndim), *before[-ndim:])
@@ -134,7 +128,6 @@ def levels_at_once(sizes: Sequence[int], texels: int, most: int) -> int:
     Args:
         sizes: the sizes of the finer level: deep, down and across.
         texels: the number of texels of the finer level.
-        most: the largest number of levels.
     """
     if sizes[-1] == 1:
         return 0

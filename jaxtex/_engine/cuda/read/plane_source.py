@@ -31,11 +31,9 @@ class PlaneThreads(NamedTuple):
 
     Attributes:
         tiles: the samples that a block reads at a time.
-        images: the number of images.
         planes: the number of planes that a block copies to shared memory, a group.
         groups: the number of groups of an image.
         shares: the number of blocks among which the samples of a group are divided.
-        plane_texels: the number of texels of a plane.
     """
 
     tiles: SampleTiles

@@ -31,7 +31,6 @@ class AdjointPlan(NamedTuple):
     """The static parameters of an adjoint.
 
     Attributes:
-        spec: the spec of the read.
         wrt: the operands whose cotangents are computed.
         shape: the shape of the samples, batch axes first.
         read_from: the batch axes of the textures that are read.
@@ -87,11 +86,7 @@ class AdjointPlan(NamedTuple):
 
 
 class SampleSource(KernelSource):
-    """The source of an adjoint kernel.
-
-    Attributes:
-        samples: the division of the samples among threads.
-    """
+    """The source of an adjoint kernel."""
 
     samples: SampleTiles
 

@@ -45,7 +45,6 @@ class SampleTiles(NamedTuple):
     Attributes:
         shape: the shape of the samples, batch axes first.
         rank: the number of last axes of `shape` that are divided into tiles; 0 treats the samples as a row.
-        lanes: the lanes of a tile.
         steps: the samples of a lane. They are adjacent in an image or volume, and spread in a row.
         row_axes: the number of last axes of `shape` that form a row; 0 for all axes.
         spread: whether the samples of a lane are spread in images too: as far apart as there are lanes.
@@ -131,7 +130,6 @@ class Lanes(NamedTuple):
     """The division of a texel's channels among lanes.
 
     Attributes:
-        channels: the number of channels of a texel.
         width: the number of channels of a lane.
         per_sample: the number of lanes of a sample, a power of two; lanes beyond `parts` idle.
     """

@@ -134,12 +134,7 @@ def names_of(array: str, count: int, dtype: DTypeLike) -> list[Scalar]:
 
 
 class DeviceFunctions:
-    """The device functions of one kernel, in order.
-
-    Attributes:
-        emitter: the emitter that all of them share.
-        texts: the texts of the functions.
-    """
+    """The device functions of one kernel, in order."""
 
     def __init__(self):
         self.emitter, self.texts = Emitter(), list[str]()
@@ -156,7 +151,6 @@ class DeviceFunctions:
 
         Args:
             signature: its return type, name and parameters in C++.
-            comment: the comment above it.
             function: a function of arrays of shape (1,); it returns arrays, or lists of them for structs.
             args: the arguments of `function`, as expressions of the parameters.
             exact: whether sums and products of float32 are rounded separately.

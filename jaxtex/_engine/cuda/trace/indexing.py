@@ -63,7 +63,6 @@ class Part(NamedTuple):
 
     Attributes:
         names: the names of the array's numbers.
-        dtype: their dtype.
         at: the index of the first element of the part.
         mode: the treatment of indices out of bounds.
     """
@@ -238,7 +237,6 @@ def load_row(
         array: a C++ expression for the array.
         first: the offset of the first element of each row, S; or pairs of a number and a factor, whose sum of products
             is taken in 64 bits.
-        count: the number of elements of a row.
         aligned: whether all offsets are multiples of `count`, so that a row is one load.
         by_pair: whether a row of three numbers of 32 bits is two loads instead of three, which take more registers.
         inside: the mask of the rows to load, S; the others are zeros. `None` loads all.
