@@ -77,8 +77,8 @@ def warp_chain(
     Returns:
         ``(..., *output_shape, C)``.
 
-    Gradients: of any order, in forward and reverse mode, with respect to image, every matrix, every flow and border
-        color; see `resample`. Reverse mode stores the values that are read from each flow.
+    Gradients: of any order, as in `resample`, with respect to image, every matrix, every flow and border color.
+        Reverse mode stores the values that are read from each flow.
 
     Raises:
         ValueError: if shapes do not fit, or fit images and volumes alike, or `flow_sampler` is given and no flow is

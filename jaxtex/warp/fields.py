@@ -50,8 +50,7 @@ def remap(
     Returns:
         ``(..., *output_shape, C)``, where ``output_shape`` is the spatial shape that `coords` broadcast to.
 
-    Gradients: of any order, in forward and reverse mode, with respect to image, coordinates and border color; see
-        `resample`.
+    Gradients: of any order, as in `resample`, with respect to image, coordinates and border color.
 
     Raises:
         ValueError: if shapes do not fit.
@@ -96,7 +95,7 @@ def warp_flow(
     Returns:
         ``(..., *output_shape, C)``.
 
-    Gradients: of any order, in forward and reverse mode, with respect to image, flow and border color; see `resample`.
+    Gradients: of any order, as in `resample`, with respect to image, flow and border color.
 
     Raises:
         ValueError: if shapes do not fit.

@@ -54,8 +54,7 @@ def undistort(
     Returns:
         ``(..., *output_shape, C)``.
 
-    Gradients: of any order, in forward and reverse mode, with respect to image, both matrices, coefficients and border
-        color; see `resample`.
+    Gradients: of any order, as in `resample`, with respect to image, both matrices, coefficients and border color.
 
     Raises:
         ValueError: if shapes do not fit, or there is no such model.
@@ -109,8 +108,7 @@ def distort(
     Returns:
         ``(..., *output_shape, C)``. Pixels without a ray (see `undistort_points`) show a point far outside the image.
 
-    Gradients: of any order, in forward and reverse mode, with respect to image, both matrices, coefficients and border
-        color; see `resample`.
+    Gradients: of any order, as in `resample`, with respect to image, both matrices, coefficients and border color.
 
     Raises:
         ValueError: if shapes do not fit.

@@ -155,8 +155,7 @@ def warp_affine(
     Returns:
         ``(..., *output_shape, C)``.
 
-    Gradients: of any order, in forward and reverse mode, with respect to image, matrix and border color; see
-        `resample`.
+    Gradients: of any order, as in `resample`, with respect to image, matrix and border color.
 
     Raises:
         ValueError: if shapes do not fit.
@@ -200,8 +199,7 @@ def warp_perspective(
         ``(..., *output_shape, C)``. A pixel on the horizon, where the divisor is 0, shows the point (0, 0). A pixel
         beyond the horizon shows the point that the division returns.
 
-    Gradients: of any order, in forward and reverse mode, with respect to image, matrix and border color; see
-        `resample`.
+    Gradients: of any order, as in `resample`, with respect to image, matrix and border color.
 
     Raises:
         ValueError: if shapes do not fit.
@@ -260,8 +258,7 @@ def rotate(
     Returns:
         ``(..., *output_shape, C)``.
 
-    Gradients: of any order, in forward and reverse mode, with respect to image, angle, scale, center and border color;
-        see `resample`.
+    Gradients: of any order, as in `resample`, with respect to image, angle, scale, center and border color.
 
     Raises:
         ValueError: if shapes do not fit.
@@ -315,8 +312,7 @@ def spatial_transform(
     Returns:
         ``(..., *output_shape, C)``.
 
-    Gradients: of any order, in forward and reverse mode, with respect to image, theta and border color; see
-        `resample`.
+    Gradients: of any order, as in `resample`, with respect to image, theta and border color.
 
     Raises:
         ValueError: if shapes do not fit.

@@ -71,7 +71,7 @@ def equirectangular_to_cubemap(
     Returns:
         ``(..., 6, N, N, C)``, the faces in the order and orientation of `cubemap`.
 
-    Gradients: of any order, in forward and reverse mode, with respect to the image; see `resample`.
+    Gradients: of any order, as in `resample`, with respect to the image.
 
     Raises:
         ValueError: if the shape of the image or `size` does not fit.
@@ -140,7 +140,7 @@ def cubemap_to_equirectangular(
     Returns:
         ``(..., H, W, C)``.
 
-    Gradients: of any order, in forward and reverse mode, with respect to the faces; see `resample`.
+    Gradients: of any order, as in `resample`, with respect to the faces.
 
     Raises:
         ValueError: if a shape does not fit.

@@ -54,9 +54,9 @@ def thin_plate_spline(
     Returns:
         ``(..., *output_shape, C)``.
 
-    Gradients: of any order, in forward and reverse mode, with respect to image, points, regularization and border
-        color; see `resample`. The second derivative of U at a target point is infinite, and counts as zero. Reverse
-        mode does not store an array per point.
+    Gradients: of any order, as in `resample`, with respect to image, points, regularization and border color. The
+        second derivative of U at a target point is infinite, and counts as zero. Reverse mode does not store an array
+        per point.
 
     Precision: in float32, within 2e-4 pixels for 25 points and 1e-3 pixels for 400, if the points are spread over 512
         pixels and neighbors move alike. Points that are close together and move apart cost digits; pass such points in

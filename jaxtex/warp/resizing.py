@@ -70,8 +70,7 @@ def resize(
     Returns:
         ``(..., *output_shape, C)``.
 
-    Gradients: of any order, in forward and reverse mode, with respect to image and border color, in which the result is
-        linear; see `resample`.
+    Gradients: of any order, as in `resample`, with respect to image and border color, in which the result is linear.
 
     Precision: where the filter is widened, the weight of a pixel is the filter at its distance divided by s, both ends
         of the filter included, divided by the sum of all weights. Weights are computed in float64, sums in float32, or
