@@ -376,19 +376,19 @@ FAULTS = {
         "test_crowds.py",
     ),
     "convolution: a side of the filter is shifted": Fault(
-        ENGINE + "cuda/convolve/convolve_along.cu",
+        ENGINE + "cuda/filters/convolve_along.cu",
         "middle[k * inner]",
         "middle[(k - 1) * inner]",
         "test_spline_filter.py",
     ),
     "mip levels: a mean with a column that is too far": Fault(
-        ENGINE + "cuda/mips/levels.cu",
+        ENGINE + "cuda/filters/levels.cu",
         "of_lane_xor(mean.v[k], 1 << (level - 1))",
         "of_lane_xor(mean.v[k], 1 << level)",
         "test_mip_kernels.py",
     ),
     "mip levels: the shares of a cotangent are too small": Fault(
-        ENGINE + "cuda/mips/levels_adjoint.cu",
+        ENGINE + "cuda/filters/levels_adjoint.cu",
         "constexpr float share = 0.5f *",
         "constexpr float share = 0.4f *",
         "test_mip_kernels.py",

@@ -11,8 +11,8 @@ from ..._tables.storage_formats import Decoding
 from ..cuda.adjoint_kernel import adjoint
 from ..cuda.build.launch import target_capability
 from ..cuda.build.nvrtc import CompilationFailed, CompilerUnavailable
-from ..cuda.convolve.convolution_kernel import convolve
-from ..cuda.mips.mip_kernel import launches_of, mip_chain
+from ..cuda.filters.convolution_kernel import convolve
+from ..cuda.filters.mip_kernel import launches_of, mip_chain
 from ..cuda.read.operand_sums import fold_pullback, shared_by_fold
 from ..cuda.read.read_kernel import WIDTHS, concatenated_read, fold, read, read_derivatives, result_shape
 from ..cuda.samples.sample_tiles import Lanes, samples_shape

@@ -7,7 +7,7 @@ import pytest
 
 import jaxtex as jt
 from jaxtex._engine.compute.mip_levels import chain_of
-from jaxtex._engine.cuda.mips.mip_kernel import launches_of, mip_chain
+from jaxtex._engine.cuda.filters.mip_kernel import launches_of, mip_chain
 from tests.support.host_compiler import RUN_HERE
 from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_close, assert_exact

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._engine.cuda.convolve.convolution_kernel import convolve
+from jaxtex._engine.cuda.filters.convolution_kernel import convolve
 from jaxtex._engine.rules.filters import convolved
 from tests.support.host_compiler import RUN_HERE
 from tests.support.tolerances import assert_close

@@ -173,7 +173,7 @@ def run_forward(launches: Sequence[MipLevels], texels: jax.Array) -> tuple[jax.A
         coarse = jax.ShapeDtypeStruct(levels.shape(levels.count), texels.dtype)
         results = [KernelArray(ArrayRole.CHAIN, whole, start=chain), KernelArray(ArrayRole.COARSE, coarse)]
         arrays = KernelArrays([KernelArray(ArrayRole.VALUES, texels)], results)
-        filled = levels.run("mips/levels.cu", "mips", arrays, stores_finest=chain is None)
+        filled = levels.run("filters/levels.cu", "mips", arrays, stores_finest=chain is None)
         chain, texels = filled[ArrayRole.CHAIN, 0], filled[ArrayRole.COARSE, 0]
     assert chain is not None
     return chain, texels
@@ -190,5 +190,5 @@ def run_adjoint(launches: Sequence[MipLevels], cotangent: jax.Array, total: jax.
         given = [KernelArray(ArrayRole.CHAIN, cotangent), KernelArray(ArrayRole.COARSE, total)]
         finer = jax.ShapeDtypeStruct(levels.shape(0), cotangent.dtype)
         arrays = KernelArrays(given, [KernelArray(ArrayRole.RESULT, finer)])
-        total = levels.run("mips/levels_adjoint.cu", "mips_adjoint", arrays)[ArrayRole.RESULT, 0]
+        total = levels.run("filters/levels_adjoint.cu", "mips_adjoint", arrays)[ArrayRole.RESULT, 0]
     return total

@@ -7,7 +7,7 @@
 #include "trace/warp.cuh"
 #include "mips/config.cuh"
 #include "mips/traced.cuh"
-#include "mips/columns.cuh"
+#include "filters/columns.cuh"
 
 typedef Row<float, width> Mean;
 

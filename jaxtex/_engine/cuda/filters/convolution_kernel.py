@@ -51,6 +51,6 @@ def convolve(values: jax.Array, *, weights: tuple[float, ...], axis: int, full: 
             arrays.entry(NAME, "threads"),
         ),
     }
-    file = "convolve/convolve_across.cu" if across else "convolve/convolve_along.cu"
+    file = "filters/convolve_across.cu" if across else "filters/convolve_along.cu"
     kernel = Kernel(program(file, headers), NAME, blocks, threads, headers)
     return launch.run(kernel, arrays.arguments, arrays.shapes, arrays.aliases)[0]

@@ -5,7 +5,7 @@
 #include "trace/scalars.cuh"
 #include "mips/config.cuh"
 #include "mips_adjoint/traced.cuh"
-#include "mips/columns.cuh"
+#include "filters/columns.cuh"
 
 // Distributes `total`, the sum of all cotangents of the texel of `level` that covers slice `z` and row `y` of the column,
 // among the texels below it.

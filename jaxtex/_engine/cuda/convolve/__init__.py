@@ -1,1 +1,0 @@
-"""The kernels of a convolution along one axis."""

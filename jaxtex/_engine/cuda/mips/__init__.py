@@ -1,1 +1,0 @@
-"""The kernels of a mip chain and of its adjoint."""
