@@ -28,7 +28,7 @@ from .._engine.describe.plan import (
 from .._engine.describe.spec import Combination, Read
 from .._engine.walk.drawn_taps import DrawnTaps
 from .._jax.calls import typed_jit
-from .._jax.straight_through import straight_through
+from .._jax.primitives import straight_through
 from .._tables.address_rules import BORDER, LAST
 from .._tables.filter_kernels import LINEAR_TAPS, FilterKernel
 from .._tables.storage_formats import (

@@ -21,7 +21,7 @@ from .._engine.describe.spec import Combination, Read
 from .._engine.walk.combinations import clipped, highest, lowest, nearest_taps
 from .._jax.barriers import materialized
 from .._jax.indexing import entry
-from .._jax.straight_through import straight_through
+from .._jax.primitives import straight_through
 from .._tables.address_rules import CLAMP, AddressRule, Continuation
 from ..modes import TextureKind
 from ..sampler import Sampler

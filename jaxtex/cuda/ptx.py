@@ -16,7 +16,7 @@ from jax.typing import ArrayLike
 from .._checks.arguments import check_integer
 from .._engine.describe.levels import level_size
 from .._jax.calls import typed_jit
-from .._jax.straight_through import straight_through
+from .._jax.primitives import straight_through
 from ..modes import TextureKind
 from .enums import Error, ResourceType, SurfaceBoundaryMode
 from .errors import CudaError, check_index, invalid

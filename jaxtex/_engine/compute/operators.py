@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._jax.indexing import scatter
-from ..._jax.straight_through import straight_through
+from ..._jax.primitives import straight_through
 from ..._tables.storage_formats import Decoding
 from ..describe.axis import Axis
 from ..describe.operands import Coords

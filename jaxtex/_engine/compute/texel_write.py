@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from ..._jax.indexing import gather, scatter
-from ..._jax.straight_through import straight_through
+from ..._jax.primitives import straight_through
 from ..._tables.storage_formats import sum_dtype
 from ..describe.axis import Axis, Role
 from ..describe.operands import Coords

@@ -19,7 +19,7 @@ from jax.sharding import PartitionSpec as P
 
 from ..._jax.contexts import METHOD
 from ..._jax.indexing import everywhere, gather, placed_like, scatter
-from ..._jax.straight_through import straight_through
+from ..._jax.primitives import straight_through
 from ..._tables.storage_formats import Decoding, sum_dtype
 from ..compute import texel_write
 from ..compute.texel_write import keeping_bits, keeping_nan, landing, same

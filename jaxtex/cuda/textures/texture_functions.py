@@ -19,7 +19,7 @@ from ..._checks.integers import known_integers
 from ..._engine.compute.texel_value import decode, ratio
 from ..._hardware.read import single
 from ..._jax.calls import typed_jit
-from ..._jax.straight_through import straight_through
+from ..._jax.primitives import straight_through
 from ...modes import Arithmetic, BlockFormat, FilterMode, TextureKind
 from ...sampling import fetch, gather, sample
 from ..declarations import DECLARATIONS, PLACES, SUFFIXES
