@@ -14,7 +14,7 @@ from ._checks.arguments import as_array, as_integer, check_function, check_textu
 from ._checks.calls import public
 from ._checks.texels import chain_shapes
 from ._checks.words import listing
-from ._engine.compute.mip_levels import halved, next_of
+from ._engine.compute.filters import halved, next_of
 from ._engine.describe.levels import Cut
 from ._engine.describe.operands import Arrays
 from ._engine.rules.filters import mip_chain

@@ -16,7 +16,7 @@ from .._checks import hints
 from .._checks.arguments import as_array, as_float
 from .._checks.calls import public
 from .._checks.words import check_word
-from .._engine.compute.scaled_filter import ScaledFilter
+from .._engine.compute.filters import ScaledFilter
 from .._engine.rules.filters import scaled
 from .._reads.complex_parts import from_parts
 from .._tables.address_rules import SPHERE, WRAP, AddressRule

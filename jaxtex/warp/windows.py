@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._engine.compute.scaled_filter import rounded_up
+from .._engine.compute.filters import rounded_up
 from .._engine.describe.axis import Axis
 from .._engine.describe.operands import Coords
 from .._engine.walk.texel_order import groups

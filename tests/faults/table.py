@@ -582,14 +582,14 @@ FAULTS = {
         "added_up",
     ),
     "a wide filter is too narrow": Fault(
-        ENGINE + "compute/scaled_filter.py",
+        ENGINE + "compute/filters.py",
         "self.kernel.profile((center - tap - 0.5) / scale)",
         "self.kernel.profile((center - tap - 0.5) / (0.9 * scale))",
         "test_resize.py",
         "filters_of_jax",
     ),
     "an area is shifted by half a texel": Fault(
-        ENGINE + "compute/scaled_filter.py",
+        ENGINE + "compute/filters.py",
         "low, high = center - 0.5 * self.step, center",
         "low, high = center - 0.4 * self.step, center",
         "test_resize.py",

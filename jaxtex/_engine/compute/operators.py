@@ -20,8 +20,7 @@ from ..._tables.storage_formats import Decoding
 from ..describe.axis import Axis
 from ..describe.operands import Coords
 from ..describe.spec import Combination, ReadSpec
-from ..walk.combinations import heaviest, limited_blend
-from ..walk.derivatives import blends
+from ..walk.combinations import blends, heaviest, limited_blend
 from ..walk.texel_order import flat_sizes, flattened, texels_shape
 from ..walk.texel_walk import AxisTaps, Path, Step, TexelAddress, TexelValue, Walk, both, taps, walks, weighted
 from .texel_sums import TexelSums, units_of

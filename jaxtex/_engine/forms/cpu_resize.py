@@ -16,7 +16,7 @@ import numpy as np
 from ..._jax.barriers import materialized
 from ..._jax.float_bits import rounded_to
 from ..._tables.storage_formats import sum_dtype
-from ..compute.scaled_filter import ENTRIES_AT_ONCE, Rows, ScaledFilter, entries_along, sum_of_entries
+from ..compute.filters import ENTRIES_AT_ONCE, Rows, ScaledFilter, entries_along, sum_of_entries
 
 # The bytes of the largest intermediate array of a band.
 BAND = 2**22

@@ -14,8 +14,7 @@ from ..._jax.float_bits import rounded_to
 from ..._jax.indexing import is_sharded, uncut
 from ..._jax.primitives import at_front, define, define_linear
 from ..._tables.storage_formats import sum_dtype
-from ..compute.mip_levels import chain_of
-from ..compute.scaled_filter import ScaledFilter, multiplied
+from ..compute.filters import ScaledFilter, chain_of, multiplied
 from ..forms.choice import LOWERINGS
 
 # Pairs of an axis and the filter along it, in the order in which they are applied.

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._engine.compute.scaled_filter import ENTRIES_AT_ONCE, ScaledFilter
+from ..._engine.compute.filters import ENTRIES_AT_ONCE, ScaledFilter
 from ..._jax.barriers import materialized
 from ..._jax.indexing import gather
 from ..._tables.filter_kernels import POINT
@@ -16,7 +16,7 @@ from ..resizing import filters_of_axes, is_widened
 from .mappings import ReadOptions, Size
 from .tiling import Place, grid_of
 
-# Up to so many entries are added up in one expression, as in `scaled_filter`.
+# Up to so many entries are added up in one expression, as in `compute.filters`.
 AT_ONCE = 2 * ENTRIES_AT_ONCE
 # How many rows are filtered at once along their columns.
 TURN = 32
@@ -334,7 +334,7 @@ def weighted(read: jax.Array, columns: jax.Array, weights: jax.Array, axis: int,
 
 
 def sum_of(entry: Entry, rows: SizedRows, several: int) -> jax.Array:
-    """The sum over the entries of rows, in the order of `scaled_filter.sum_of_entries`.
+    """The sum over the entries of rows, in the order of `compute.filters.sum_of_entries`.
 
     Args:
         several: how many entries a loop adds in one turn; with 0, or no more entries, there is no loop.

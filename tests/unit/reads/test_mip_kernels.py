@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._engine.compute.mip_levels import chain_of
+from jaxtex._engine.compute.filters import chain_of
 from jaxtex._engine.cuda.filters.mip_kernel import launches_of, mip_chain
 from tests.support.host_compiler import RUN_HERE
 from tests.support.host_kernels import kernels_on_cpu

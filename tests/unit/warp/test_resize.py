@@ -12,7 +12,7 @@ import pytest
 
 import jaxtex as jt
 from jaxtex import warp
-from jaxtex._engine.compute.scaled_filter import ScaledFilter
+from jaxtex._engine.compute.filters import ScaledFilter
 from jaxtex._engine.forms import cpu_resize
 from jaxtex._engine.rules.filters import in_order, scale_p
 from jaxtex._tables.address_rules import ADDRESS_RULES

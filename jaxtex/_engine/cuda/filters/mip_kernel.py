@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import jax
 
-from ...compute.mip_levels import levels_after, side_by_side
+from ...compute.filters import levels_after, side_by_side
 from ..build import launch
 from ..build.arrays import ArrayRole, Filled, KernelArray, KernelArrays
 from ..build.launch import LANES, Kernel
@@ -139,7 +139,7 @@ def levels_at_once(sizes: Sequence[int], texels: int, most: int) -> int:
 
 
 def mip_chain(values: jax.Array, *, shape: tuple[int, ...], ndim: int, num_levels: int, adjoint: bool) -> jax.Array:
-    """`compute.mip_levels.chain_of`. Array operations compute the levels after one with an odd size."""
+    """`compute.filters.chain_of`. Array operations compute the levels after one with an odd size."""
     batch, channels = values.shape[: -2 if adjoint else values.ndim - len(shape)], shape[-1]
     launches = launches_of(shape, ndim, num_levels, math.prod(batch))
     chains, last, count = launches[0].chains, launches[-1], sum(levels.count for levels in launches)
