@@ -7,8 +7,7 @@ A ray is a segment from a start to an end, in texels: texel i spans [i, i + 1), 
 
 from .._checks.words import listing
 from .geometries import Rays, camera_rays, cone_beam, parallel_beam
-from .integrals import line_integral
-from .projections import composite, first_crossing, maximum_intensity
+from .projections import composite, first_crossing, line_integral, maximum_intensity
 
 __all__ = [
     "Rays",
