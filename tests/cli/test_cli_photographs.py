@@ -267,6 +267,7 @@ MISTAKES = {
     "no size": (["resize", "in.png", "out.png"], "one of --size, --scale and --fit, but got none"),
     "two sizes": (["resize", "in.png", "out.png", "--size", "4x4", "--fit", "3x3"], "--size and --fit"),
     "no angle": (["rotate", "in.png", "out.png"], "--angle"),
+    "another name of an angle": (["rotate", "in.png", "out.png", "--degrees", "20"], "arguments: --degrees"),
     "no lens": (["undistort", "in.png", "out.png"], "got none"),
     "room and a cut": (["rotate", "in.png", "out.png", "--angle", "9", "--expand", "--crop"], "--expand and --crop"),
     "room for a lens": (
