@@ -22,7 +22,6 @@ class FormatRow(NamedTuple):
 
     Attributes:
         size: of a block, in bytes.
-        channels: of a texel.
         texels: the texels of blocks, (N, size) uint8 to (N, side * side, channels), row by row, in the dtype of a
             texture unit's values.
         side: of a block, in texels.

@@ -214,11 +214,7 @@ def as_flag(name: str, argument: str, value: object) -> bool:
 
 
 def check_operand(name: str, argument: str, value: object) -> None:
-    """Checks for an array, a number, or lists and tuples of them.
-
-    Raises:
-        TypeError: says what to pass.
-    """
+    """Checks for an array, a number, or lists and tuples of them; the TypeError says what to pass."""
     if isinstance(value, jax.Array):
         return
     if argument in IMAGES:

@@ -92,11 +92,7 @@ def saturated(integers: Any, dtype: Any) -> Any:
 
 
 def narrowed(name: str, argument: str, integers: Array, dtype: Any) -> Array:
-    """Known integers as `dtype`.
-
-    Raises:
-        ValueError: if one of them does not fit.
-    """
+    """Known integers as `dtype`; a ValueError if one of them does not fit."""
     narrow = saturated(integers, dtype)
     lost = integers[narrow != integers]
     if lost.size:

@@ -53,7 +53,6 @@ def check_keywords(
     """Checks that all keywords are among `names`.
 
     Args:
-        name: of the function or the class that is called.
         remedy: of a keyword, what to pass in its place, or `None` if nothing is like it.
 
     Raises:

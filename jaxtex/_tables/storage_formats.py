@@ -67,11 +67,7 @@ STORAGE_FORMATS = {
 
 
 def storage_format(dtype: DTypeLike) -> StorageFormat:
-    """The row of a dtype.
-
-    Raises:
-        ValueError: if the table has no row for it.
-    """
+    """The row of a dtype; a ValueError if the table has none."""
     row = known_format(np.dtype(dtype))
     if row is None:
         raise ValueError(f"texels have dtype {np.dtype(dtype)}; expected one of {', '.join(STORAGE_FORMATS)}.")

@@ -260,8 +260,6 @@ def scatter_advice(jaxlib: str, xla_flags: str, python: tuple[int, int] = FIRST_
     """One sentence on the speed of gradients with respect to texels on CUDA, with the remedy if there is one.
 
     Args:
-        jaxlib: the version.
-        xla_flags: the environment variable XLA_FLAGS.
         python: the version of Python, which decides what pip can install.
     """
     if not has_slow_scatter(jaxlib):

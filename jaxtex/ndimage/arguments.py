@@ -185,11 +185,7 @@ def check_known(name: str, argument: str, value: Any, reason: str) -> Any:
 
 
 def as_numbers(name: str, argument: str, value: Any) -> Any:
-    """An array of numbers or bool, in a dtype that JAX has.
-
-    Raises:
-        TypeError: if it holds anything else.
-    """
+    """An array of numbers or bool, in a dtype that JAX has; a TypeError for anything else."""
     of_jax = any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(value))
     try:
         array: Any = jnp.asarray(value) if of_jax else np.asarray(value)

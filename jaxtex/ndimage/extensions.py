@@ -96,10 +96,6 @@ EXTENSIONS: dict[str, Extension] = {
 
 
 def check_mode(name: str, mode: Any) -> str:
-    """A mode that SciPy has.
-
-    Raises:
-        ValueError: if it has none of that name.
-    """
+    """A mode that SciPy has; a ValueError for others."""
     check_word(name, "mode", mode, EXTENSIONS)
     return mode

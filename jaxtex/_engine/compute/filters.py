@@ -59,7 +59,6 @@ class ScaledFilter(NamedTuple):
             of the weight.
         address: the address rule, of one axis.
         size: the number of texels.
-        samples: the number of samples.
         step: the distance between samples, in texels; the first sample is half a step from the edge.
         widened: whether a step above 1 stretches the filter.
         renormalized: whether the weights of taps inside are divided by their sum.

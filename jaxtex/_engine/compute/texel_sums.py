@@ -75,7 +75,6 @@ class TexelSums(NamedTuple):
     """The layout of sums: a row of numbers for each texel.
 
     Attributes:
-        channels: the number of channels of a value.
         lanes: the number of channels with padding.
         units: the units of reproducible sums; then a row has coarse parts, followed by fine parts. Otherwise `None`.
     """

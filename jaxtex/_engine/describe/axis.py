@@ -54,7 +54,6 @@ class Stored(NamedTuple):
     """The stored part of an axis: adjacent texels, which may wrap around its end.
 
     Attributes:
-        count: the number of stored texels.
         period: the number of texels after which the axis repeats, at least its size; no tap reads a texel between the
             two. Ignored for a window, whose period is the size of the axis, which may be an operand.
         start: the number of the first stored texel, from 0 to ``period - 1``; `None` if it is an operand.

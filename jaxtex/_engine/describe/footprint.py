@@ -63,7 +63,6 @@ class FootprintLevel(NamedTuple):
 
     Attributes:
         lod: the level of detail; minus infinity for a footprint that is a point.
-        num_reads: the number of reads along `side`.
         side: the longest side, in the units of the caller's coordinates.
     """
 

@@ -51,7 +51,6 @@ class ReadSpec:
 
     Attributes:
         axes: the axes in stored order: level, layer, face, z, y, x.
-        decoding: how stored texels become numbers.
         dtype: the dtype of the result. A read sums in `sums`, a splat in the dtype of its values; both round to it.
         deterministic: whether sums into texels have equal bits in every run.
         deterministic_on_gpus: whether they have equal bits in programs for GPUs, by default as the caller's block or

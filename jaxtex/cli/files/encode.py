@@ -32,7 +32,6 @@ def write_picture(path: Path, picture: Picture, options: Options, source: Path |
     Args:
         path: of the output, or - for standard output.
         picture: its metadata is that of the input.
-        options: how pictures are encoded and files are replaced.
         source: the input, whose permissions and times the output takes.
 
     Returns:

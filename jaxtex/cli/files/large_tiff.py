@@ -32,7 +32,6 @@ class LargeTiff:
         page: of tifffile.
         metadata: of the page.
         cache_bytes: how many bytes of decoded strips and tiles, or of the mapped file, stay in memory.
-        threads: how many decode.
         alpha: whether a picture without alpha gets an opaque one.
 
     Attributes:

@@ -46,7 +46,6 @@ class Filters(NamedTuple):
     """The filters of a tile of a resize.
 
     Attributes:
-        rows: of both axes.
         first_axis: the axis that is filtered first.
     """
 
@@ -95,9 +94,7 @@ class ResizeFilters(NamedTuple):
     """The filters of a resize.
 
     Attributes:
-        first_axis: the axis that is filtered first.
         filters: of the vertical and of the horizontal axis.
-        shape: of its programs.
         counts: rows and columns of the output in a tile.
         kept: operands, by axis, first row and room for rows.
     """
@@ -214,7 +211,6 @@ class Stored(NamedTuple):
 
     Attributes:
         texels: flat, (capacity, C), row after row; behind the image is room for a row of the window.
-        height, width: of the image.
         finite: whether all are finite numbers.
     """
 

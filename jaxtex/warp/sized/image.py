@@ -97,11 +97,9 @@ class ImageWarp(NamedTuple):
         mapping: from output to input points, with parameters on the device.
         target: height and width of the output, on the device.
         size: of the output, width and height.
-        reads: as in `TileProgram`.
-        num_levels: as in `TileProgram`.
+        reads: those of `smoothing` that the output needs.
         filters: of a resize with widened filters.
-        stored: as in `TileProgram`.
-        words: as in `TileProgram`.
+        num_levels, stored, words: as in `TileProgram`.
         reused: the owner of the numbers' memory.
     """
 

@@ -110,7 +110,6 @@ class ReadOptions(NamedTuple):
     """The options of a read.
 
     Attributes:
-        sampler: with the filter mode and the address mode.
         antialias: whether each pixel is the mean over its footprint.
         frame: whether the border color is blended in outside the input under every address mode; see `edges`.
         linear_light: whether linear light is blended, not codes.

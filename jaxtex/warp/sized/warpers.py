@@ -219,11 +219,7 @@ class SizedReads(NamedTuple):
     def of(
         cls, name: str, function: GridFunction, options: WarpOptions, *, antialias: bool, area: bool = False
     ) -> "SizedReads":
-        """The reads with these options.
-
-        Raises:
-            ValueError: if programs of many sizes do not support them.
-        """
+        """The reads with these options; a ValueError if programs of many sizes do not support them."""
         sampler = options.sampler
         if sampler.read_mode is not ReadMode.ELEMENT or sampler.arithmetic is Arithmetic.HARDWARE or sampler.limit:
             raise ValueError(
@@ -235,11 +231,7 @@ class SizedReads(NamedTuple):
         return cls(name, function, options, ReadOptions(sampler, antialias, area=area, alpha=False, dtype=dtype))
 
     def checked(self, image: Any) -> NDArray[Any]:
-        """An image as an array of NumPy.
-
-        Raises:
-            ValueError: if programs cannot read it.
-        """
+        """An image as an array of NumPy; a ValueError if programs cannot read it."""
         dtype, shape = str(getattr(image, "dtype", None)), tuple(getattr(image, "shape", ()))
         if len(shape) != 3 or dtype not in DTYPES or 0 in shape:
             raise ValueError(

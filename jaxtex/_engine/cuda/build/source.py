@@ -128,7 +128,6 @@ class KernelSource(abc.ABC):
         file: the path of the kernel's file.
         room: the folder of its generated headers.
         made_by: the module that generates them.
-        arrays: the arrays that the kernel reads and writes.
         functions: the traced functions, which run in one thread.
     """
 

@@ -79,7 +79,6 @@ class GatherSource(SampleSource):
     """The source of the gather kernel.
 
     Args:
-        num_operands: the number of operands in a view.
         rows: the rows to compute; `None` for all. The number of the first row is one of `arrays`.
     """
 

@@ -193,11 +193,7 @@ def aval_of(var: Var | Literal) -> ShapedArray:
 
 
 def c_type_of(dtype: DTypeLike) -> str:
-    """The type in C of a dtype.
-
-    Raises:
-        UnknownPrimitive: if the dtype has none, such as complex numbers.
-    """
+    """The type in C of a dtype; an `UnknownPrimitive` if it has none, such as complex numbers."""
     name = getattr(dtype, "name", None) or np.dtype(dtype).name
     if name not in C_TYPES:
         raise UnknownPrimitive(f"numbers of {name} have no type of C")
