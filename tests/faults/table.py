@@ -916,9 +916,9 @@ FAULTS = {
         "asks",
     ),
     "a sampler does not win over a block": Fault(
-        ENGINE + "describe/plan.py",
-        "return spec if deterministic is None else spec.replace(deterministic_on_gpus=deterministic)",
-        "return spec",
+        ENGINE + "describe/spec.py",
+        "return self.replace(deterministic=deterministic, deterministic_on_gpus=deterministic)",
+        "return self.replace(deterministic=deterministic)",
         "test_adjoint.py",
         "asks",
     ),
