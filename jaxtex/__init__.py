@@ -6,8 +6,6 @@
 prints its help without JAX, whose import takes half a second.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import importlib
 from typing import TYPE_CHECKING, Any
 

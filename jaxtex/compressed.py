@@ -1,7 +1,5 @@
 """Textures of block-compressed and packed images."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import jax
 import jax.numpy as jnp
 import numpy as np

@@ -1,7 +1,5 @@
 """Reads with their derivatives along the coordinates."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import jax.numpy as jnp
 from jax.typing import ArrayLike, DTypeLike
 

@@ -1,7 +1,5 @@
 """The contents of exported programs."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import contextlib
 import operator
 from collections.abc import Generator

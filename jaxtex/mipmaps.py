@@ -1,7 +1,5 @@
 """Mip chains, and the footprint of a sample, which selects the mip level."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 from collections.abc import Callable, Sequence
 from typing import cast
 

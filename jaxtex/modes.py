@@ -1,7 +1,5 @@
 """The options of a read: the enumerations behind the strings of the public interface."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 from collections.abc import Collection
 from enum import StrEnum
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """The static half of a read: how a texture is sampled."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import contextlib
 import dataclasses
 import functools

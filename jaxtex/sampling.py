@@ -1,7 +1,5 @@
 """Reads of textures and their adjoint: `sample`, `fetch`, `gather` and `splat`."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import dataclasses
 from collections.abc import Sequence
 from typing import Any, Literal

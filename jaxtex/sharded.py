@@ -18,8 +18,6 @@ there, give the sharding by `jax.sharding.explicit_axes`::
     read = jax.sharding.explicit_axes(read, axes=("rows",), in_sharding=(PartitionSpec("rows"),))
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import contextlib
 from collections.abc import Callable, Generator
 from typing import Any

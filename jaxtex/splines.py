@@ -1,7 +1,5 @@
 """The prefilter of B-splines: it computes the coefficients of the spline that passes through the texels."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import functools
 from typing import Any, NamedTuple, cast
 

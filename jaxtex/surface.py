@@ -1,7 +1,5 @@
 """Surfaces: reads and writes of single texels by integer coordinates. A write returns a new texture."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The array half of a read: texels, and the color around them."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import dataclasses
 import math
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ A block is a few words of 32 bits, the lowest first; its bits have numbers from 
 arrays in this package have a first axis of N blocks.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import jax
 import jax.numpy as jnp
 import numpy as np

@@ -1,7 +1,5 @@
 """Block formats, one row for each, and the texels of an image of blocks."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import functools
 import math
 from collections.abc import Callable

@@ -4,8 +4,6 @@ The documentation of these formats leaves the rounding open. Here it is that of 
 are thirds, fifths and sevenths, rounded to a few bits.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import functools
 from collections.abc import Callable, Sequence
 

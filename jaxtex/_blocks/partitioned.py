@@ -3,8 +3,6 @@
 Source: Microsoft, "BC6H Format" and "BC7 Format Mode Reference" of Direct3D 11; recorded reads of a texture unit.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import re
 from typing import Generic, NamedTuple, TypeVar
 

@@ -1,7 +1,5 @@
 """Checks of the arguments of calls."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeGuard, cast
 

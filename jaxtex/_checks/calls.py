@@ -3,8 +3,6 @@
 The annotation of a parameter tells the sort of its values. Sorts are checked before anything else.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import enum
 import functools
 import inspect

@@ -4,8 +4,6 @@ Without the variable no values are inspected, since each read would copy a numbe
 `warnings.filterwarnings` silences a hint that does not apply.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import os
 import warnings
 from typing import Any

@@ -3,8 +3,6 @@
 Where 64-bit types are disabled, integers saturate before JAX narrows them to 32 bits.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeGuard, cast
 

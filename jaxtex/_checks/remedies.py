@@ -1,7 +1,5 @@
 """Remedies for wrong arguments."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import inspect
 from collections.abc import Collection
 

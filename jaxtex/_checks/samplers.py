@@ -1,7 +1,5 @@
 """Checks of samplers: that they fit the texels and the operation of a call."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import numpy as np
 from jax.typing import DTypeLike
 

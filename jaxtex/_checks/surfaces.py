@@ -1,7 +1,5 @@
 """Checks of surface functions: the values of a write, and errors under checkify."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import math
 from collections.abc import Sequence
 from typing import Any

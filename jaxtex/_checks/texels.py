@@ -1,7 +1,5 @@
 """The texels of a texture: shapes and dtypes that fit its kind, and the sizes of the levels of a mip chain."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import math
 import operator
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Words of callers, and values as messages show them."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import re
 from collections.abc import Callable, Collection, Iterable
 from typing import Any

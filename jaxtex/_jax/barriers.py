@@ -13,8 +13,7 @@ argument: it then reads elements that it has overwritten. Hence `with_materializ
 to one function, and stays in memory until the results of the function are computed.
 """
 
-# pyright: strict, reportUnknownMemberType=false, reportUnknownLambdaType=false
-# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 from collections.abc import Callable, Sequence
 from typing import Any

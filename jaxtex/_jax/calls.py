@@ -1,7 +1,5 @@
 """Calls of functions in programs: a typed `jax.jit`, calls that kernels know by name, and the callees of equations."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast

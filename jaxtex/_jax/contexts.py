@@ -4,8 +4,6 @@ JAX's caches of traced, lowered and compiled programs compare these values. They
 anything, because JAX allows no new one while other threads use it.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import functools
 import os
 from pathlib import Path

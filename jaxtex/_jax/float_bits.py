@@ -1,7 +1,5 @@
 """The bits of float32 as integers."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import jax
 import jax.numpy as jnp
 import numpy as np

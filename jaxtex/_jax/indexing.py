@@ -4,8 +4,6 @@ JAX's own indexing counts negative indices from the end and silently clamps or d
 Under explicit mesh axes a result has the sharding of its indices.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast

@@ -4,8 +4,7 @@ The meaning is a function of other primitives, and gives the rules of differenti
 form computes the same with fewer copies, or in a way without derivatives, such as through the bits of numbers.
 """
 
-# pyright: strict, reportUnknownMemberType=false, reportUnknownLambdaType=false
-# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 import functools
 from collections.abc import Callable, Sequence

@@ -4,8 +4,7 @@ An entry says which versions it is for and when it can go. `EXPIRES` holds the f
 where one is known: once the lower bound in `pyproject.toml` reaches it, a test asks to remove the entry.
 """
 
-# pyright: strict, reportUnknownMemberType=false, reportUnknownLambdaType=false
-# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 import dataclasses
 import importlib

@@ -1,7 +1,5 @@
 """Complex numbers in place of floating ones: every channel is read as two, its real and its imaginary part."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import dataclasses
 import functools
 from collections.abc import Callable

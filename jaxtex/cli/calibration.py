@@ -1,5 +1,7 @@
 """Lenses: their distortion, removed from an image or applied to it, and the files in which OpenCV describes them."""
 
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 import dataclasses
 import functools
 import itertools

@@ -5,6 +5,8 @@ Every step keeps the order of the names, so messages are in that order too. The 
 stream; their results are joined as they come.
 """
 
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 import contextlib
 import dataclasses
 import functools

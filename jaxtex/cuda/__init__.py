@@ -23,7 +23,7 @@ Example:
 """
 
 # ruff: noqa: F401
-# pyright: strict, reportUnusedImport=false
+# pyright: reportUnusedImport=false
 # Type checkers and editors read `__init__.pyi`, made from the same tables.
 
 from typing import Any

@@ -4,8 +4,6 @@ Signatures, errors of wrong calls, parts of docstrings, and the tables in the re
 CUDA's names: those of its headers, or of its programming guide where the headers name none.
 """
 
-# pyright: strict
-
 from typing import NamedTuple
 
 

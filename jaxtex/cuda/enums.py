@@ -1,7 +1,5 @@
 """CUDA's enumerations with CUDA's values: ``cudaAddressModeWrap`` is `AddressMode.Wrap`. Numbers are accepted too."""
 
-# pyright: strict
-
 from enum import IntEnum, IntFlag
 
 

@@ -1,7 +1,5 @@
 """`CudaError`, for calls that CUDA refuses, the functions that describe errors, and checks of arguments."""
 
-# pyright: strict
-
 import operator
 from enum import Enum, IntFlag
 from typing import TypeVar

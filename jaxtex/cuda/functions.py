@@ -1,7 +1,5 @@
 """Python functions of CUDA's declarations: their docstrings, errors of wrong calls, and functions made from a table."""
 
-# pyright: strict
-
 import functools
 import inspect
 import re

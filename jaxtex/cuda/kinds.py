@@ -1,7 +1,5 @@
 """The kinds of textures and surfaces: their names in CUDA, constructors, and limits of devices."""
 
-# pyright: strict
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

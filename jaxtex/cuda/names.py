@@ -1,7 +1,5 @@
 """CUDA's names with the prefix ``cuda``: the counterpart of each, or the reason for having none."""
 
-# pyright: strict
-
 import functools
 from collections.abc import Mapping
 from enum import IntEnum, IntFlag

@@ -4,8 +4,6 @@ The rules were found by measurements on NVIDIA GPUs, an H200 for stores and an H
 reproduce every recorded value.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 from typing import Literal
 
 import jax

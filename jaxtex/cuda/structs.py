@@ -5,7 +5,7 @@ static argument or a dictionary key. Then it refuses assignments, because a comp
 value, such as an array or a texture object, never changes.
 """
 
-# pyright: strict, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 import dataclasses
 from collections.abc import Callable, Hashable, Iterator, Sequence

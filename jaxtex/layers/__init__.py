@@ -4,8 +4,6 @@ Import each module by its full name; it needs its library, which is not installe
 libraries, `theta_of` converts a few numbers to the matrix that `jaxtex.warp.spatial_transform` takes.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 from .._checks.words import listing
 from .transforms import theta_of
 

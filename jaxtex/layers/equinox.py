@@ -1,7 +1,5 @@
 """The spatial transformer as an Equinox module."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 from collections.abc import Callable
 from typing import Any, cast
 

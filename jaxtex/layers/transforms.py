@@ -1,7 +1,5 @@
 """The shared parts of the layers: families of transforms, border colors as constants, and dtypes."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 

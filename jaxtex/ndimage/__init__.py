@@ -3,8 +3,6 @@
 Indices are those of elements: element i is at i, slowest axis first. Arrays have no axis of channels.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 from .._checks.words import listing
 from .filters import spline_filter, spline_filter1d
 from .resampling import rotate, shift, zoom

@@ -1,7 +1,5 @@
 """The arguments that the functions share: numbers of any dtype that SciPy takes, and `Reading`, their static half."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 

@@ -1,7 +1,5 @@
 """Modes: how an array continues outside, for indices, for the taps of a filter, and in the prefilter."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeAlias
 

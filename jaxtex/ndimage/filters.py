@@ -1,7 +1,5 @@
 """The prefilter of splines, for arrays of any number of axes."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 from typing import Any
 
 import jax

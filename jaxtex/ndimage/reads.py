@@ -1,7 +1,5 @@
 """The read that all functions share: arrays of any rank, at indices that the read itself computes."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import functools
 import math
 from collections.abc import Callable, Sequence

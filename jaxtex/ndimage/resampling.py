@@ -1,7 +1,5 @@
 """Shifts, zooms and rotations of arrays."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import warnings
 from collections.abc import Sequence
 from typing import Any, cast

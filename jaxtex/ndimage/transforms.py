@@ -1,7 +1,5 @@
 """Reads of arrays at given indices, at indices from a function, and at indices from a matrix."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ They are plain functions of arrays with channels last, ``(..., H, W, C)``, as in
 default: their second derivative along one coordinate is zero.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 from .._checks.words import listing
 from .attention import deformable_attention
 from .convolution import deformable_conv

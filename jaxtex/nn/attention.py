@@ -1,7 +1,5 @@
 """Deformable attention."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import functools
 from collections.abc import Sequence
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Deformable convolutions."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, cast
 

@@ -1,7 +1,5 @@
 """Correlations of all pairs of pixels of two feature maps: the pyramid, and lookups in it."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import functools
 import math
 from collections.abc import Sequence

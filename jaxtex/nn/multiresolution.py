@@ -1,7 +1,5 @@
 """Multiresolution grids of features, dense or hashed: the encoding of instant-ngp."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import dataclasses
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Features of points that are read from planes: triplanes and K-planes."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import functools
 import itertools
 from collections.abc import Sequence

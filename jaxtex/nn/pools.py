@@ -1,7 +1,5 @@
 """Pools of boxes: `roi_align`."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import math
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Checks that the functions of this package share."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 from collections.abc import Sequence
 from typing import Any, cast
 

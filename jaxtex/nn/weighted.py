@@ -1,7 +1,5 @@
 """Sums of weighted reads."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import functools
 import math
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 A ray is a segment from a start to an end, in texels: texel i spans [i, i + 1), and points are x, y (and z).
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 from .._checks.words import listing
 from .geometries import Rays, camera_rays, cone_beam, parallel_beam
 from .projections import composite, first_crossing, line_integral, maximum_intensity

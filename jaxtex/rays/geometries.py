@@ -1,7 +1,5 @@
 """The rays of scanners and cameras: the start and the end of each ray, in texels."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import math
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Projections along rays: integrals, the largest value, the first crossing of a level, and emission with absorption."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import dataclasses
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """The samples of segments through a volume: checked, cut to the volume, and read or folded."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import dataclasses
 import math
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Points are in pixels: the origin is the top left corner, x points right and y do
 is at (0.5, 0.5). Images are ``(..., H, W, C)``, volumes ``(..., D, H, W, C)``; leading axes are batches.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 from .._checks.words import listing
 from .composed import warp_chain
 from .conventions.conversions import (

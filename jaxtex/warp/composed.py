@@ -1,7 +1,5 @@
 """Warps by a chain of matrices and flows; the image is read once."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias, cast
 

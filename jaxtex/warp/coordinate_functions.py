@@ -6,8 +6,6 @@ coordinates that it reads at. A compiled call hashes the function, so each is de
 new closure would compile a new program.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias, cast

@@ -1,7 +1,5 @@
 """Warps by fields: arrays with one point or one vector for each pixel of the output."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 from collections.abc import Sequence
 from typing import Any, cast
 

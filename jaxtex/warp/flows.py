@@ -4,8 +4,6 @@ A flow moves a point p to ``p + flow(p)``, in pixels. Between pixels it is inter
 the value at its edge. If it fell to zero there, the map would fold wherever the flow at an edge is longer than a pixel.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import functools
 from collections.abc import Sequence
 from typing import Any, cast

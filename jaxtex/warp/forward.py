@@ -1,7 +1,5 @@
 """Forward warps: each pixel moves along a flow. Pixels that land on the same pixel are summed or averaged."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The read that all warps share: images of any dtype and batch, at the points of a coordinate function."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import dataclasses
 import warnings
 from collections.abc import Sequence

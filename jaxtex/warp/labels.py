@@ -1,7 +1,5 @@
 """Warps of label maps: labels are chosen, never blended."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 from collections.abc import Sequence
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Lens distortion: conversions of points and images between a real camera and an ideal camera."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import warnings
 from typing import Any, cast
 

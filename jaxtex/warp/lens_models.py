@@ -19,8 +19,6 @@ S. S. Brandt, "A generic camera model and calibration method for conventional, w
 without its terms for asymmetry, as in `cv2.fisheye`.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import functools
 import math
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ A lens that bends strongly inwards folds the plane: beyond a radius, the fold, t
 center. The inverse is the ray on the near side of the fold. Points beyond the image of the fold have no ray.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Warps by a function, a matrix or an angle."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 from collections.abc import Sequence
 from typing import Any, cast
 

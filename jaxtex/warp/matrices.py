@@ -4,8 +4,6 @@ All functions are elementwise. They have the precision of their dtype on every d
 devices stays sharded. A point is in pixels from the top left corner, with pixel centers at +0.5, in x, y (, z) order.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import functools
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The arguments that all warps share: shapes, matrices, and the options of a read, checked and resolved."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast

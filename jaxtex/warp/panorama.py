@@ -5,8 +5,6 @@ image of H by W pixels has the longitude ``atan2(x, z) = 2 pi (u / W - 1/2)`` an
 z^2)) = pi (1/2 - v / H)``.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import dataclasses
 import functools
 

@@ -1,7 +1,5 @@
 """Warps by pairs of points: the thin-plate spline, the smoothest map that moves some points to others."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 from typing import Any, cast
 
 import jax

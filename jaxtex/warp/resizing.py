@@ -1,7 +1,5 @@
 """Resizes by filters as wide as the step between output pixels, along one axis after the other."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import dataclasses
 import functools
 import math

@@ -12,8 +12,6 @@ own. For rotated and shrunk photographs, results are 7 to 14 dB closer to the me
 than those of linear reads at log2(s) of the same chain; `python -m benchmarks.shrink` measures it.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import dataclasses
 import functools
 import math

@@ -1,7 +1,5 @@
 """Warps, tile by tile, of images too large for a device: each tile reads only the part of the image that it needs."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import functools
 import itertools
 from collections import deque

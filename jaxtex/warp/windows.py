@@ -4,6 +4,8 @@ A program finds the range of positions of samples. The host finds the texels of 
 of each axis: a run of neighbors, which may wrap from the last texel of an axis to the first.
 """
 
+# pyright: reportIncompatibleMethodOverride=false
+
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol

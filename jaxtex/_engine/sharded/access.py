@@ -5,8 +5,6 @@ travel to texels, provided that this moves less data than the whole texture; oth
 texture. A caller may choose the method, see `jaxtex.sharded`.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import dataclasses
 import math
 from collections.abc import Sequence

@@ -4,9 +4,6 @@ A traced function cannot return a count that its caller does not expect. So the 
 identity primitive, and `total_of` evaluates the program again and adds up these counts.
 """
 
-# pyright: strict, reportUnknownMemberType=false, reportUnknownLambdaType=false
-# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
-
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, cast

@@ -3,9 +3,6 @@
 The functions here run on each device, inside `jax.shard_map`.
 """
 
-# pyright: strict, reportUnknownMemberType=false, reportUnknownLambdaType=false
-# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 

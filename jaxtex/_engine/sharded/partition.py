@@ -1,7 +1,5 @@
 """The partition of a texture over devices, and the window of a device: its part with a halo."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import functools
 import math
 from typing import NamedTuple, cast

@@ -6,8 +6,6 @@ of the texture by the code that reads whole textures, with equal bits: `Stored` 
 Exchanges are collectives of JAX, whose transposes send gradients back.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, cast

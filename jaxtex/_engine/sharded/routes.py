@@ -5,8 +5,6 @@ to each other device, by a dense all-to-all. The largest number of samples from 
 of rounds. With two devices, samples for a device's own texels stay in place.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar, cast
 

@@ -5,8 +5,6 @@ sharded over the devices of the texture travel to the device of their texel, in 
 samples, so that the sample that wins is the one that wins on one device.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import functools
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar

@@ -5,5 +5,3 @@
 arrays; `copies` moves runs and rows of bytes, and `copies3d` boxes. `numbers` says which numbers are accepted, and
 reinterprets bytes. `device_numbers` holds functions of device code that make numbers.
 """
-
-# pyright: strict

@@ -1,7 +1,5 @@
 """Allocation and release of CUDA arrays, and the rules that their shapes and flags follow."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import math
 import operator
 from collections.abc import Iterable

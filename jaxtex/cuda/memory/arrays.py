@@ -1,7 +1,5 @@
 """CUDA arrays: immutable values that hold texels in a channel format, their mip levels, and queries of them."""
 
-# pyright: strict
-
 import dataclasses
 import warnings
 import weakref

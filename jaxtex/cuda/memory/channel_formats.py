@@ -1,7 +1,5 @@
 """Channel formats: the number of bits in each channel of a texel, and their meaning."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ A copy moves a run of bytes, or rows of bytes. Its declaration says which: a run
 and a `height`; an end is an array or memory, as its type says.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import dataclasses
 import functools
 from collections.abc import Callable

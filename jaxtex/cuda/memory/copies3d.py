@@ -1,6 +1,6 @@
 """Copies of boxes of up to three dimensions between arrays and pitched memory."""
 
-# pyright: strict, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 import dataclasses
 from typing import Any

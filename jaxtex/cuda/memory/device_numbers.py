@@ -4,8 +4,6 @@ CUDA's names of the conversions start with two underscores. Python changes such 
 without them, too. A vector is an array with the components along its last axis.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import functools
 from collections.abc import Callable
 from typing import Any

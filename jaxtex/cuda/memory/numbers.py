@@ -10,7 +10,7 @@ Numbers of a dtype other than the format's are refused, because a copy converts 
 Memory that is read as bytes may have any dtype. It is never converted, even where JAX lacks 64-bit dtypes.
 """
 
-# pyright: strict, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 import functools
 import operator

@@ -1,7 +1,5 @@
 """Plain memory, and pitched memory, whose rows start at multiples of a pitch: allocation, fills and release."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import dataclasses
 from typing import Any
 

@@ -5,8 +5,6 @@ Memory is an array of any dtype, and its bytes are in C order. Where every numbe
 of an element, whole elements are moved, and gradients pass.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import dataclasses
 from typing import NamedTuple, TypeVar
 

@@ -1,7 +1,5 @@
 """`ResourceDesc`: the memory that a texture or a surface is made of, as CUDA describes it."""
 
-# pyright: strict
-
 from typing import Any
 
 from jax.typing import ArrayLike

@@ -3,5 +3,3 @@
 `surface_objects` makes surfaces of arrays. `surface_functions` makes the functions of device code, and `surface_access`
 turns their bytes into units that the core reads and writes.
 """
-
-# pyright: strict

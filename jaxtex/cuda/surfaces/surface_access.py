@@ -5,8 +5,6 @@ Where a unit has the size of a texel or the dtype of the channels, the texels ar
 pass; elsewhere their bytes are reinterpreted.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import dataclasses
 import functools
 from typing import Any, NamedTuple, cast

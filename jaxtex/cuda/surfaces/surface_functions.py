@@ -3,8 +3,6 @@
 They take arrays: one call makes the accesses of a whole launch.
 """
 
-# pyright: strict
-
 import functools
 from typing import Any
 

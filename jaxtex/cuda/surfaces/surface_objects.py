@@ -3,8 +3,6 @@
 CUDA 12 removed references. Binding one returns a bound copy, which surface functions access.
 """
 
-# pyright: strict
-
 import dataclasses
 
 from ...modes import TextureKind

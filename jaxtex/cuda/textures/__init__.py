@@ -4,5 +4,3 @@
 `texture_binding` binds them. `descriptors` describes reads, and `resources` finds texels. `texture_functions` makes the
 functions of device code, each call of which is one read of the core.
 """
-
-# pyright: strict

@@ -1,6 +1,6 @@
 """Descriptors of textures: the modes of a read, views of resources, and the formats that allow them."""
 
-# pyright: strict, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 from typing import Any
 

@@ -1,6 +1,6 @@
 """The format of a resource or a view, and the texels of its levels as the core stores textures."""
 
-# pyright: strict, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 from typing import Any
 

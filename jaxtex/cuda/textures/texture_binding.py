@@ -1,7 +1,5 @@
 """Functions that bind texture references, and return bound ones for texture functions."""
 
-# pyright: strict
-
 from typing import Any, cast
 
 import numpy as np

@@ -3,8 +3,6 @@
 They take arrays: one call makes the reads of a whole launch, in one read of the core.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, cast

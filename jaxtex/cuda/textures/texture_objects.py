@@ -1,7 +1,5 @@
 """Texture objects: immutable values made of a resource and a descriptor, with CUDA's checks."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import dataclasses
 from typing import Literal, NamedTuple
 

@@ -1,7 +1,5 @@
 """Texture references, which CUDA 12 removed. `texture_binding` binds them to memory."""
 
-# pyright: strict
-
 import dataclasses
 from typing import Any
 

@@ -1,3 +1,1 @@
 """The conventions of other libraries: their grids, indices, matrices and millimeters, in jaxtex's pixels."""
-
-# pyright: strict

@@ -1,7 +1,5 @@
 """Conversions of other libraries' matrices to jaxtex's pixels: edges at whole numbers, centers at +0.5, x first."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike

@@ -4,8 +4,6 @@ A geometry places the voxels of an image: an origin, a spacing and a direction i
 voxel centers are at whole indices; jaxtex's pixel centers are at +0.5.
 """
 
-# pyright: strict, reportUnknownMemberType=false
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias, cast
 

@@ -1,7 +1,5 @@
 """PyTorch's `affine_grid` and `grid_sample`: their `align_corners`, modes and paddings, as positions and a sampler."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, TypeVar, cast
