@@ -86,9 +86,7 @@ def warp_flow(
         image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.
         flow: ``(..., H, W, 2)``, x before y, or ``(..., D, H, W, 3)``, in pixels; or a tuple of arrays ``(dx, dy)`` or
             ``(dx, dy, dz)``. Its spatial shape is that of the output.
-        antialias: as in `resample`; the footprint of a pixel is the difference between the coordinates of its
-            neighbors.
-        sampler, filter, address, border_color, dtype: as in `resample`.
+        sampler, filter, address, border_color, antialias, dtype: as in `remap`.
 
     Returns:
         ``(..., *output_shape, C)``.

@@ -95,12 +95,9 @@ def distort(
 
     Args:
         image: ``(..., H, W, C)``, the image of an ideal camera, as `undistort` returns it.
-        camera_matrix: ``(..., 3, 3)``, the matrix of the camera with the lens, whose image is the result; as in
-            `undistort`.
-        distortion: ``(..., n)``, as in `undistort`.
+        camera_matrix, distortion, model: as in `undistort`; the result is the image of this camera.
         new_camera_matrix: ``(..., 3, 3)``, the matrix of the ideal camera that took `image`; by default
             `camera_matrix`.
-        model: the lens model, as in `undistort`.
         output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
 
     Returns:
@@ -145,10 +142,8 @@ def distort_points(
     Args:
         coords: ``(x, y)``, in pixels of the ideal image, numbers that broadcast with each other and with the leading
             axes of the cameras to a shape S; or one array S + (2,).
-        camera_matrix: ``(..., 3, 3)``, the matrix of the camera with the lens, as in `undistort`.
-        distortion: ``(..., n)``, as in `undistort`.
+        camera_matrix, distortion, model: as in `undistort`.
         new_camera_matrix: ``(..., 3, 3)``, the matrix of the ideal camera; by default `camera_matrix`.
-        model: the lens model, as in `undistort`.
 
     Returns:
         Points in the form of `coords`: ``(x, y)``, two arrays of shape S, or one array S + (2,), in pixels of the
@@ -186,10 +181,7 @@ def undistort_points(
     Args:
         coords: ``(x, y)``, in pixels of the camera with the lens, numbers that broadcast with each other and with the
             leading axes of the cameras to a shape S; or one array S + (2,).
-        camera_matrix: ``(..., 3, 3)``, the matrix of the camera with the lens, as in `undistort`.
-        distortion: ``(..., n)``, as in `undistort`.
-        new_camera_matrix: ``(..., 3, 3)``, the matrix of the ideal camera; by default `camera_matrix`.
-        model: the lens model, as in `undistort`.
+        camera_matrix, distortion, new_camera_matrix, model: as in `distort_points`.
 
     Returns:
         Points in the form of `coords`: ``(x, y)``, two arrays of shape S, or one array S + (2,), in pixels of the ideal
