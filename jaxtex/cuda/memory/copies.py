@@ -12,7 +12,6 @@ from typing import Any, TypeVar, cast
 import jax
 from jax.typing import ArrayLike
 
-from ...modes import TextureKind
 from ..declarations import DECLARATIONS
 from ..enums import MemcpyKind
 from ..errors import check_index, check_type, invalid
@@ -20,7 +19,7 @@ from ..functions import TEXTS, Text, cuda_function, made, missing
 from .arrays import Array, MipmappedArray, check_array, check_no_planes, will_be_written, with_level
 from .channel_formats import ChannelFormatDesc, as_texels
 from .numbers import as_destination, as_memory, counts, is_literal, whole_numbers
-from .regions import Box, Region, box_of_rows, check_memcpy_kind, copy_part
+from .regions import Box, Region, box_of_rows, check_flat, check_memcpy_kind, check_sizes, copy_part
 
 AnyArray = TypeVar("AnyArray", Array, MipmappedArray)
 NEW_ARRAY = "A new `Array`; use it in place of `dst`."
@@ -268,11 +267,7 @@ def copy_rows(function: str, given: dict[str, Any]) -> Any:
         raise invalid(
             f"{function}: {argument} is {pitches[argument]} bytes, expected at least the width, {width} bytes."
         )
-    if len(arrays) == 2 and src.desc.texel_bytes != dst.desc.texel_bytes:
-        raise invalid(
-            f"{function}: the arrays have elements of {src.desc.texel_bytes} and {dst.desc.texel_bytes} bytes, "
-            f"expected elements of one size."
-        )
+    check_sizes(function, *(given[end] for end in arrays))
     for end in {"dst", "src"} - {*arrays}:
         pitch = pitches[f"{end[0]}pitch"]
         parts[end] = Region(0, pitch, pitch * height, width, height, 1)
@@ -298,11 +293,7 @@ def run_of(function: str, argument: str, array: Array, wOffset: Any, hOffset: in
     """A run of bytes in a 1D or 2D array, as a part of its texels as memory."""
     array = check_no_planes(function, argument, check_array(function, argument, array, None))
     offset, row, count = whole_numbers(function, wOffset=wOffset, hOffset=hOffset, count=count)
-    if array.kind not in (TextureKind.TEXTURE1D, TextureKind.TEXTURE2D):
-        raise invalid(
-            f"{function}: {argument} is of kind {array.kind.value!r}, expected a 1D or 2D array; use memcpy3D."
-        )
-    size = array.desc.texel_bytes
+    size = check_flat(function, argument, array).desc.texel_bytes
     width, height = array.elements.width * size, max(array.elements.height, 1)
     start = row * width + offset
     inside = 0 <= offset <= width and 0 <= row <= height and 0 <= count <= width * height - start

@@ -15,7 +15,7 @@ from ..structs import Struct, struct
 from .arrays import Array, Extent, check_array, will_be_written
 from .numbers import as_destination, as_memory, counts
 from .pitched_memory import PITCHED_REMEDY, PitchedPtr, Pos, region_of
-from .regions import Box, Region, box_at, check_memcpy_kind, copy_part
+from .regions import Box, Region, box_at, check_memcpy_kind, check_sizes, copy_part
 
 
 @struct("srcArray", "srcPtr", "dstArray", "dstPtr")
@@ -99,12 +99,7 @@ def memcpy3D(p: Memcpy3DParms) -> Array | jax.Array:
     src = exactly_one(name, "src", p.srcArray, p.srcPtr)
     dst = exactly_one(name, "dst", p.dstArray, p.dstPtr)
     width, height, depth = counts(name, **named("p.extent", p.extent))
-    sizes = {end.desc.texel_bytes for end in (src, dst) if isinstance(end, Array)}
-    if len(sizes) > 1:
-        raise invalid(
-            f"{name}: the arrays have elements of {' and '.join(map(str, sorted(sizes)))} bytes, expected elements of "
-            f"one size."
-        )
+    size = check_sizes(name, src, dst)
     sides = {end.desc.block_side for end in (src, dst) if isinstance(end, Array)}
     if len(sides) > 1:
         raise CudaError(
@@ -113,7 +108,7 @@ def memcpy3D(p: Memcpy3DParms) -> Array | jax.Array:
             f"copy by way of memory.",
         )
     width, height = (blocks_along(n, max(sides, default=1)) for n in (width, height))
-    extent = (width * (sizes.pop() if sizes else 1), height, depth)
+    extent = (width * size, height, depth)
     source, target = part_of(name, "src", src, p.srcPos, extent), part_of(name, "dst", dst, p.dstPos, extent)
     values = src if isinstance(src, Array) else as_memory(src.ptr)
     names = ("p.srcPtr", "p.dstPtr")

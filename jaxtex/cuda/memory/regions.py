@@ -161,17 +161,33 @@ def box_at(
     return Box(z, y, x * numbers, depth, height, elements * numbers)
 
 
+def check_flat(function: str, argument: str, array: Array) -> Array:
+    """`array`, which must be 1D or 2D (1)."""
+    if array.kind not in (TextureKind.TEXTURE1D, TextureKind.TEXTURE2D):
+        raise invalid(
+            f"{function}: {argument} is of kind {array.kind.value!r}, expected a 1D or 2D array; use memcpy3D."
+        )
+    return array
+
+
+def check_sizes(function: str, *ends: object) -> int:
+    """The size of an element of the arrays among the ends of a copy, which must be of one size (1); 1 without any."""
+    sizes = sorted({end.desc.texel_bytes for end in ends if isinstance(end, Array)})
+    if len(sizes) > 1:
+        raise invalid(
+            f"{function}: the arrays have elements of {' and '.join(map(str, sizes))} bytes, expected elements of one "
+            f"size."
+        )
+    return sizes[0] if sizes else 1
+
+
 def box_of_rows(function: str, argument: str, array: Array, wOffset: int, hOffset: int, width: int, height: int) -> Box:
     """A box of a 1D or 2D array, with `wOffset` and `width` in bytes."""
     array = check_array(function, argument, array, None)
     wOffset, hOffset, width, height = whole_numbers(
         function, wOffset=wOffset, hOffset=hOffset, width=width, height=height
     )
-    size = array.desc.texel_bytes
-    if array.kind not in (TextureKind.TEXTURE1D, TextureKind.TEXTURE2D):
-        raise invalid(
-            f"{function}: {argument} is of kind {array.kind.value!r}, expected a 1D or 2D array; use memcpy3D."
-        )
+    size = check_flat(function, argument, array).desc.texel_bytes
     if wOffset % size or width % size:
         raise invalid(
             f"{function}: wOffset and width are {wOffset} and {width} bytes, expected multiples of the {size} bytes of "
