@@ -46,7 +46,7 @@ def as_integer(name: str, argument: str, value: Any, low: int, high: int | None 
 def as_number(name: str, argument: str, value: Any, fits: Callable[[float], bool], expected: str) -> float:
     """A number known while tracing that `fits`."""
     check_is_known(name, argument, value)
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not fits(cast(float, value)):
+    if not (is_integer(value) or isinstance(value, float | np.floating)) or not fits(cast(float, value)):
         raise ValueError(f"{name}: {argument} is {shown(value)}, expected {expected}.")
     return float(cast(float, value))
 
