@@ -142,7 +142,8 @@ REMEDIES = {
     Error.InvalidFilterSetting: "integers are not blended; use FilterMode.Point, or ReadMode.NormalizedFloat with 8 or "
     "16 bits",
     Error.InvalidNormSetting: "use NormalizedFloat for normalized formats, and for other integers of 8 or 16 bits only",
-    Error.InvalidValue: "CUDA makes texture objects of NV12's planes alone, and of an SRGB format only with sRGB=1",
+    Error.InvalidValue: "CUDA makes texture objects of the planes of NV12 alone, and of an SRGB format only with "
+    "sRGB=1",
 }
 
 
