@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from tqdm import tqdm
@@ -109,6 +109,12 @@ def format_timing(recipe: Recipe, seconds: float, compile_seconds: float) -> str
     return f"on {recipe.device.device_kind} in {seconds:.3f} s (compile {compile_seconds:.3f} s)"
 
 
+def progress_bar(recipe: Recipe, unit: str, total: int, done: int = 0) -> "tqdm[NoReturn]":
+    """A bar on standard error, if that is a terminal and the user wants to know."""
+    disable = True if recipe.verbosity < 0 else None
+    return tqdm(total=total, initial=done, unit=unit, leave=False, disable=disable, file=sys.stderr)
+
+
 # Many files
 
 
@@ -127,10 +133,9 @@ def warp_folder(title: str, targets: dict[Path, Path], recipe: Recipe) -> int:
     resume, is_quiet = recipe.options.skip_existing, recipe.verbosity < 0
     missing = {path: target for path, target in targets.items() if not (resume and os.path.isfile(target))}
     start, tally = time.perf_counter(), Tally(recipe.verbosity)
-    bar = tqdm(total=len(missing), unit="image", leave=False, disable=True if is_quiet else None, file=sys.stderr)
     with (
         says_how_to_continue("run it again with --skip-existing to warp only the images that are missing"),
-        bar as progress,
+        progress_bar(recipe, "image", len(missing)) as progress,
         contextlib.closing(warp_stream(missing, recipe)) as results,
     ):
         for path, result in results:
@@ -247,15 +252,7 @@ def warp_opened(
     ):
         missing = [box for box in boxes if not output.has(*ranges(box.start, box.shape))]
         done = len(boxes) - len(missing)
-        bar = tqdm(
-            total=len(boxes),
-            initial=done,
-            unit="tile",
-            leave=False,
-            disable=True if recipe.verbosity < 0 else None,
-            file=sys.stderr,
-        )
-        with bar as progress, errors_about(source), tile_errors():
+        with progress_bar(recipe, "tile", len(boxes), done) as progress, errors_about(source), tile_errors():
             for box, tile in warped.pixels(missing):
                 output.write(*ranges(box.start, box.shape), tile)
                 progress.update()
