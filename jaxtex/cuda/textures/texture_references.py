@@ -38,8 +38,8 @@ class TextureReference(Struct):
         filterMode, addressMode: as in `TextureDesc`, except for the default of `addressMode`.
         channelDesc: a `ChannelFormatDesc`, by default that of `T`. `bindTexture` and `bindTexture2D` use it if they are
             given no format.
-        sRGB, maxAnisotropy, mipmapFilterMode, mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp,
-            disableTrilinearOptimization: as in `TextureDesc`.
+        sRGB, maxAnisotropy, disableTrilinearOptimization: as in `TextureDesc`.
+        mipmapFilterMode, mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp: as in `TextureDesc`.
 
     Source:
         CUDA C++ Programming Guide 11, "Texture Reference API".
