@@ -19,6 +19,8 @@ from jax.interpreters import ad, batching, mlir
 from .calls import typed_jit
 from .indexing import as_varying
 
+# The forms of each primitive for some platforms.
+FORMS: dict[Primitive, Sequence["Form"]] = {}
 # The batched axis of each argument, `None` where there is none.
 Dims = Sequence[int | None]
 
@@ -65,6 +67,7 @@ def define(
     form = form or meaning
     define_evaluation(p, form, static, types)
     mlir.register_lowering(p, lowered(form))
+    FORMS[p] = lowerings
     for row in lowerings:
         mlir.register_lowering(p, row.rule(form), platform=row.platform)
     if linear_in is not None:

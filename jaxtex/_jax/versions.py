@@ -9,12 +9,14 @@ where one is known: once the lower bound in `pyproject.toml` reaches it, a test 
 import dataclasses
 import importlib
 import importlib.metadata
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import jax
 from jax.experimental.xla_metadata import set_xla_metadata
+from jax.extend.core import Jaxpr
 
 EXPIRES = {"slow_atomics": (0, 11, 1)}
 
@@ -135,6 +137,30 @@ def lower_on_one_device(rule: Callable[..., Any], lowering_context: Any, *args: 
     """`rule` in a program of one device: inside `jax.shard_map` all operands vary alike, and it need not know."""
     avals = [without_varying_axes(aval) for aval in lowering_context.avals_in]
     return rule(lowering_context.replace(avals_in=avals), *args, **params)
+
+
+def program_being_lowered() -> Jaxpr | None:
+    """The program in which the lowering rule that calls this lowers an equation; `None` if it is not found.
+
+    JAX 0.10.2 to 0.12: a variable of the function of JAX that lowers a program, further up among the callers. Without
+    its effect kernels are compiled one after the other. Can go when JAX tells a lowering rule its program.
+    """
+    frame = sys._getframe()  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and frame.f_code.co_name != "lower_jaxpr_to_module":
+        frame = frame.f_back
+    program = frame and frame.f_locals.get("jaxpr")
+    return getattr(program, "jaxpr", program)
+
+
+class Late:
+    """An attribute of an operation whose value is computed when the operation is lowered, and not when it is traced.
+
+    JAX 0.10.2 to 0.12: what it calls of a static value that is no attribute, which is not documented. Can go when JAX
+    documents a launcher of kernels.
+    """
+
+    def __init__(self, value: Callable[[], Any]):
+        self.__jax_array__ = value
 
 
 def not_inlined(function: Callable[..., Any]) -> Callable[..., Any]:

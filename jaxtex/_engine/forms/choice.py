@@ -6,25 +6,31 @@ XLA partitions, within the limits below. Exported programs have general forms or
 `jaxtex.kernels_in_exports`.
 """
 
+import contextlib
 import functools
 import importlib
 import warnings
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from jax.export import is_symbolic_dim
+from jax.extend.core import Jaxpr, jaxprs_in_params
 from jax.interpreters import mlir
 
 from ..._checks import hints
+from ..._jax.calls import typed_jit
 from ..._jax.contexts import FOR_EXPORTS, FOR_THIS_EXPORT
-from ..._jax.primitives import lowered
+from ..._jax.primitives import FORMS, lowered
 from ..._jax.versions import (
     devices_of_partition,
     is_exported,
     lower_on_one_device,
     lower_with_devices,
+    program_being_lowered,
     runs_on_one_device,
     warn_of_slow_atomics,
+    without_varying_axes,
 )
 from ..compute.operators import batched
 from ..describe.spec import TEXELS, ReadSpec
@@ -65,39 +71,44 @@ class Lowering(NamedTuple):
         otherwise = self.fallback or general
         as_run, as_general, as_fallback = map(lowered, (self.run, general, otherwise))
 
-        def rule(ctx: Any, *args: Any, storage: Storage = WHOLE, **params: Any) -> Any:
-            if self.platform == "cuda" and "spec" in params:
-                params["spec"] = params["spec"].on_gpu()
-            is_whole = storage == WHOLE
-            static = params if is_whole else params | {"storage": storage}
-            if is_whole or isinstance(storage, self.storages):
-                with FOR_THIS_EXPORT(FOR_EXPORTS.value if is_exported(ctx) else None):
-                    if self.may_run(ctx) and self.supports(*ctx.avals_in, **static):
-                        results = unless_refused(lower_on_one_device, as_run, ctx, *args, **static)
-                        if results is not None:
-                            return results
-            if not is_whole:
+        def rule(ctx: Any, *args: Any, **params: Any) -> Any:
+            static = self.static(**params)
+            with FOR_THIS_EXPORT(FOR_EXPORTS.value if is_exported(ctx) else None):
+                if self.may_run(ctx, ctx.avals_in, static):
+                    run = as_run if self.platform == "cpu" else lowered(functools.partial(begun(ctx), self.run))
+                    results = unless_refused(lower_on_one_device, run, ctx, *args, **static)
+                    if results is not None:
+                        return results
+            if "storage" in static:
                 return as_general(ctx, *args, **static)
-            if devices := self.devices_to_run_on(ctx, **params):
-                in_parts = self.in_parts(otherwise, ctx, devices, **params)
+            if devices := self.devices_to_run_on(ctx, **static):
+                in_parts = self.in_parts(otherwise, ctx, devices, **static)
                 return lower_with_devices(mlir.lower_fun(in_parts, multiple_results=True), ctx, devices, *args)
-            self.warn_of_slow_sums(ctx, **params)
-            return as_fallback(ctx, *args, **params)
+            self.warn_of_slow_sums(ctx, **static)
+            return as_fallback(ctx, *args, **static)
 
         return rule
+
+    def static(self, *, storage: Storage = WHOLE, **params: Any) -> dict[str, Any]:
+        """The parameters of `run` for those of the primitive."""
+        if self.platform == "cuda" and "spec" in params:
+            params["spec"] = params["spec"].on_gpu()
+        return params if storage == WHOLE else params | {"storage": storage}
 
     def warn_of_slow_sums(self, ctx: Any, **params: Any) -> None:
         """Warns if the fallback adds to texels in memory, and the installed jaxlib does that slowly."""
         if self.layout is not None and self.layout.makes_texture(params["spec"], params.get("wrt", ())):
             warn_of_slow_atomics(ctx)
 
-    def may_run(self, ctx: Any) -> bool:
+    def may_run(self, ctx: Any, avals: Sequence[Any], static: dict[str, Any]) -> bool:
         """Whether a program may hold `run`; an exported one may if the caller has asked for it and shapes are known."""
+        if "storage" in static and not isinstance(static["storage"], self.storages):
+            return False
         if is_exported(ctx):
-            sizes = [n for aval in ctx.avals_in for n in aval.shape]
+            sizes = [n for aval in avals for n in aval.shape]
             if self.platform != "cuda" or FOR_THIS_EXPORT.value is None or any(map(is_symbolic_dim, sizes)):
                 return False
-        return runs_on_one_device(ctx)
+        return runs_on_one_device(ctx) and self.supports(*avals, **static)
 
     def devices_to_run_on(self, ctx: Any, **params: Any) -> Devices:
         """The devices of a program that XLA partitions, if `run` may be supported on their parts; otherwise none."""
@@ -123,6 +134,38 @@ class Lowering(NamedTuple):
 
         assert self.layout is not None
         return partitioned(self.layout, on_part, functools.partial(general, **params), ctx.avals_out, devices, **params)
+
+
+# The kernels of a program are compiled at the same time, because NVRTC takes most of the time of lowering.
+
+# For a program, its function ``run(form, *args, **static)``, which traces a form once for equal arguments.
+BEGUN: weakref.WeakKeyDictionary[Jaxpr, Callable[..., Any]] = weakref.WeakKeyDictionary()
+
+
+def begun(ctx: Any) -> Callable[..., Any]:
+    """The function of `BEGUN` for the program that is being lowered. All of its kernels are begun at its first one."""
+    traced: Any = typed_jit("form", "static")(
+        lambda *args, form, static: gpu_kernels().without_waiting(form, *args, **dict(static))
+    )
+    program = program_being_lowered()
+    if program is not None and program not in BEGUN:
+        BEGUN[program] = lambda form, *args, **static: traced(*args, form=form, static=(*static.items(),))
+        begin(program, ctx, traced)
+    return BEGUN[program] if program is not None else lambda form, *args, **static: form(*args, **static)
+
+
+def begin(program: Jaxpr, ctx: Any, traced: Any) -> None:
+    """Traces the forms of all equations of a program, whose kernels other threads compile."""
+    for eqn in program.eqns:
+        for inner in jaxprs_in_params(eqn.params):
+            begin(inner, ctx, traced)
+        for row in FORMS.get(eqn.primitive, ()):
+            if isinstance(row, Lowering) and row.platform == "cuda":
+                avals, static = [without_varying_axes(v.aval) for v in eqn.invars], row.static(**eqn.params)
+                # The equation's own lowering rule meets the same error, and says so.
+                with contextlib.suppress(Exception):
+                    if row.may_run(ctx, avals, static):
+                        traced.trace(*avals, form=row.run, static=(*static.items(),))
 
 
 def unless_refused(function: Callable[..., Any], *args: Any, **params: Any) -> Any:

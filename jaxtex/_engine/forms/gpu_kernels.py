@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._tables.storage_formats import Decoding
 from ..cuda.adjoint_kernel import adjoint
-from ..cuda.build.launch import target_capability
+from ..cuda.build.launch import target_capability, without_waiting
 from ..cuda.build.nvrtc import CompilationFailed, CompilerUnavailable
 from ..cuda.filters.convolution_kernel import convolve
 from ..cuda.filters.mip_kernel import launches_of, mip_chain
@@ -38,6 +38,7 @@ __all__ = [
     "mip_chain",
     "read",
     "read_derivatives",
+    "without_waiting",
 ]
 
 LEAST_COMPUTE_CAPABILITY = (8, 0)

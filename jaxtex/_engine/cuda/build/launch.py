@@ -1,15 +1,18 @@
 """The launch of a kernel in a JAX program: XLA or jaxlib launches its PTX; a running program needs no Python."""
 
+import contextvars
+import functools
 import types
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from ...._jax.contexts import FOR_THIS_EXPORT
-from ...._jax.versions import has_ptx_call, triton_launcher
+from ...._jax.versions import Late, has_ptx_call, triton_launcher
 from .nvrtc import Capability, CompilerUnavailable, compile_to_ptx
 
 # The custom calls that launch PTX: the one of XLA, and the one that jaxlib registers for CUDA.
@@ -17,6 +20,8 @@ TARGET = "__gpu$xla.gpu.ptx"
 TRITON_TARGET = "triton_kernel_call_ffi"
 # The threads of a warp.
 LANES = 32
+# Whether a trace of a kernel waits for its PTX; if not, its lowering does.
+WAITS = contextvars.ContextVar("WAITS", default=True)
 # A lower bound of the alignment of XLA's arrays, in bytes.
 ALIGNMENT = 16
 
@@ -47,12 +52,12 @@ class Compiled(NamedTuple):
 
     Attributes:
         kernel: the kernel.
-        ptx: its PTX.
+        ptx: its PTX; launched by XLA, it may be computed late.
         capability: the compute capability of the GPUs that are to run it.
     """
 
     kernel: Kernel
-    ptx: str
+    ptx: str | Late
     capability: Capability
 
 
@@ -124,6 +129,21 @@ def chosen_launch() -> Launch:
     raise CompilerUnavailable("this jaxlib is not known to launch PTX; install a jaxlib that this jaxtex supports")
 
 
+@functools.cache
+def threads() -> ThreadPoolExecutor:
+    """The threads that compile kernels. NVRTC 12.3 and newer optimizes in all of them at once."""
+    return ThreadPoolExecutor(thread_name_prefix="jaxtex-nvrtc")
+
+
+def without_waiting(form: Callable[..., Any], *args: Any, **params: Any) -> Any:
+    """The results of a form whose kernels are compiled in other threads until the program is lowered."""
+    token = WAITS.set(False)
+    try:
+        return form(*args, **params)
+    finally:
+        WAITS.reset(token)
+
+
 def run(kernel: Kernel, args: Sequence[jax.Array], results: Results, aliases: Mapping[int, int]) -> Sequence[jax.Array]:
     """The results of a kernel, which NVRTC compiles for the GPUs of the program.
 
@@ -137,5 +157,7 @@ def run(kernel: Kernel, args: Sequence[jax.Array], results: Results, aliases: Ma
     capability = target_capability()
     if capability is None:
         raise CompilerUnavailable("this process sees no NVIDIA GPU")
-    launch = chosen_launch()
-    return launch(Compiled(kernel, compile_to_ptx(kernel.source, capability), capability), args, results, aliases)
+    launch, given = chosen_launch(), (kernel.source, capability)
+    is_late = launch is launch_by_xla and not WAITS.get()
+    ptx = Late(threads().submit(compile_to_ptx, *given).result) if is_late else compile_to_ptx(*given)
+    return launch(Compiled(kernel, ptx, capability), args, results, aliases)
