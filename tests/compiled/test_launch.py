@@ -137,7 +137,7 @@ def no_compiler(monkeypatch):
 def old_compiler(monkeypatch):
     monkeypatch.setattr(launch, "compile_to_ptx", nvrtc.compile_to_ptx)
     monkeypatch.setattr(nvrtc, "candidates", lambda: iter(["older", "oldest"]))
-    monkeypatch.setattr(nvrtc.ctypes, "CDLL", lambda name: name)
+    monkeypatch.setattr(nvrtc.ctypes, "PyDLL", lambda name: name)
     monkeypatch.setattr(nvrtc, "version_of", lambda found: (11, 8) if found == "older" else (10, 2))
 
 

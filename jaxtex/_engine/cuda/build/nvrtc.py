@@ -57,8 +57,8 @@ def newest_first(paths: Iterable[Path]) -> list[Path]:
 
 
 @functools.cache
-def library() -> ctypes.CDLL:
-    """The first of `candidates` that is new enough.
+def library() -> ctypes.PyDLL:
+    """The first of `candidates` that is new enough. Its functions keep the interpreter, which they take no longer.
 
     Raises:
         CompilerUnavailable: if there is none.
@@ -69,7 +69,7 @@ def library() -> ctypes.CDLL:
             if isinstance(path, Path):
                 for builtins in path.parent.glob("libnvrtc-builtins.so.*"):
                     ctypes.CDLL(str(builtins))  # loaded here, because NVRTC opens it without a path
-            nvrtc = ctypes.CDLL(str(path))
+            nvrtc = ctypes.PyDLL(str(path))
             version = version_of(nvrtc)
             if version >= LEAST_VERSION:
                 return nvrtc
@@ -80,7 +80,12 @@ def library() -> ctypes.CDLL:
     raise CompilerUnavailable(f"NVRTC is missing; {INSTALL}")
 
 
-def version_of(nvrtc: ctypes.CDLL) -> tuple[int, int]:
+def without_interpreter(nvrtc: ctypes.PyDLL) -> ctypes.CDLL:
+    """NVRTC with functions during which other threads run Python."""
+    return ctypes.CDLL(nvrtc._name, handle=nvrtc._handle)
+
+
+def version_of(nvrtc: ctypes.PyDLL) -> tuple[int, int]:
     major, minor = ctypes.c_int(), ctypes.c_int()
     nvrtc.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
     return major.value, minor.value
@@ -149,7 +154,7 @@ def compiled(source: str, capability: Capability) -> str:
     if nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernel.cu", 0, None, None):
         raise CompilationFailed("NVRTC cannot begin a program")
     try:
-        if nvrtc.nvrtcCompileProgram(program, len(options), given):
+        if without_interpreter(nvrtc).nvrtcCompileProgram(program, len(options), given):
             version, log = "{}.{}".format(*version_of(nvrtc)), text_of(program, "ProgramLog").strip()
             raise CompilationFailed(f"NVRTC {version} refuses a kernel: {log}")
         return text_of(program, "PTX")
