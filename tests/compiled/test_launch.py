@@ -1,5 +1,6 @@
 """How kernels become part of a program: for which GPUs they are compiled, who launches them, and what if nobody can."""
 
+import threading
 import types
 import warnings
 
@@ -25,6 +26,7 @@ extern "C" __global__ void add(const float* a, const float* b, const int* before
 }
 """
 KERNEL = Kernel(SOURCE, "add", 4, 64)
+LAUNCH = launch.run
 LAUNCHES = {"xla": launch.launch_by_xla, "triton": launch.launch_by_triton}
 ARGS = np.arange(256, dtype=np.float32), np.full(256, 0.5, np.float32), np.int32(7)
 RESULTS = [jax.ShapeDtypeStruct((256,), np.float32), jax.ShapeDtypeStruct((), np.int32)]
@@ -102,6 +104,31 @@ def test_what_jaxlib_launches(gpu, monkeypatch):
     odd = Kernel(SOURCE, "add", 1, 48)
     with pytest.raises(CompilerUnavailable, match="48 threads"):
         launch.run(odd, ARGS, RESULTS, {})
+
+
+def test_the_kernels_of_a_program_are_compiled_at_the_same_time(gpu, monkeypatch):
+    """Also those in a branch and in a loop; each is traced once, and its errors are met by its own equation."""
+    together, traced = threading.Barrier(4, timeout=20), []
+
+    def compile_to_ptx(source, capability):
+        together.wait()
+        if "texture_splat" in source:
+            raise CompilationFailed("not this one")
+        return "PTX"
+
+    run = lambda kernel, *args: traced.append(kernel.name) or LAUNCH(kernel, *args)
+    monkeypatch.setattr(launch, "compile_to_ptx", compile_to_ptx)
+    monkeypatch.setattr(launch, "run", run)
+
+    def f(texels, x):
+        gradient = jax.grad(lambda texels: read(texels, x).sum())(texels)
+        several = jax.lax.cond(x[0] > 0, lambda: read(texels, x[:5]), lambda: read(texels, x[3:8]))
+        return gradient, read(texels, x), several, jax.lax.map(lambda x: read(texels, x[None]), x)
+
+    with pytest.warns(UserWarning, match="not this one"):
+        text = for_cuda(f, *read_args())
+    assert text.count(f"@{launch.TARGET}(") == 4
+    assert sorted(traced) == [*["texture_read"] * 3, "texture_splat"]
 
 
 @pytest.mark.gpu

@@ -122,6 +122,31 @@ def test_lowering_tells_one_device_from_a_partition():
     assert answers == expected
 
 
+def test_a_lowering_rule_finds_its_program_and_an_attribute_is_late():
+    """The rule of an equation in a loop finds the whole program; the value of the attribute is asked for last."""
+    from jax.interpreters import mlir
+
+    order = []
+
+    def call(x):
+        order.append("traced")
+        late = versions.Late(lambda: order.append("lowered") or "its value")
+        return jax.ffi.ffi_call("a_target", jax.ShapeDtypeStruct(x.shape, x.dtype))(x, an_attribute=late)
+
+    def record(ctx, x):
+        order.append([eqn.primitive.name for eqn in versions.program_being_lowered().eqns])
+        return rule(ctx, x)
+
+    p = jax.extend.core.Primitive("finds_its_program")
+    p.def_abstract_eval(lambda x: x)
+    rule = mlir.lower_fun(call, multiple_results=False)
+    mlir.register_lowering(p, record)
+    text = jax.jit(lambda x: jax.lax.map(p.bind, jnp.sin(x))).lower(jnp.zeros(8)).as_text()
+    assert order == [["sin", "scan"], "traced", "lowered"]
+    assert 'an_attribute = "its value"' in text
+    assert versions.program_being_lowered() is None
+
+
 @pytest.mark.skipif(jax.device_count() < 2, reason="needs two devices")
 def test_custom_partitioning_still_needs_devices_in_a_lowering_rule():
     """Only those of a program that Shardy partitions over all of its axes."""

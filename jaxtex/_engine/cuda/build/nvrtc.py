@@ -31,6 +31,8 @@ INSTRUCTION_VERSIONS = {"red.global.add.v": (8, 1), "used_bytes_mask": (8, 3)}
 LEAST_VERSION = (12, 1)
 INSTALL = "install jax[cuda12] or jax[cuda13], or the CUDA toolkit"
 OPTIONS = ("--std=c++17", "--disable-warnings")
+# Leaves out declarations that kernels do not use; for NVRTC from this version on.
+MINIMAL, MINIMAL_VERSION = "--minimal", (12, 4)
 Capability = tuple[int, int]
 
 
@@ -150,6 +152,7 @@ def compiled(source: str, capability: Capability) -> str:
     """The PTX of a source, from NVRTC."""
     nvrtc, program = library(), ctypes.c_void_p()
     options = [f"--gpu-architecture=compute_{capability[0]}{capability[1]}", *OPTIONS]
+    options += [MINIMAL] * (version_of(nvrtc) >= MINIMAL_VERSION)
     given = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
     if nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernel.cu", 0, None, None):
         raise CompilationFailed("NVRTC cannot begin a program")
