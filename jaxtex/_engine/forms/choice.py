@@ -75,8 +75,8 @@ class Lowering(NamedTuple):
             static = self.static(**params)
             with FOR_THIS_EXPORT(FOR_EXPORTS.value if is_exported(ctx) else None):
                 if self.may_run(ctx, ctx.avals_in, static):
-                    run = as_run if self.platform == "cpu" else lowered(functools.partial(begun(ctx), self.run))
-                    results = unless_refused(lower_on_one_device, run, ctx, *args, **static)
+                    run, how = (as_run, static) if self.platform == "cpu" else (lowered(begun(ctx)), self.form(static))
+                    results = unless_refused(lower_on_one_device, run, ctx, *args, **how)
                     if results is not None:
                         return results
             if "storage" in static:
@@ -94,6 +94,10 @@ class Lowering(NamedTuple):
         if self.platform == "cuda" and "spec" in params:
             params["spec"] = params["spec"].on_gpu()
         return params if storage == WHOLE else params | {"storage": storage}
+
+    def form(self, static: dict[str, Any]) -> dict[str, Any]:
+        """`run` and its parameters, as the parameters of `of_form`."""
+        return {"form": self.run, "static": (*static.items(),)}
 
     def warn_of_slow_sums(self, ctx: Any, **params: Any) -> None:
         """Warns if the fallback adds to texels in memory, and the installed jaxlib does that slowly."""
@@ -136,36 +140,40 @@ class Lowering(NamedTuple):
         return partitioned(self.layout, on_part, functools.partial(general, **params), ctx.avals_out, devices, **params)
 
 
-# The kernels of a program are compiled at the same time, because NVRTC takes most of the time of lowering.
+# NVRTC takes most of the time of lowering. So the kernels of a program are compiled at the same time: the rule of the
+# first one traces the forms of all, and other threads compile them, until each equation is lowered.
 
-# For a program, its function ``run(form, *args, **static)``, which traces a form once for equal arguments.
-BEGUN: weakref.WeakKeyDictionary[Jaxpr, Callable[..., Any]] = weakref.WeakKeyDictionary()
+# For a program, the function that traces its forms, each once for equal arguments: `of_form`.
+BEGUN: weakref.WeakKeyDictionary[Jaxpr, Any] = weakref.WeakKeyDictionary()
+
+
+def of_form(*args: Any, form: Callable[..., Any], static: Sequence[tuple[str, Any]]) -> Any:
+    return form(*args, **dict(static))
 
 
 def begun(ctx: Any) -> Callable[..., Any]:
-    """The function of `BEGUN` for the program that is being lowered. All of its kernels are begun at its first one."""
-    traced: Any = typed_jit("form", "static")(
-        lambda *args, form, static: gpu_kernels().without_waiting(form, *args, **dict(static))
-    )
+    """`of_form` for the program that is being lowered, whose kernels are begun."""
     program = program_being_lowered()
-    if program is not None and program not in BEGUN:
-        BEGUN[program] = lambda form, *args, **static: traced(*args, form=form, static=(*static.items(),))
-        begin(program, ctx, traced)
-    return BEGUN[program] if program is not None else lambda form, *args, **static: form(*args, **static)
+    if program is None:
+        return of_form
+    if program not in BEGUN:
+        BEGUN[program] = typed_jit("form", "static")(gpu_kernels().without_waiting(of_form))
+        begin(program, ctx, BEGUN[program])
+    return BEGUN[program]
 
 
 def begin(program: Jaxpr, ctx: Any, traced: Any) -> None:
-    """Traces the forms of all equations of a program, whose kernels other threads compile."""
+    """Begins the kernels of all equations of a program."""
     for eqn in program.eqns:
         for inner in jaxprs_in_params(eqn.params):
             begin(inner, ctx, traced)
         for row in FORMS.get(eqn.primitive, ()):
             if isinstance(row, Lowering) and row.platform == "cuda":
                 avals, static = [without_varying_axes(v.aval) for v in eqn.invars], row.static(**eqn.params)
-                # The equation's own lowering rule meets the same error, and says so.
+                # The equation's own rule meets the same error, and says so.
                 with contextlib.suppress(Exception):
                     if row.may_run(ctx, avals, static):
-                        traced.trace(*avals, form=row.run, static=(*static.items(),))
+                        traced.trace(*avals, **row.form(static))
 
 
 def unless_refused(function: Callable[..., Any], *args: Any, **params: Any) -> Any:

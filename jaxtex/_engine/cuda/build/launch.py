@@ -135,13 +135,17 @@ def threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(thread_name_prefix="jaxtex-nvrtc")
 
 
-def without_waiting(form: Callable[..., Any], *args: Any, **params: Any) -> Any:
-    """The results of a form whose kernels are compiled in other threads until the program is lowered."""
-    token = WAITS.set(False)
-    try:
-        return form(*args, **params)
-    finally:
-        WAITS.reset(token)
+def without_waiting(form: Callable[..., Any]) -> Callable[..., Any]:
+    """A form whose kernels are compiled by other threads until its trace is lowered."""
+
+    def begin(*args: Any, **params: Any) -> Any:
+        token = WAITS.set(False)
+        try:
+            return form(*args, **params)
+        finally:
+            WAITS.reset(token)
+
+    return begin
 
 
 def run(kernel: Kernel, args: Sequence[jax.Array], results: Results, aliases: Mapping[int, int]) -> Sequence[jax.Array]:
