@@ -18,6 +18,7 @@ from jax.interpreters import ad, batching, mlir
 
 from .calls import typed_jit
 from .indexing import as_varying
+from .versions import with_room
 
 # The forms of each primitive for some platforms.
 FORMS: dict[Primitive, Sequence["Form"]] = {}
@@ -66,10 +67,10 @@ def define(
     p.multiple_results = multiple_results
     form = form or meaning
     define_evaluation(p, form, static, types)
-    mlir.register_lowering(p, lowered(form))
+    mlir.register_lowering(p, with_room(lowered(form)))
     FORMS[p] = lowerings
     for row in lowerings:
-        mlir.register_lowering(p, row.rule(form), platform=row.platform)
+        mlir.register_lowering(p, with_room(row.rule(form)), platform=row.platform)
     if linear_in is not None:
         ad.primitive_jvps[p] = jvp_of_meaning(p, meaning)
         ad.primitive_transposes[p] = transpose_of_meaning(meaning, linear_in)

@@ -32,6 +32,8 @@ SLOW_ATOMICS_ADVICE = (
 # does not document it, and a program cannot ask for it: one that lacks it fails where it is compiled, or runs. So a
 # newer jaxlib needs a run on a GPU, and a new bound here. Can go when XLA or JAX documents a launcher of PTX.
 PTX_CALL = ((0, 10, 2), (0, 13, 0))
+# The numbers of 8 bytes for which a frame asks, so that its piece of memory, the next power of two, has as many more.
+ROOM = 34_000
 
 
 def jaxlib_version() -> tuple[int, ...]:
@@ -177,6 +179,21 @@ def not_inlined(function: Callable[..., Any]) -> Callable[..., Any]:
             return compiled(*args)
 
     return run
+
+
+def with_room(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, all of whose callees have their frames in one piece of memory.
+
+    CPython 3.11 to 3.14 keeps frames in pieces of 16 KiB. Where calls cross the end of a piece, each maps another one
+    and unmaps it; at an unlucky depth, a lowering takes almost twice as long. A frame that asks for more room gets a
+    larger piece, which its callees share. Can go when CPython keeps a piece for the next call.
+    """
+
+    def call(*args: Any, **params: Any) -> Any:
+        return function(*args, **params)
+
+    call.__code__ = call.__code__.replace(co_stacksize=ROOM)
+    return call
 
 
 def expansion(eqn: Any) -> Callable[..., Any] | None:

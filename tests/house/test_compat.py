@@ -3,6 +3,7 @@
 import ast
 import importlib.util
 import re
+import resource
 import tomllib
 import types
 from pathlib import Path
@@ -120,6 +121,21 @@ def test_lowering_tells_one_device_from_a_partition():
         jax.export.export(jax.jit(p.bind, in_shardings=split))(jnp.zeros(jax.device_count()))
         expected += [(False, False), (False, True)]
     assert answers == expected
+
+
+def test_frames_still_need_room():
+    """Of 2,000 calls at one depth or another each maps memory, which then has a page fault; with room, none does."""
+
+    def calls(depth):
+        if depth:
+            return calls(depth - 1)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        for _ in range(2000):
+            (lambda: None)()
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+    most = lambda function: max(function(depth) for depth in range(200))
+    assert most(calls) >= 2000 > 100 > most(versions.with_room(calls))
 
 
 def test_a_lowering_rule_finds_its_program_and_an_attribute_is_late():
