@@ -48,7 +48,7 @@ def has_slow_atomics() -> bool:
 def warn_of_slow_atomics(lowering_context: Any) -> None:
     """Warns where a program for CUDA alone scatters with a slow jaxlib."""
     if tuple(lowering_context.module_context.platforms) == ("cuda",) and has_slow_atomics():
-        warnings.warn(SLOW_ATOMICS_ADVICE, stacklevel=4)
+        warnings.warn(SLOW_ATOMICS_ADVICE, stacklevel=5)
 
 
 def has_ptx_call() -> bool:
