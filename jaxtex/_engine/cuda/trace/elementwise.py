@@ -1,5 +1,6 @@
 """The elementwise primitives of JAX as expressions in C, for floats, integers and bools."""
 
+import functools
 from typing import Any, NamedTuple, cast
 
 import jax.numpy as jnp
@@ -42,11 +43,16 @@ class Expression(NamedTuple):
 
     def of(self, dtype: np.dtype) -> str | None:
         """The expression for operands of a dtype."""
-        if np.dtype(dtype).name in STORED_ONLY:
-            return None
-        if jnp.issubdtype(dtype, jnp.bool):
-            return self.boolean
-        return self.floating if jnp.issubdtype(dtype, jnp.floating) else self.integer
+        number = number_of_field(dtype)
+        return None if number is None else self[number]
+
+
+@functools.cache
+def number_of_field(dtype: np.dtype) -> int | None:
+    """The number of the field of an `Expression` for operands of a dtype."""
+    if np.dtype(dtype).name in STORED_ONLY:
+        return None
+    return 2 if jnp.issubdtype(dtype, jnp.bool) else int(not jnp.issubdtype(dtype, jnp.floating))
 
 
 def same(text: str) -> Expression:

@@ -192,6 +192,7 @@ def aval_of(var: Var | Literal) -> ShapedArray:
     return cast(ShapedArray, var.aval)
 
 
+@functools.cache
 def c_type_of(dtype: DTypeLike) -> str:
     """The type in C of a dtype; an `UnknownPrimitive` if it has none, such as complex numbers."""
     name = getattr(dtype, "name", None) or np.dtype(dtype).name
