@@ -11,11 +11,11 @@ import functools
 import importlib
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from jax.export import is_symbolic_dim
-from jax.extend.core import Jaxpr, jaxprs_in_params
+from jax.extend.core import Jaxpr, JaxprEqn, jaxprs_in_params
 from jax.interpreters import mlir
 
 from ..._checks import hints
@@ -158,22 +158,24 @@ def begun(ctx: Any) -> Callable[..., Any]:
         return of_form
     if program not in BEGUN:
         BEGUN[program] = typed_jit("form", "static")(gpu_kernels().without_waiting(of_form))
-        begin(program, ctx, BEGUN[program])
+        # Adjoints take longest, so they begin first.
+        for row, eqn in sorted(kernels_of(program), key=lambda pair: pair[0].layout not in (SPLAT, PULLBACK)):
+            avals, static = [without_varying_axes(v.aval) for v in eqn.invars], row.static(**eqn.params)
+            # The equation's own rule meets the same error, and says so.
+            with contextlib.suppress(Exception):
+                if row.may_run(ctx, avals, static):
+                    BEGUN[program].trace(*avals, **row.form(static))
     return BEGUN[program]
 
 
-def begin(program: Jaxpr, ctx: Any, traced: Any) -> None:
-    """Begins the kernels of all equations of a program."""
+def kernels_of(program: Jaxpr) -> Iterator[tuple[Lowering, JaxprEqn]]:
+    """The equations of a program that may have kernels, and their lowerings."""
     for eqn in program.eqns:
         for inner in jaxprs_in_params(eqn.params):
-            begin(inner, ctx, traced)
+            yield from kernels_of(inner)
         for row in FORMS.get(eqn.primitive, ()):
             if isinstance(row, Lowering) and row.platform == "cuda":
-                avals, static = [without_varying_axes(v.aval) for v in eqn.invars], row.static(**eqn.params)
-                # The equation's own rule meets the same error, and says so.
-                with contextlib.suppress(Exception):
-                    if row.may_run(ctx, avals, static):
-                        traced.trace(*avals, **row.form(static))
+                yield row, eqn
 
 
 def unless_refused(function: Callable[..., Any], *args: Any, **params: Any) -> Any:
