@@ -1,6 +1,7 @@
 """`python -m benchmarks.compile`: how long reads and parts of models take to trace and compile, and what is cached."""
 
 import functools
+import os
 import re
 import statistics
 import time
@@ -129,6 +130,7 @@ def main() -> int:
     arguments.add_argument("--repeats", type=int, default=3, help="how often each is compiled; the median is printed")
     options = arguments.parse_args()
     jax.config.update("jax_enable_compilation_cache", False)
+    os.environ["CUDA_CACHE_DISABLE"] = "1"  # or NVRTC 13 keeps what it optimizes
     results = Results(options)
     print(f"{'milliseconds':40s} {'trace':>8s} {'compile':>8s}")
     durations(jnp.sin, (jnp.zeros(SAMPLES),))  # what only the first compilation of a process does
