@@ -172,7 +172,6 @@ def in_stored_windows(
         KernelArray(role, found[role, 0])
         for role in (ArrayRole.WINDOWS, ArrayRole.CROWDS, ArrayRole.BOXES, ArrayRole.LISTS, ArrayRole.MARKS)
     )
-    total = collected(plan, channels, size.window_cells, [windows, boxes, lists, marks])
     noted: jax.Array = found[ArrayRole.MARKS, 0]
     largest = jax.lax.bitcast_convert_type(noted[-3, 0], jnp.float32)
     unit, sums = unit_of(plan, largest), started(plan, channels, noted)
@@ -180,7 +179,9 @@ def in_stored_windows(
     no_cotangents = OperandResults.of(plan.of_texels(), samples, operands)
     arrays = KernelArrays(rest, [KernelArray(ArrayRole.TOTALS, sums, start=sums)], ABSENT)
     sums = WindowSource(no_cotangents, arrays).run("texture_rest")[ArrayRole.TOTALS, 0]
-    return [joined(plan, sums, unit, noted, total), *cotangents.collected(found, operands)]
+    of_rest = [KernelArray(ArrayRole.TOTALS, sums), KernelArray(ArrayRole.UNIT, unit)]
+    total = collected(plan, channels, size.window_cells, [windows, boxes, lists, marks, *of_rest])
+    return [total, *cotangents.collected(found, operands)]
 
 
 def with_zero(cotangent: jax.Array | Sliced, zero: jax.Array) -> tuple[jax.Array | Sliced, jax.Array]:

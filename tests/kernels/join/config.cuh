@@ -4,9 +4,9 @@
 
 constexpr int threads = 256;  // of a block
 constexpr int steps = 8;  // the numbers of a thread
-constexpr int num_blocks = 96;  // of the launch
+constexpr int num_blocks = 6;  // of the launch
 constexpr int count = 196608;  // of numbers
 constexpr int channels = 4;  // of a texel
 constexpr int copies = 1;  // of all sums; blocks have added to them in turn
-constexpr bool of_rest = true;  // whether only some squares have sums of integers
-constexpr bool starts = true;  // whether the kernel starts sums
+constexpr int lanes = 32;  // of a warp
+constexpr bool starts = true;  // whether the kernel starts the sums of some squares

@@ -16,9 +16,10 @@ import numpy as np
 from ...compute.texel_sums import largest_product, weight_bound
 from ...describe.axis import Role
 from ..build.arrays import ArrayRole, KernelArray, KernelArrays
+from ..build.launch import LANES
 from ..build.source import Constant
 from ..samples.sample_source import AdjointPlan
-from .stored import OnSquares
+from .stored import OnSquares, num_squares
 
 # The magnitude of a sum is less than 2^61. It starts at 2^61, so it never is negative, and two bits above it stay free.
 # Two float32 have the bits of that start.
@@ -52,18 +53,11 @@ def start_of_sums(count: int, channels: int) -> jax.Array:
     return jnp.broadcast_to(jnp.asarray(START, jnp.float32), (count, channels, 2)).reshape(count, 2 * channels)
 
 
-def joined(
-    plan: AdjointPlan, sums: jax.Array, unit: jax.Array, marks: jax.Array | None = None, others: jax.Array | None = None
-) -> jax.Array:
-    """The sums of texels as numbers, from the copies of sums that blocks have added to.
-
-    Args:
-        marks, others: which squares of texels have such sums, and the sums of stored windows; `None` if all have.
-    """
+def joined(plan: AdjointPlan, sums: jax.Array, unit: jax.Array) -> jax.Array:
+    """The sums of texels as numbers, from the copies of sums that blocks have added to."""
     result = jax.ShapeDtypeStruct((plan.num_texels, sums.shape[-1] // 2), jnp.float32)
     given = [KernelArray(ArrayRole.TOTALS, sums), KernelArray(ArrayRole.UNIT, unit)]
-    given += [] if marks is None else [KernelArray(ArrayRole.MARKS, marks)]
-    arrays = KernelArrays(given, [KernelArray(ArrayRole.RESULT, result, start=others)], ABSENT)
+    arrays = KernelArrays(given, [KernelArray(ArrayRole.RESULT, result)], ABSENT)
     return SumsSource(plan, arrays).run("texture_sums")[ArrayRole.RESULT, 0]
 
 
@@ -95,7 +89,12 @@ class SumsSource(OnSquares):
     @property
     def num_blocks(self) -> int:
         needed = -(-self.count // (THREADS * STEPS))
-        return min(needed, REST_BLOCKS) if ArrayRole.MARKS in self.arrays else needed
+        return min(-(-num_squares(self.plan) * LANES // THREADS), REST_BLOCKS) if self.starts else needed
+
+    @property
+    def starts(self) -> bool:
+        """Whether it starts the sums of some squares of texels."""
+        return ArrayRole.MARKS in self.arrays
 
     @property
     def num_threads(self) -> int:
@@ -109,6 +108,6 @@ class SumsSource(OnSquares):
             Constant("count", self.count, "of numbers"),
             Constant("channels", self.channels, "of a texel"),
             Constant("copies", copies, "of all sums; blocks have added to them in turn"),
-            Constant("of_rest", ArrayRole.MARKS in self.arrays, "whether only some squares have sums of integers"),
-            Constant("starts", ArrayRole.RESULT not in self.arrays, "whether the kernel starts sums"),
+            Constant("lanes", LANES, "of a warp"),
+            Constant("starts", self.starts, "whether the kernel starts the sums of some squares"),
         ]

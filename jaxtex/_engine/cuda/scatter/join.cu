@@ -8,39 +8,32 @@
 #include "scatter/exact_sums.cuh"
 #include "scatter/squares.cuh"
 
-// Starts a sum, or turns it into a number. If `adds`, the number is added to what windows have added.
-DEVICE void take(const Arrays& arrays, int64 number, bool adds) {
-  uint64* const sums = (uint64*)arrays.totals;
-  if constexpr (starts) {
-    sums[number] = start_of_sum;
-  } else {
-    const float sum = number_of(sums + number, copies, count, arrays.unit[0]);
-    arrays.result[number] = adds ? arrays.result[number] + sum : sum;
-  }
-}
-
-// Takes the sums of a square of texels, if integers are added to it.
-DEVICE void take_square(const Arrays& arrays, int square) {
-  const bool all = arrays.marks[all_mark], full = is_full(arrays.marks, square);
-  if (!all && !full && !arrays.marks[2 * square + 1]) return;
+// Starts the sums of a square of texels, if integers are added to it.
+DEVICE void start_square(const Arrays& arrays, int square, int lane) {
+  if (!has_integers(arrays.marks, square)) return;
   constexpr int side = Stored::side, length = side * channels;
   const int first_x = square % Stored::squares_across * side, row = square / Stored::squares_across;
   const int first_y = row % Stored::squares_down * side, first_row = row / Stored::squares_down * Stored::down + first_y;
   const int rows = min(side, Stored::down - first_y), columns = min(side, Stored::across - first_x) * channels;
 #pragma unroll 4
-  for (int k = threadIdx.x; k < rows * length; k += threads)
+  for (int k = lane; k < rows * length; k += lanes)
     if (k % length < columns)
-      take(arrays, ((int64)(first_row + k / length) * Stored::across + first_x) * channels + k % length, !all && !full);
+      ((uint64*)arrays.totals)[((int64)(first_row + k / length) * Stored::across + first_x) * channels + k % length] = start_of_sum;
 }
 
 DEVICE void run(const Arrays& arrays) {
-  if constexpr (of_rest) {
+  if constexpr (starts) {
     if (!adds_integers(arrays.marks)) return;
-    for (int square = blockIdx.x; square < Stored::squares; square += num_blocks) take_square(arrays, square);
+    constexpr int warps = threads / lanes;
+    for (int square = blockIdx.x * warps + threadIdx.x / lanes; square < Stored::squares; square += num_blocks * warps)
+      start_square(arrays, square, threadIdx.x % lanes);
   } else {
     const int64 first = (int64)blockIdx.x * threads * steps + threadIdx.x;
 #pragma unroll
-    for (int k = 0; k < steps; k++)
-      if (first + k * threads < count) take(arrays, first + k * threads, false);
+    for (int k = 0; k < steps; k++) {
+      const int64 number = first + k * threads;
+      if (number < count)
+        arrays.result[number] = number_of((const uint64*)arrays.totals + number, copies, count, arrays.unit[0]);
+    }
   }
 }

@@ -23,6 +23,10 @@ DEVICE int square_of(Place at) {
 // Whether a square has more windows than its list has room for.
 DEVICE bool is_full(const int* marks, int square) { return marks[2 * square] > Stored::most_windows; }
 
+// Whether windows are added to the texels of a square, and whether integers are.
+DEVICE bool has_windows(const int* marks, int square) { return !marks[all_mark] && !is_full(marks, square); }
+DEVICE bool has_integers(const int* marks, int square) { return !has_windows(marks, square) || marks[2 * square + 1] != 0; }
+
 // Loads a mark that other blocks may have just set.
 DEVICE int latest(const int* mark) { return *(const volatile int*)mark; }
 

@@ -1,4 +1,4 @@
-// Adds the stored windows of `adjoint.cu` to texels, in the order of their numbers.
+// Adds the stored windows of `adjoint.cu` to texels, in the order of their numbers, and then its sums of integers.
 //
 // A warp takes some rows of a square of texels. A lane takes a column of these.
 //
@@ -9,6 +9,7 @@
 #include "samples/samples.cuh"
 #include "stored/config.cuh"
 #include "stored/traced.cuh"
+#include "scatter/exact_sums.cuh"
 #include "scatter/stored.cuh"
 
 typedef Row<float, Channels::width> Value;
@@ -51,17 +52,17 @@ DEVICE void run(const Arrays& arrays) {
   const int warp = threadIdx.x / lanes, lane = threadIdx.x % lanes, item = blockIdx.x * warps + warp;
   const int square = item / parts_down;
   if (square >= Stored::squares) return;
-  const int count = arrays.marks[2 * square];
-  if (arrays.marks[all_mark] || is_full(arrays.marks, square)) return;
+  const bool adds_windows = has_windows(arrays.marks, square), adds_sums = has_integers(arrays.marks, square);
   const int texture = square / (Stored::squares_down * Stored::squares_across);
   const int y = square / Stored::squares_across % Stored::squares_down * Stored::side + item % parts_down * rows;
   const int low = texture * Stored::down + y;
   const int x = square % Stored::squares_across * Stored::side + lane;
+  const int count = adds_windows ? arrays.marks[2 * square] : 0;
   const int found = find_windows(arrays, square, count, low, numbers[warp], boxes[warp], lane);
   const int* const order = numbers[warp] + Stored::most_windows;
   for (int part = 0; part < Channels::parts; part++) {
     Value sums[rows] = {};
-    for (int k = 0; k < found; k++) {
+    for (int k = 0; k < found; k += together) {
       if (Layout::packs && k % at_once == 0) {
         wait_for_lanes();
         for (int n = lane; n < min(at_once, found - k) * Layout::groups; n += lanes) {
@@ -70,35 +71,45 @@ DEVICE void run(const Arrays& arrays) {
         }
         wait_for_lanes();
       }
-      const Group* const of = groups[warp] + k % at_once * Layout::groups;
-      const Box box = boxes[warp][k];
-      const uint32 column = x - box.low_x;
-      const float* const cells = arrays.windows + (int64)order[k] * Layout::size + Layout::first_cell + part * Channels::width;
-      Value more[rows];
+      Value more[together][rows];
 #pragma unroll
-      for (int n = 0; n < rows; n++) {
-        const uint32 at = low + n - box.low_y;
-        more[n] = {};
-        if (at >= (uint32)box.rows || column >= (uint32)columns_of(box)) continue;
-        const int cell = at * stride_of(box) + column, bit = cell % lanes;
-        if constexpr (Layout::packs) {
-          const Group group = of[cell / lanes];
-          if (group.cells >> bit & 1)
-            more[n] = load_aligned_row<Channels::width>(cells + (group.first + num_ones(group.cells & ((1u << bit) - 1))) * row);
-        } else {
-          more[n] = load_row<Channels::width>(cells + cell * row);
+      for (int j = 0; j < together; j++) {
+        const int window = min(k + j, found - 1);
+        const Group* const of = groups[warp] + window % at_once * Layout::groups;
+        const Box box = boxes[warp][window];
+        const uint32 column = x - box.low_x;
+        const float* const cells = arrays.windows + (int64)order[window] * Layout::size + Layout::first_cell + part * Channels::width;
+#pragma unroll
+        for (int n = 0; n < rows; n++) {
+          const uint32 at = low + n - box.low_y;
+          more[j][n] = {};
+          if (k + j >= found || at >= (uint32)box.rows || column >= (uint32)columns_of(box)) continue;
+          const int cell = at * stride_of(box) + column, bit = cell % lanes;
+          if constexpr (Layout::packs) {
+            const Group group = of[cell / lanes];
+            if (group.cells >> bit & 1)
+              more[j][n] = load_aligned_row<Channels::width>(cells + (group.first + num_ones(group.cells & ((1u << bit) - 1))) * row);
+          } else {
+            more[j][n] = load_row<Channels::width>(cells + cell * row);
+          }
         }
       }
 #pragma unroll
-      for (int n = 0; n < rows; n++)
-        for (int m = 0; m < Channels::width; m++) sums[n].v[m] += more[n].v[m];
+      for (int j = 0; j < together; j++)
+        for (int n = 0; n < rows; n++)
+          for (int m = 0; m < Channels::width; m++) sums[n].v[m] += more[j][n].v[m];
     }
     const int skipped = overlap_of<Channels>(part);
 #pragma unroll
     for (int n = 0; n < rows; n++)
       if (y + n < Stored::down && x < Stored::across) {
-        const int64 texel = (int64)(low + n) * Stored::across + x;
-        float* const to = arrays.result + texel * Channels::count + first_channel<Channels>(part);
+        const int64 first = ((int64)(low + n) * Stored::across + x) * Channels::count + first_channel<Channels>(part);
+        float* const to = arrays.result + first;
+        if (adds_sums)
+          for (int m = 0; m < Channels::width; m++) {
+            const float sum = number_of((const uint64*)arrays.totals + first + m, 1, 0, arrays.unit[0]);
+            sums[n].v[m] = adds_windows ? sums[n].v[m] + sum : sum;
+          }
         if constexpr (Channels::aligned) store_aligned_row(to, sums[n]);
         else
           for (int m = 0; m < Channels::width; m++)

@@ -24,8 +24,9 @@ from .crowds import crowd_of
 SIDE, MOST_WINDOWS = 32, 128
 # Up to so many samples per texel, windows are stored.
 MOST_CROWD = 4
-# In the second kernel: the warps of a block, and the texels of a lane, by whether windows are packed.
-WARPS, ROWS = 4, {False: 8, True: 4}
+# In the second kernel: the warps of a block; by whether windows are packed, the texels of a lane, and the windows that
+# it loads together.
+WARPS, ROWS, TOGETHER = 4, {False: 8, True: 4}, {False: 2, True: 1}
 
 
 def stores_windows(plan: AdjointPlan, samples: SampleTiles) -> bool:
@@ -69,7 +70,7 @@ def collected(plan: AdjointPlan, channels: int, cells: int, given: list[KernelAr
 
     Args:
         cells: of a window.
-        given: the arrays of `stored_arrays`.
+        given: the arrays of `stored_arrays`, the sums of integers, and their unit.
     """
     result = jax.ShapeDtypeStruct((plan.num_texels, channels), jnp.float32)
     arrays = KernelArrays(given, [KernelArray(ArrayRole.RESULT, result)])
@@ -109,9 +110,14 @@ class StoredSource(OnSquares):
         self.plan, self.arrays, self.cells = plan, arrays, cells
 
     @property
-    def rows(self) -> int:
+    def packs(self) -> bool:
+        """Whether windows are packed."""
         lanes = Lanes.of(self.arrays[ArrayRole.RESULT].shape[-1])
-        return ROWS[lanes.parts * lanes.width % 4 == 0]
+        return lanes.parts * lanes.width % 4 == 0
+
+    @property
+    def rows(self) -> int:
+        return ROWS[self.packs]
 
     @property
     def num_blocks(self) -> int:
@@ -126,6 +132,7 @@ class StoredSource(OnSquares):
             Constant("lanes", LANES, "of a warp"),
             Constant("warps", WARPS, "of a block"),
             Constant("rows", self.rows, "of a warp"),
+            Constant("together", TOGETHER[self.packs], "windows that a warp loads"),
             Constant("tiles", self.arrays[ArrayRole.WINDOWS].shape[0], "of samples"),
             Constant("window_cells", self.cells, "the most cells of a window"),
         ]
