@@ -192,6 +192,11 @@ static void run_warp(int first) {{
 """
 
 
+def asks_lanes(source):
+    """Whether lanes of a warp exchange numbers."""
+    return "any_lane" in source and "bool in_lines = false" not in source
+
+
 def fill(kernel, args, results, aliases):
     """The arrays that a kernel fills, as arrays of NumPy."""
     given = [np.ascontiguousarray(a) for a in args]
@@ -204,7 +209,7 @@ def fill(kernel, args, results, aliases):
     library = compiled("\n".join((ON_CPU, kernel.source, run)))
     pointers = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
     with ONE_AT_A_TIME:
-        library.run(kernel.num_blocks, kernel.num_threads, "any_lane" in kernel.source, pointers)
+        library.run(kernel.num_blocks, kernel.num_threads, asks_lanes(kernel.source), pointers)
     return out
 
 

@@ -13,6 +13,7 @@ constexpr int group_size = 1;  // the reads of a group, which share indices on a
 constexpr int reads_at_once = 1;  // the reads of a group whose loads overlap
 constexpr bool asks_inside = false;  // whether reads whose taps are inside are told apart
 constexpr bool stores_aligned = true;
+constexpr bool in_lines = false;  // whether warps load coordinates and store results in lines of memory
 constexpr int num_noted = 0;  // the tiles, of which the noted ones are read; 0 reads all
 constexpr int num_blocks = 384;  // of the launch
 

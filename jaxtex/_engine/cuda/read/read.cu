@@ -3,6 +3,7 @@
 // `read_source.py` generates the headers `config.cuh` and `traced.cuh`. The kernel is at the end of the latter.
 
 #include "trace/scalars.cuh"
+#include "trace/warp.cuh"
 #include "samples/position.cuh"
 
 // Iterates over the tiles that another kernel has noted, among `count` tiles, in one of `blocks` blocks. Blocks take turns
@@ -97,7 +98,45 @@ DEVICE Found read_sample(const Arrays& arrays, Position at, int part, const Coor
   }
 }
 
+// Stores a thread's channels of all results of a sample.
+DEVICE void store_result(const Arrays& arrays, Position at, int part, const Result& result) {
+  const Place place = place_of(at, part);
+#pragma unroll
+  for (int k = 0; k < num_results; k++) {
+    Stored* const to = result_of(arrays, k) + place_in<ResultSlice>(place.sample) + place.channel;
+    const Row<Stored, result_width> row = load_row<result_width>(result.v + k * result_width);
+    if constexpr (stores_aligned) store_aligned_row(to, row);
+    else store_row(to, row);
+  }
+}
+
+// Reads a tile whose warps have two rows of samples each. A warp loads coordinates and stores results 32 of a row at a time,
+// so that they fill lines of memory. It reads 16 samples of both rows at a time, since these share texels.
+DEVICE void read_lines(const Arrays& arrays, int tile) {
+  constexpr int lanes = 32, pairs = steps > 1 ? steps / 2 : 1;
+  const int lane = threadIdx.x % lanes;
+  Position places[2 * pairs];
+  Coords coords[2 * pairs];
+  Result results[2 * pairs];
+#pragma unroll
+  for (int s = 0; s < 2 * pairs; s++) {
+    const int thread = threadIdx.x - lane + s / pairs * (lanes / 2) + lane % (lanes / 2);
+    places[s] = position_of<Tiles>(tile, thread, s % pairs * 2 + lane / (lanes / 2));
+    coords[s] = coords_of(arrays, places[s], 0, 0);
+  }
+#pragma unroll
+  for (int s = 0; s < pairs; s++) exchange_halves(coords[s], coords[s + pairs]);
+#pragma unroll
+  for (int s = 0; s < 2 * pairs; s++) results[s] = read_sample(arrays, places[s], 0, coords[s]).result;
+#pragma unroll
+  for (int s = 0; s < pairs; s++) exchange_halves(results[s], results[s + pairs]);
+#pragma unroll
+  for (int s = 0; s < 2 * pairs; s++)
+    if (places[s].exists) store_result(arrays, places[s], 0, results[s]);
+}
+
 DEVICE void read_tile(const Arrays& arrays, int tile) {
+  if constexpr (in_lines) return read_lines(arrays, tile);
   const int part = threadIdx.x % parts;
   // All coordinates are loaded first, because a load would wait for an earlier store.
   Position places[steps];
@@ -111,16 +150,7 @@ DEVICE void read_tile(const Arrays& arrays, int tile) {
   for (int s = 0; s < steps; s++) {
     const Position at = places[s];
     const Found found = read_sample(arrays, at, part, coords[s]);
-    const Place place = place_of(at, part);
-    if (at.exists) {
-#pragma unroll
-      for (int k = 0; k < num_results; k++) {
-        Stored* const to = result_of(arrays, k) + place_in<ResultSlice>(place.sample) + place.channel;
-        const Row<Stored, result_width> row = load_row<result_width>(found.result.v + k * result_width);
-        if constexpr (stores_aligned) store_aligned_row(to, row);
-        else store_row(to, row);
-      }
-    }
+    if (at.exists) store_result(arrays, at, part, found.result);
     if (at.exists && found.noted) arrays.notes[tile] = 1;
   }
 }

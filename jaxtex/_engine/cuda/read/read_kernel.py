@@ -19,6 +19,7 @@ from ...describe.storage import WHOLE, Halo, Part, Shaped, Sliced, Storage, With
 from ...walk.known_taps import with_taps_inside
 from ...walk.texel_walk import other_part, taps_are_available
 from ..build.arrays import ArrayRole, KernelArray, KernelArrays, operands_of
+from ..build.launch import LANES
 from ..samples.sample_tiles import Extent, ReadThreads, SampleTiles, samples_shape
 from .plane_source import PlaneThreads, read_planes
 from .read_source import LONG_SUM, ReadSource, ReadValue
@@ -186,7 +187,8 @@ def read_each_sample(
         none = jnp.zeros(-(-tiles.total // NOTES_AT_ONCE) * NOTES_AT_ONCE, jnp.uint8)
         results.append(KernelArray(ArrayRole.NOTES, none, start=none))
     arrays = KernelArrays(given, results, {ArrayRole.NOTED: "const uint8", ArrayRole.NOTES: "uint8"})
-    threads = ReadThreads(tiles, parts, width, aligned, summed, along)
+    in_lines = takes_lines(spec, operands, tiles) and not exact and notes is None and noted is None
+    threads = ReadThreads(tiles, parts, width, aligned, summed, along, in_lines)
     inside = None if exact else value_inside(spec, summed)
     source = ReadSource(value, spec, batch, threads, arrays, slice_of(into or own), exact, notes, fold, inside)
     filled = source.run(name)
@@ -213,6 +215,13 @@ def steps_of(spec: ReadSpec, width: int, dtype: np.dtype, threads: int, exact: b
     # Exact arithmetic takes longer than the loads, so even wide texels gain from two samples; four texels, from four.
     least = 1 if not exact else 4 if taps == 4 and width == WIDTHS[0] else 2
     return power_of_two_below(min(most, max(least, -(-TAP_BYTES // (width * dtype.itemsize)))))
+
+
+def takes_lines(spec: ReadSpec, operands: Sequence[Shaped], tiles: SampleTiles) -> bool:
+    """Whether warps have two rows of samples, whose coordinates are arrays, and results of 32 bits."""
+    rows = tiles.rank == 2 and tiles.spread and tiles.lanes[-1] == LANES // 2 and tiles.num_steps % 2 == 0
+    loads = any(spec.stack_of(k) is None and a.shape[-2:] == tiles.shape[-2:] for k, a in enumerate(operands))
+    return rows and loads and np.dtype(spec.dtype).itemsize == 4
 
 
 def chooses_by_last(spec: ReadSpec, operands: Sequence[Shaped], along: Sequence[int]) -> bool:

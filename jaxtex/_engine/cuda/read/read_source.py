@@ -376,6 +376,9 @@ class ReadSource(KernelSource):
             Constant("reads_at_once", self.reads_at_once, "the reads of a group whose loads overlap"),
             Constant("asks_inside", self.inside is not None, "whether reads whose taps are inside are told apart"),
             Constant("stores_aligned", self.stores_aligned),
+            Constant(
+                "in_lines", threads.in_lines, "whether warps load coordinates and store results in lines of memory"
+            ),
             Constant("num_noted", noted, "the tiles, of which the noted ones are read; 0 reads all"),
             Constant("num_blocks", self.num_blocks, "of the launch"),
         ]

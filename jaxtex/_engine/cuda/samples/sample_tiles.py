@@ -236,6 +236,7 @@ class ReadThreads(NamedTuple):
         aligned: whether the channels of every thread are aligned for a vector load.
         summed: the sizes of the sample axes along which the result is summed.
         along: the positions of these axes.
+        in_lines: whether warps load the coordinates of samples, and store results, in lines of memory.
     """
 
     tiles: SampleTiles
@@ -244,6 +245,7 @@ class ReadThreads(NamedTuple):
     aligned: bool
     summed: tuple[int, ...]
     along: tuple[int, ...]
+    in_lines: bool = False
 
     def index_of(self, place: Sequence[jax.Array], number: Sequence[jax.Array]) -> list[jax.Array]:
         """The index of a sample on each axis. `number`, the group and the place there, is that of a sample of a sum."""

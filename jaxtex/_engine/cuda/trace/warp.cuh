@@ -58,6 +58,21 @@ DEVICE void add_to_memory(float* to, const Row<float, 4>& a) {
   add_four_atomically(to, a.v[0], a.v[1], a.v[2], a.v[3]);
 }
 
+// Exchanges the second number of a lane in the lower half of a warp for the first number of a lane in the upper half. If each
+// half holds two numbers of its own row, each number then belongs to both rows. The second exchange undoes the first.
+template <class T> DEVICE void exchange_halves(T& a, T& b) {
+  constexpr int words = (sizeof(T) + 3) / 4;
+  const bool lower = threadIdx.x % 32 < 16;
+  float of_a[words] = {}, of_b[words] = {};
+  memcpy(of_a, &a, sizeof(T)), memcpy(of_b, &b, sizeof(T));
+#pragma unroll
+  for (int k = 0; k < words; k++) {
+    const float other = of_lane_xor(lower ? of_b[k] : of_a[k], 16);
+    of_a[k] = lower ? of_a[k] : other, of_b[k] = lower ? other : of_b[k];
+  }
+  memcpy(&a, of_a, sizeof(T)), memcpy(&b, of_b, sizeof(T));
+}
+
 struct alignas(16) Four { float v[4]; };
 struct alignas(8) Two { float v[2]; };
 
