@@ -110,6 +110,20 @@ FAULTS = {
         "test_adjoint.py",
         "windows_do_not",
     ),
+    "sums of integers replace those of stored windows": Fault(
+        ENGINE + "cuda/scatter/stored.cu",
+        "adds_windows ? sums[n].v[m] + sum : sum",
+        "sum",
+        "test_adjoint.py",
+        "windows_do_not",
+    ),
+    "a warp stores results where their coordinates were not": Fault(
+        ENGINE + "cuda/read/read.cu",
+        "exchange_halves(results[s], results[s + pairs])",
+        "exchange_halves(results[s], results[s])",
+        "test_cuda_c_reads.py",
+        "several_samples",
+    ),
     "a list of windows has no end": Fault(
         ENGINE + "cuda/scatter/squares.cuh",
         "marks[2 * square] > Stored::most_windows",
