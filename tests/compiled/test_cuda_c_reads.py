@@ -223,6 +223,8 @@ SEVERAL = {
     "sixteen taps": (4, "float32", 1, "float32", {"filter_mode": "cubic", "address_mode": "border"}),
     "sixteen bytes": (1, "float32", 4, "float32", {}),
     "hardware": (4, "float32", 4, "float32", {"arithmetic": "hardware"}),
+    "lines": (4, "uint8", 1, "float32", {"read_mode": "normalized_float"}),
+    "lines of pairs": (2, "float32", 2, "float32", {"address_mode": "border"}),
 }
 
 
@@ -235,7 +237,8 @@ def test_a_thread_reads_several_samples(name, monkeypatch):
     seen, steps_of = [], read_kernel.steps_of
     monkeypatch.setattr(read_kernel, "steps_of", lambda *args: seen.append(steps_of(*args)) or seen[-1])
     for shape in ((9, 133), (700,)):
-        found, expected = pair(stored(dtype, 6, 7, channels), read_as, samples(*shape), **options)
+        size = (40, 41) if "lines" in name else (6, 7)
+        found, expected = pair(stored(dtype, *size, channels), read_as, samples(*shape), **options)
         if name == "hardware":
             np.testing.assert_array_equal(bits_of(found), bits_of(expected))
         else:

@@ -122,7 +122,7 @@ FAULTS = {
         "exchange_halves(results[s], results[s + pairs])",
         "exchange_halves(results[s], results[s])",
         "test_cuda_c_reads.py",
-        "several_samples",
+        "several_samples and lines",
     ),
     "a list of windows has no end": Fault(
         ENGINE + "cuda/scatter/squares.cuh",
