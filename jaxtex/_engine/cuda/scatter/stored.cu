@@ -15,6 +15,7 @@
 typedef Row<float, Channels::width> Value;
 typedef StoredWindow<Channels, window_cells, lanes> Layout;
 constexpr int at_once = 8;  // the windows whose groups a warp loads at once
+constexpr int rows_at_once = Channels::width > 1 ? 2 : rows;  // the rows whose integers a lane loads at once
 
 // Finds the windows that lie on some rows of a square, and sorts them by their numbers. Returns how many there are.
 DEVICE int find_windows(const Arrays& arrays, int square, int count, int low, int* numbers, Box* boxes, int lane) {
@@ -100,16 +101,27 @@ DEVICE void run(const Arrays& arrays) {
           for (int m = 0; m < Channels::width; m++) sums[n].v[m] += more[j][n].v[m];
     }
     const int skipped = overlap_of<Channels>(part);
+    const auto exists = [&](int n) { return y + n < Stored::down && x < Stored::across; };
+    const auto place_of_row = [&](int n) {
+      return ((int64)(low + n) * Stored::across + x) * Channels::count + first_channel<Channels>(part);
+    };
+#pragma unroll
+    for (int first = 0; adds_sums && first < rows; first += rows_at_once) {
+      Row<uint64, Channels::width> integers[rows_at_once] = {};
+#pragma unroll
+      for (int n = 0; n < rows_at_once; n++)
+        if (exists(first + n)) integers[n] = load_row<Channels::width>((const uint64*)arrays.totals + place_of_row(first + n));
+#pragma unroll
+      for (int n = 0; n < rows_at_once; n++)
+        for (int m = 0; m < Channels::width; m++) {
+          const float sum = number_of(&integers[n].v[m], 1, 0, arrays.unit[0]);
+          sums[first + n].v[m] = adds_windows ? sums[first + n].v[m] + sum : sum;
+        }
+    }
 #pragma unroll
     for (int n = 0; n < rows; n++)
-      if (y + n < Stored::down && x < Stored::across) {
-        const int64 first = ((int64)(low + n) * Stored::across + x) * Channels::count + first_channel<Channels>(part);
-        float* const to = arrays.result + first;
-        if (adds_sums)
-          for (int m = 0; m < Channels::width; m++) {
-            const float sum = number_of((const uint64*)arrays.totals + first + m, 1, 0, arrays.unit[0]);
-            sums[n].v[m] = adds_windows ? sums[n].v[m] + sum : sum;
-          }
+      if (exists(n)) {
+        float* const to = arrays.result + place_of_row(n);
         if constexpr (Channels::aligned) store_aligned_row(to, sums[n]);
         else
           for (int m = 0; m < Channels::width; m++)
