@@ -112,7 +112,7 @@ FAULTS = {
     ),
     "sums of integers replace those of stored windows": Fault(
         ENGINE + "cuda/scatter/stored.cu",
-        "adds_windows ? sums[n].v[m] + sum : sum",
+        "adds_windows ? sums[first + n].v[m] + sum : sum",
         "sum",
         "test_adjoint.py",
         "windows_do_not",
