@@ -1,6 +1,6 @@
 """Times of a run as dots: `python -m benchmarks.picture results.json times.png`, or `--picture` of the run itself.
 
-The picture of docs/benchmarks.md: `python -m benchmarks.picture benchmarks/h100.json docs/images/benchmarks.png`.
+That of docs/benchmarks.md is drawn by `python -m benchmarks.page`.
 """
 
 import argparse
@@ -91,7 +91,7 @@ def draw(rows: Sequence[dict[str, Any]], file: pathlib.Path, device: str = "") -
         ha="center",
     )
     box = (0.5, 1 - 28 / height)
-    figure.legend(ncols=3, loc="upper center", bbox_to_anchor=box, fontsize=10.5, frameon=False, handletextpad=0.2)
+    figure.legend(ncols=4, loc="upper center", bbox_to_anchor=box, fontsize=10.5, frameon=False, handletextpad=0.2)
     save(figure, file)
 
 
@@ -119,7 +119,7 @@ def main() -> int:
     results = json.loads(options.results.read_text())
     rows = {row["name"]: row for row in results["rows"]}
     chosen = [row for name, row in rows.items() if re.search(options.only, name)]
-    draw(chosen, options.picture, results.get("device", ""))
+    draw(chosen, options.picture, results["environment"]["device"])
     return 0
 
 

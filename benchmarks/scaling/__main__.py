@@ -1,14 +1,13 @@
 """`python -m benchmarks.scaling`: the same work on one device and on several, with what bounds it.
 
 Strong scaling: a work of one size, over more devices. Weak scaling: each device has as much as one device had. Before
-anything is timed, results are compared with those of one device. `--from` makes the tables of an earlier run, on
-any machine. To try it on a CPU: `XLA_FLAGS=--xla_force_host_platform_device_count=8`, `--size small`.
+anything is timed, results are compared with those of one device. To try it on a CPU:
+`XLA_FLAGS=--xla_force_host_platform_device_count=8`, `--size small`.
 """
 
 import argparse
 import dataclasses
 import json
-import pathlib
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +17,6 @@ import jax
 from ..peers.protocol import on_gpu
 from ..report import Results, parser
 from .measure import figures
-from .page import replace_section
 from .rates import rates
 from .report import markdown
 from .works import Work, works
@@ -28,20 +26,11 @@ def options_of(argv: Sequence[str] | None) -> argparse.Namespace:
     options = parser("benchmarks.scaling", __doc__, 0.5)
     options.add_argument("--devices", type=int, nargs="+", help="how many, such as 1 2 4 (default: 1, 2, 4, ... all)")
     options.add_argument("--size", choices=("small", "large"), help="of the works (default: large on a GPU)")
-    options.add_argument(
-        "--from", dest="earlier", type=pathlib.Path, help="measure nothing, and take this file's figures"
-    )
-    options.add_argument("--page", type=pathlib.Path, help="write the section 'Measured' of this page, docs/scaling.md")
     return options.parse_args(argv)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    options = options_of(argv)
-    found = json.loads(options.earlier.read_text()) if options.earlier else run(options)
-    text = markdown(found)
-    print(text)
-    if options.page:
-        replace_section(options.page, text)
+    print(markdown(run(options_of(argv))))
     return 0
 
 

@@ -1,10 +1,12 @@
 """Figures as Markdown: the section "Measured" of docs/scaling.md."""
 
+import itertools
 from collections.abc import Iterable, Sequence
 
 from .comparison import Found, Pair, pairs
 
 MIB = 2.0**20
+PLACE = ("device", "jax", "jaxtex", "commit")
 FURTHER = (2, 4, 8)  # times as many devices as were measured
 STRONG = (
     "A ratio is the time on all devices over the time on one. **Strong**: the same problem on more devices; the ideal "
@@ -29,12 +31,13 @@ def markdown(found: Found) -> str:
 def about(found: Found) -> str:
     """Where it was measured, and against what."""
     environment, rates = found["environment"], found["rates"]
-    where = ", ".join(f"{key} {value}" for key, value in (environment | {"devices": found["devices"]}).items())
+    where = ", ".join(f"{key} {environment[key]}" for key in PLACE if key in environment)
     links = ", ".join(f"{digits(rate)} GB/s on {count} devices" for count, rate in rates["link"].items())
     launches = ", ".join(f"{ms:.3f} ms on {count}" for count, ms in rates["launch"].items())
     return (
-        f"Environment: {where}; size {found['size']}. A copy on one device moves {digits(rates['memory'])} GB/s. Where "
-        f"each device sends to the next one, each sends {links}. An empty program takes {launches}."
+        f"Environment: {found['devices']} devices, {where}; size {found['size']}. A copy on one device moves "
+        f"{digits(rates['memory'])} GB/s. Where each device sends to the next one, each sends {links}. An empty "
+        f"program takes {launches}."
     )
 
 
@@ -44,15 +47,22 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def times(timed: Iterable[Pair], weak: Iterable[Pair]) -> str:
+    """A line for each function, with the figures of each number of devices."""
     grown = {key(pair): f"{pair.ratio:.2f}" for pair in weak if not pair.problem}
-    rows = [
-        [
-            *(pair.name, str(pair.devices), ms(pair.one["milliseconds"]), ms(pair.several["milliseconds"])),
-            *(f"{pair.ratio:.2f}{aim(pair)}", grown.get(key(pair), ""), held(pair.one), held(pair.several)),
-            *(mib(pair.several["sent"]), bound(pair)),
-        ]
-        for pair in timed
-    ]
+    rows = []
+    for name, group in itertools.groupby(timed, lambda pair: pair.name):
+        some = list(group)
+        joined = lambda cell, some=some: " / ".join(filter(None, map(cell, some)))
+        rows.append(
+            [
+                *(name, joined(lambda pair: str(pair.devices)), ms(some[0].one["milliseconds"])),
+                joined(lambda pair: ms(pair.several["milliseconds"])),
+                joined(lambda pair: f"{pair.ratio:.2f}{aim(pair)}"),
+                joined(lambda pair: grown.get(key(pair), "")),
+                *(held(some[0].one), joined(lambda pair: held(pair.several))),
+                *(joined(lambda pair: mib(pair.several["sent"])), joined(bound)),
+            ]
+        )
     titles = "case", "devices", "one, ms", "all, ms", "strong", "weak", "MiB on one", "MiB on each", "MiB sent by each"
     return table((*titles, "bound, ms"), rows)
 
@@ -64,17 +74,16 @@ def key(pair: Pair) -> tuple[str, str, int]:
 def aim(pair: Pair) -> str:
     if pair.aim is None:
         return ""
-    return f", {'meets' if pair.ratio <= pair.aim else '**misses**'} {pair.aim:g}"
+    return f" ({'meets' if pair.ratio <= pair.aim else '**misses**'} {pair.aim:g})"
 
 
 def held(figure: Found) -> str:
-    arguments, results, temporaries = (mib(figure[name]) for name in ("arguments", "results", "temporaries"))
-    return f"{arguments} + {results} + {temporaries}"
+    return mib(sum(figure[name] for name in ("arguments", "results", "temporaries")))
 
 
 def bound(pair: Pair) -> str:
     most, what = pair.bound
-    return f"{ms(most)}, {what}"
+    return f"{ms(most)} ({what})"
 
 
 def estimates(timed: Sequence[Pair]) -> str:

@@ -158,14 +158,6 @@ def test_picture_is_small_and_wide(module, tmp_path):
         assert picture.width == 1000
 
 
-def test_the_figures_of_the_picture_are_those_of_the_page():
-    results = json.loads((ROOT / "benchmarks" / "h100.json").read_text())
-    page = (ROOT / "docs" / "benchmarks.md").read_text()
-    assert all(f"{name} {version}" in page for name, version in results["versions"].items())
-    table = {float(number) for number in re.findall(r"\d+\.\d+", page)}
-    assert {ms for row in results["rows"] for ms in row["milliseconds"].values()} <= table
-
-
 @pytest.mark.parametrize(
     ("options", "sizes", "fit"),
     [(["--size", "96", "64"], "96x64", None), (["--mixed", "--fit", "80", "80"], "mixed sizes", (80, 80))],
