@@ -219,8 +219,8 @@ def search(page, words):
     field = page.locator("#pst-search-dialog input[type=search]")
     field.fill(words)
     field.press("Enter")
+    page.locator(".search-summary", has_text="finished").wait_for()  # the list grows until then
     found = page.locator("#search-results ul.search li a")
-    found.first.wait_for()
     return found.evaluate_all("links => links.map(link => link.getAttribute('href'))")
 
 
