@@ -126,7 +126,7 @@ def traces(samplers: list[jt.Sampler]) -> int:
 
 
 def main() -> int:
-    arguments = parser("benchmarks.compile", __doc__, 0.0)
+    arguments = parser("benchmarks.compile", __doc__, None)
     arguments.add_argument("--repeats", type=int, default=3, help="how often each is compiled; the median is printed")
     options = arguments.parse_args()
     jax.config.update("jax_enable_compilation_cache", False)

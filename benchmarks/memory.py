@@ -62,7 +62,7 @@ def measured(compiled: Callable[..., Any], args: tuple[jax.Array, ...]) -> str:
 
 
 def main() -> int:
-    arguments = parser("benchmarks.memory", __doc__, 0.0)
+    arguments = parser("benchmarks.memory", __doc__, None)
     arguments.add_argument("--size", type=int, help="texels and samples along a side (default 2048 on a GPU, else 512)")
     options = arguments.parse_args()
     size = options.size or (2048 if jax.default_backend() == "gpu" else 512)

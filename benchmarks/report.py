@@ -21,11 +21,12 @@ LEGEND = (
 )
 
 
-def parser(module: str, description: str | None, seconds: float) -> argparse.ArgumentParser:
-    """The options that all benchmarks have. `seconds` is the default of the time for each row."""
+def parser(module: str, description: str | None, seconds: float | None) -> argparse.ArgumentParser:
+    """The options that all benchmarks have. `seconds` is the default of the time for each row, if rows are timed."""
     parser = argparse.ArgumentParser(prog=f"python -m {module}", description=description)
     parser.add_argument("--only", type=re.compile, default="", help="a regular expression: rows whose name has it")
-    parser.add_argument("--seconds", type=float, default=seconds, help="time for each row")
+    if seconds is not None:
+        parser.add_argument("--seconds", type=float, default=seconds, help="time for each row")
     parser.add_argument("--json", type=pathlib.Path, help="write figures, device, versions and commit to this file")
     return parser
 

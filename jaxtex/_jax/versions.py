@@ -155,10 +155,10 @@ def program_being_lowered() -> Jaxpr | None:
 
 
 class Late:
-    """An attribute of an operation whose value is computed when the operation is lowered, and not when it is traced.
+    """An attribute of `jax.ffi.ffi_call` whose value is computed when the call is lowered, and not when it is traced.
 
-    JAX 0.10.2 to 0.12: what it calls of a static value that is no attribute, which is not documented. Can go when JAX
-    documents a launcher of kernels.
+    JAX 0.10.2 to 0.12 calls `__jax_array__` of an attribute whose type it does not know, which is not documented. Can
+    go when JAX documents a launcher of kernels.
     """
 
     def __init__(self, value: Callable[[], Any]):

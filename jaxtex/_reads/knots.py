@@ -82,7 +82,7 @@ class Cells(NamedTuple):
             windows = np.arange(knots.size + 1 - count)[:, None] + np.arange(count)
             table = Texture(knots[windows], None, TextureKind.TEXTURE1D)
             plan = plan_of_texels(layout_of(table), ReadArguments((first,)), 0, CLAMP, CLAMP, knots.dtype)
-            plan = plan._replace(spec=plan.spec.summed(self.deterministic))
+            plan = plan._replace(spec=plan.spec.made_deterministic(self.deterministic))
             return jnp.moveaxis(read_where_placed(READ, table.texels, None, plan), -1, 0)
 
         return straight_through(looked_up, read, self.knots, first)

@@ -243,8 +243,20 @@ def halved_along(texels: jax.Array, axis: int) -> jax.Array:
 
     if n == 2 * m:
         return (every(0) + every(1)) * 0.5
-    # Texel i covers [i n / m, (i + 1) n / m): of 2i all but i / m, 2i + 1 whole, of 2i + 2 the first (i + 1) / m.
-    along = np.arange(m).reshape(-1, *[1] * (texels.ndim - 1 - axis)) / m
-    first, third = (jnp.asarray(w * (m / n), texels.dtype) for w in (1 - along, along + 1 / m))
-    shape = [1] * axis + list(first.shape)
-    return every(0) * first.reshape(shape) + every(1) * (m / n) + every(2) * third.reshape(shape)
+    shape = [1] * axis + [m] + [1] * (texels.ndim - 1 - axis)
+    first, _, third = (jnp.asarray(w.reshape(shape), texels.dtype) for w in halving_weights(n))
+    return every(0) * first + every(1) * (m / n) + every(2) * third
+
+
+def halving_weights(size: int) -> np.ndarray:
+    """The weights of the three texels that each texel of the next level covers, (3, max(size >> 1, 1)), float64.
+
+    Texel i of m covers [i n / m, (i + 1) n / m) of n: of 2i all but i / m, 2i + 1 whole, of 2i + 2 the first
+    (i + 1) / m.
+    """
+    m = size >> 1
+    if m == 0 or size == 2 * m:
+        weights = (1.0, 0.0, 0.0) if m == 0 else (0.5, 0.5, 0.0)
+        return np.tile(np.array(weights)[:, None], max(m, 1))
+    along = np.arange(m) / m
+    return np.stack([(1 - along) * (m / size), np.full(m, m / size), (along + 1 / m) * (m / size)])

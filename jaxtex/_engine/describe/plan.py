@@ -198,7 +198,7 @@ def plan_of_level(layout: Layout, resolved: ResolvedLevel, sampler: Sampler, dty
 def spec_of(axes: tuple[Axis, ...], sampler: Sampler, dtype: np.dtype, grid: Grid) -> ReadSpec:
     """The static half of a read along axes, with a sampler's options."""
     spec = ReadSpec(axes, sampler.decoding, np.dtype(dtype), grid=grid, combination=combination(sampler))
-    return spec.summed(sampler.deterministic)
+    return spec.made_deterministic(sampler.deterministic)
 
 
 def combination(sampler: Sampler) -> Combination:

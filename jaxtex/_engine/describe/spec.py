@@ -106,8 +106,8 @@ class ReadSpec:
         """A copy of this spec with changes."""
         return dataclasses.replace(self, **changes)
 
-    def summed(self, deterministic: bool | None) -> "ReadSpec":
-        """This spec with the sums of a sampler's option; `None` keeps those that the context asks for."""
+    def made_deterministic(self, deterministic: bool | None) -> "ReadSpec":
+        """This spec with deterministic sums or with others; `None` keeps what the context asks for."""
         if deterministic is None:
             return self
         return self.replace(deterministic=deterministic, deterministic_on_gpus=deterministic)

@@ -140,19 +140,20 @@ class Lowering(NamedTuple):
         return partitioned(self.layout, on_part, functools.partial(general, **params), ctx.avals_out, devices, **params)
 
 
-# NVRTC takes most of the time of lowering. So the kernels of a program are compiled at the same time: the rule of the
-# first one traces the forms of all, and other threads compile them, until each equation is lowered.
+# NVRTC takes most of the time of lowering. So the kernels of a program are compiled at the same time: the lowering rule
+# of the first one traces the forms of all, threads compile them, and the lowering of each kernel waits for its own.
 
-# For a program, the function that traces its forms, each once for equal arguments: `of_form`.
+# For each program that is being lowered, `of_form` under `jit`, which traces a form once for equal arguments.
 BEGUN: weakref.WeakKeyDictionary[Jaxpr, Any] = weakref.WeakKeyDictionary()
 
 
 def of_form(*args: Any, form: Callable[..., Any], static: Sequence[tuple[str, Any]]) -> Any:
+    """The results of a form."""
     return form(*args, **dict(static))
 
 
 def begun(ctx: Any) -> Callable[..., Any]:
-    """`of_form` for the program that is being lowered, whose kernels are begun."""
+    """`of_form` of the program that is being lowered. The first call starts to compile all kernels of the program."""
     program = program_being_lowered()
     if program is None:
         return of_form

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._engine.compute.filters import halving_weights
 from ..._engine.compute.texel_value import WORD, bytes_in
 from ..._engine.describe.levels import chosen_level_size, level_size
 from ..._jax.indexing import gather
@@ -191,24 +192,10 @@ def chain_weights(height: int, width: int) -> tuple[Array, Array]:
 # Mip chains, in programs
 
 
-def halving_weights(size: int) -> np.ndarray:
-    """The weights of the texels that each texel of the next level covers, (3, max(size >> 1, 1)), float32.
-
-    Texel i of m covers [i n / m, (i + 1) n / m) of n: of 2i all but i / m, 2i + 1 whole, of 2i + 2 the first
-    (i + 1) / m.
-    """
-    m = size >> 1
-    if m == 0 or size == 2 * m:
-        weights = (1.0, 0.0, 0.0) if m == 0 else (0.5, 0.5, 0.0)
-        return np.tile(np.array(weights, np.float32)[:, None], max(m, 1))
-    along = np.arange(m) / m
-    return np.stack([(1 - along) * (m / size), np.full(m, m / size), (along + 1 / m) * (m / size)]).astype(np.float32)
-
-
 def weights_of_levels(size: int, num_levels: int) -> np.ndarray:
     """`halving_weights` of all levels but the last, of an axis of that size, one after the other: (3, total)."""
     found = [halving_weights(level_size(size, level)) for level in range(num_levels - 1)]
-    return np.concatenate([np.zeros((COVERED, 0), np.float32), *found], axis=1)
+    return np.concatenate([np.zeros((COVERED, 0)), *found], axis=1).astype(np.float32)
 
 
 def chain_length(sizes: tuple[int, ...]) -> int:

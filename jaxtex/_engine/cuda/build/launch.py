@@ -136,7 +136,7 @@ def threads() -> ThreadPoolExecutor:
 
 
 def without_waiting(form: Callable[..., Any]) -> Callable[..., Any]:
-    """A form whose kernels are compiled by other threads until its trace is lowered."""
+    """A form whose trace does not wait until its kernels are compiled: its lowering does."""
 
     def begin(*args: Any, **params: Any) -> Any:
         token = WAITS.set(False)
