@@ -352,7 +352,7 @@ def written(
 def moved(function: Callable[..., jax.Array], coords: tuple[jax.Array, ...], *texels: jax.Array) -> jax.Array:
     """``function(coords, *texels)``, which only moves texels, on CUDA several channels at once.
 
-    A copy of texels of four bytes then takes 0.6 of the time on a GPU; on a CPU it would take longer.
+    XLA fuses a copy of texels of four bytes then, which takes 0.3 of the time on a GPU; on a CPU it would take longer.
     """
 
     def wide(coords: tuple[jax.Array, ...], *texels: jax.Array) -> jax.Array:

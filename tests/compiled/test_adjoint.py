@@ -508,6 +508,16 @@ def test_a_compiled_function_is_traced_again_in_a_block():
     assert traces == [False, True]
 
 
+@pytest.mark.parametrize(("dtype", "channels", "fused"), [("u1", 4, True), ("u1", 3, False), ("f4", 3, True)])
+def test_xla_fuses_copies_of_single_texels(dtype, channels, fused, monkeypatch):
+    """Of one channel, to which bytes are packed, and of 32-bit channels on a grid; x in full, a kernel reads these."""
+    image = np.zeros((6, 8, channels), dtype)
+    read = lambda image, *xy: jt.surface_read(jt.texture2d(image), xy, boundary_mode="clamp")
+    for x, alone in ((np.arange(8)[None], fused), (np.tile(np.arange(8), (6, 1)), channels == 4)):
+        text = lowered_for_cuda(monkeypatch, lambda *args: read(*args), image, x, np.arange(6)[:, None])
+        assert (launch.TARGET not in text) == alone
+
+
 SUMS = {
     "splat": (lambda v, x, y: jt.splat(v, (x, y), (6, 7, 2)).texels, normal(9, 33, 2)),
     "sum of reads": (lambda t, x, y: jt.nn.sample_weighted(jt.texture2d(t), (x, y), x, axis=(0,)), normal(6, 7, 2)),

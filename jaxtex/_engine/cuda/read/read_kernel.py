@@ -237,7 +237,8 @@ def chooses_by_last(spec: ReadSpec, operands: Sequence[Shaped], along: Sequence[
         for shape, a in zip(spec.sample_shapes(operands), operands)
         if jnp.issubdtype(a.dtype, jnp.integer)
     ]
-    return any(shape[-1] > 1 and math.prod(shape[:-1]) == 1 for shape in shapes if shape)
+    indices = spec.is_single and spec.takes_coords  # of texels, which are integers, too
+    return not indices and any(shape[-1] > 1 and math.prod(shape[:-1]) == 1 for shape in shapes if shape)
 
 
 def tiles_of_block(
