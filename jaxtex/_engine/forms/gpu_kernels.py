@@ -12,7 +12,7 @@ from ..cuda.adjoint_kernel import adjoint
 from ..cuda.build.launch import target_capability, without_waiting
 from ..cuda.build.nvrtc import CompilationFailed, CompilerUnavailable
 from ..cuda.filters.convolution_kernel import convolve
-from ..cuda.filters.mip_kernel import launches_of, mip_chain
+from ..cuda.filters.mip_kernel import computed_levels, mip_chain
 from ..cuda.read.operand_sums import fold_pullback, shared_by_fold
 from ..cuda.read.read_kernel import WIDTHS, concatenated_read, fold, read, read_derivatives, result_shape
 from ..cuda.samples.sample_tiles import Lanes, samples_shape
@@ -190,4 +190,4 @@ def supports_mip_chain(values: Shaped, *, shape: tuple[int, ...], ndim: int, num
     """Whether a first level can be made by a kernel, which halves even sizes."""
     del adjoint
     fits = is_known(values.dtype) and kernel_fits([values], math.prod(values.shape[:-1]))
-    return fits and bool(launches_of(shape, ndim, num_levels, 1))
+    return fits and computed_levels(shape, ndim, num_levels, 1).count > 0

@@ -1,34 +1,33 @@
-"""The kernels of a mip chain. A launch computes several levels, or adds the cotangents of several levels."""
+"""The kernels of a mip chain. A launch computes several levels; another adds the cotangents of all levels."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import jax
 
 from ...compute.filters import levels_after, side_by_side
 from ..build import launch
-from ..build.arrays import ArrayRole, Filled, KernelArray, KernelArrays
+from ..build.arrays import ArrayRole, KernelArray, KernelArrays
 from ..build.launch import LANES, Kernel
 from ..build.source import SCALARS, Constant, config, header, program
 from ..read.read_kernel import WIDTHS, width_of_part
-from ..samples.sample_tiles import Extent
-from ..trace.elementwise import C_TYPES
+from ..samples.sample_tiles import Extent, power_of_two_above
 
-THREADS = 128
 NAME, MADE_BY = "texture_mip_levels", "mip_kernel.py"
-# A lane loads at most LARGE_ROWS texels, because many lanes load at the same time. In a level of up to SMALL_LEVEL
-# texels there are few lanes, and each loads at most SMALL_ROWS: a launch takes less time than the loads of one lane.
-LARGE_ROWS, SMALL_ROWS, SMALL_LEVEL = 8, 4, 2**16
+# The most texels that a lane loads, and the most lanes that share a texel.
+MOST_ROWS, MOST_LANES = 8, 8
+# The most warps of a block, and of one that computes all levels that remain.
+WARPS, LAST_WARPS = 4, 16
 
 
 class MipLevels(NamedTuple):
-    """The levels that one launch computes from a finer level, for several chains.
+    """Successive levels of several chains, and the finer level from which kernels compute them.
 
     Attributes:
         images: the number of images of a level, such as layers, which are filtered separately.
         sizes: the sizes of the finer level: deep, down and across.
-        count: the number of levels that the launch computes.
+        count: the number of levels that are computed.
         chain_texels: the number of texels of a whole chain.
         starts: the first texel in a chain of the finer level, and of each computed level.
     """
@@ -42,153 +41,173 @@ class MipLevels(NamedTuple):
     starts: tuple[int, ...]
 
     @property
-    def is_halved(self) -> tuple[bool, bool, bool]:
-        """Whether each axis is halved: axes of one texel are not."""
-        deep, down, across = (n > 1 for n in self.sizes)
-        return deep, down, across
+    def width(self) -> int:
+        """The number of channels of a lane."""
+        return width_of_part(self.channels)
 
     @property
-    def rows(self) -> tuple[int, int]:
-        """The number of texels of a lane along the depth, and down a column."""
-        deep, down, _ = (1 << self.count if halved else 1 for halved in self.is_halved)
-        return deep, down
+    def lanes_of_texel(self) -> int:
+        """The number of adjacent lanes that have the channels of one texel, or a part of them."""
+        return min(power_of_two_above(-(-self.channels // self.width)), MOST_LANES)
 
     def texels(self, level: int) -> int:
         """The number of texels of a level of one chain; the finer level is level 0."""
-        return self.images * math.prod(n >> level if halved else n for n, halved in zip(self.sizes, self.is_halved))
+        return self.images * math.prod(self.sizes_of(level))
+
+    def sizes_of(self, level: int) -> Extent:
+        deep, down, across = (max(n >> level, 1) for n in self.sizes)
+        return deep, down, across
 
     def shape(self, level: int) -> tuple[int, ...]:
         """The shape of the array that holds one level of all chains."""
         return self.chains, self.texels(level), self.channels
 
-    def run(self, file: str, room: str, arrays: KernelArrays, *, stores_finest: bool = False) -> Filled:
-        """The results of a kernel.
+    def covered(self, levels: int) -> Extent:
+        """The sizes of the part of the finer level that one texel covers after so many levels."""
+        deep, down, across = (min(n, 1 << levels) for n in self.sizes)
+        return deep, down, across
+
+    def levels_of_warp(self, levels: int) -> int:
+        """How many of so many levels a warp computes alone, from the texels of its lanes."""
+        columns = LANES // self.lanes_of_texel
+        fits = lambda levels: math.prod(self.covered(levels)[:2]) <= MOST_ROWS
+        return max(k for k in range(min(levels, columns.bit_length() - 1) + 1) if fits(k))
+
+    def warps(self, levels: int) -> Extent:
+        """The warps of a block that computes so many levels: deep, down and across."""
+        (deep, down, across), columns = self.covered(levels), LANES // self.lanes_of_texel
+        rows_deep, rows_down, _ = self.covered(self.levels_of_warp(levels))
+        deep, down = deep // rows_deep, down // rows_down
+        across = max(across, min(self.sizes[2], WARPS // (deep * down) * columns))
+        return deep, down, -(-across // columns)
+
+    @property
+    def levels_of_block(self) -> int:
+        """The number of levels that a block computes."""
+        if math.prod(self.warps(self.count)) <= LAST_WARPS:
+            return self.count
+        return max(levels for levels in range(1, self.count) if math.prod(self.warps(levels)) <= WARPS)
+
+    def launches(self) -> Iterator["MipLevels"]:
+        """The levels that each launch computes."""
+        levels = self
+        while levels.count:
+            count = levels.levels_of_block
+            yield levels._replace(count=count, starts=levels.starts[: count + 1])
+            rest = levels.count - count
+            levels = levels._replace(sizes=levels.sizes_of(count), count=rest, starts=levels.starts[count:])
+
+    def run(self, file: str, room: str, arrays: KernelArrays) -> jax.Array:
+        """The result of a kernel.
 
         Args:
             room: the folder of the generated header that declares the kernel's arrays.
-            stores_finest: whether the kernel copies the finer level into the chain.
         """
-        dtype, width = arrays.find(ArrayRole.CHAIN).array.dtype, width_of_part(self.channels)
-        parts, (deep, down, across), rows = -(-self.channels // width), self.sizes, self.rows
-        warps = self.chains * self.images * (deep // rows[0]) * (down // rows[1]) * -(-across // LANES) * parts
+        (result,), lanes, (deep, down, across) = arrays.results, self.lanes_of_texel, self.sizes
+        of_block = self.levels_of_block
+        tile, warps = self.covered(of_block), self.warps(of_block)
+        threads, blocks_of_texel = LANES * math.prod(warps), -(-self.channels // (self.width * lanes))
+        tiles = deep // tile[0] * (down // tile[1]) * -(-across * lanes // (LANES * warps[2]))
         constants = (
-            Constant("threads", THREADS, "of a block"),
+            Constant("threads", threads, "of a block"),
             Constant("levels", self.count, "that the kernel computes"),
-            Constant("chains", self.chains),
+            Constant("levels_of_block", of_block, "that a block computes alone"),
+            Constant("levels_of_warp", self.levels_of_warp(of_block), "that a warp computes alone"),
             Constant("images", self.images, "of a level"),
             *map(Constant, ("deep", "down", "across"), self.sizes, ("of the finer level", "", "")),
-            *map(Constant, ("is_deep_halved", "is_down_halved"), self.is_halved),
-            *map(Constant, ("rows_deep", "rows_down"), rows, ("the texels of a lane", "")),
+            *map(Constant, ("warps_deep", "warps_down", "warps_across"), warps, ("of a block", "", "")),
             Constant("channels", self.channels, "of a texel"),
-            Constant("width", width, "the channels of a lane"),
-            Constant("parts", parts, "the lanes of a texel"),
-            Constant("is_aligned", width in WIDTHS and self.channels % width == 0),
-            Constant("stores_finest", stores_finest, "whether the finer level is copied to the chain"),
+            Constant("width", self.width, "the channels of a lane"),
+            Constant("lanes_of_texel", lanes, "with different channels"),
+            Constant("blocks_of_texel", blocks_of_texel, "with different channels"),
+            Constant("is_aligned", self.width in WIDTHS and self.channels % self.width == 0),
+            Constant("stores_finest", ArrayRole.VALUES in arrays, "whether the finer level is copied to the chain"),
             Constant("chain_texels", self.chain_texels, "the texels of a whole chain"),
             Constant("start_of", self.starts, "the first texel of a level in a chain"),
             Constant("level_texels", [self.texels(level) for level in range(self.count + 1)], "the texels of a level"),
         )
         headers = {
-            "mips/config.cuh": config(MADE_BY, constants, f"typedef {C_TYPES[dtype.name]} Stored;\n"),
+            "levels/config.cuh": config(MADE_BY, constants, f"typedef {result.c_type} Stored;\n"),
             f"{room}/traced.cuh": header(
                 f"The kernel, by {MADE_BY}; no function of it is traced.",
-                (SCALARS, "mips/config.cuh"),
+                (SCALARS, "levels/config.cuh"),
                 arrays.declared(),
                 arrays.entry(NAME, "threads"),
             ),
         }
-        blocks = -(-warps * LANES // THREADS)
-        kernel = Kernel(program(file, headers), NAME, blocks, THREADS, headers)
-        return arrays.collected(launch.run(kernel, arrays.arguments, arrays.shapes, arrays.aliases))
+        num_blocks = self.chains * self.images * tiles * blocks_of_texel
+        kernel = Kernel(program(file, headers), NAME, num_blocks, threads, headers)
+        return launch.run(kernel, arrays.arguments, arrays.shapes, arrays.aliases)[0]
 
 
-def launches_of(shape: tuple[int, ...], ndim: int, num_levels: int, chains: int) -> list[MipLevels]:
-    """The launches that compute mip chains. They end at the first level with an odd size.
+def computed_levels(shape: tuple[int, ...], ndim: int, num_levels: int, chains: int) -> MipLevels:
+    """The levels of mip chains that kernels compute: those up to the first with an odd size above 1.
 
     Args:
         shape: the shape of the finest level.
         ndim: the number of axes before the channels that are halved.
     """
     *before, channels = shape
-    images, sizes = math.prod(before[:-ndim]), (*[1] * (3 - ndim), *before[-ndim:])
-    halved = lambda level: (max(n >> level, 1) for n in sizes)
-    counts = [images * math.prod(halved(level)) for level in range(num_levels)]
-    starts, first, found = [sum(counts[:level]) for level in range(num_levels)], 0, list[MipLevels]()
-    while count := levels_at_once(tuple(halved(first)), counts[first], num_levels - 1 - first):
-        deep, down, across = halved(first)
-        of_launch = tuple(starts[first : first + count + 1])
-        found.append(MipLevels(chains, images, (deep, down, across), channels, count, sum(counts), of_launch))
-        first += count
-    return found
-
-
-def levels_at_once(sizes: Sequence[int], texels: int, most: int) -> int:
-    """The number of levels that one launch computes; 0 if a kernel cannot compute the next level.
-
-    Args:
-        sizes: the sizes of the finer level: deep, down and across.
-        texels: the number of texels of the finer level.
-    """
-    if sizes[-1] == 1:
-        return 0
-    rows = SMALL_ROWS if texels <= SMALL_LEVEL else LARGE_ROWS
-    axes = sum(n > 1 for n in sizes[:-1])
-    fitting = (rows.bit_length() - 1) // axes if axes else LANES.bit_length() - 1
-    even = ((n & -n).bit_length() - 1 for n in sizes if n > 1)
-    return min(most, max(fitting, 1), *even)
+    images, (deep, down, across) = math.prod(before[:-ndim]), (*[1] * (3 - ndim), *before[-ndim:])
+    sizes = deep, down, across
+    even = ((n & -n).bit_length() - 1 for n in sizes if n & (n - 1))
+    whole = MipLevels(chains, images, sizes, channels, min([num_levels - 1, *even]), 0, ())
+    counts = [whole.texels(level) for level in range(num_levels)]
+    starts = tuple(sum(counts[:level]) for level in range(whole.count + 1))
+    return whole._replace(chain_texels=sum(counts), starts=starts)
 
 
 def mip_chain(values: jax.Array, *, shape: tuple[int, ...], ndim: int, num_levels: int, adjoint: bool) -> jax.Array:
     """`compute.filters.chain_of`. Array operations compute the levels after one with an odd size."""
     batch, channels = values.shape[: -2 if adjoint else values.ndim - len(shape)], shape[-1]
-    launches = launches_of(shape, ndim, num_levels, math.prod(batch))
-    chains, last, count = launches[0].chains, launches[-1], sum(levels.count for levels in launches)
-    coarse_shape = *shape[: -1 - ndim], *(max(n >> count, 1) for n in shape[-1 - ndim : -1]), channels
-    start, end, total = last.starts[-1], last.starts[-1] + last.texels(last.count), last.chain_texels
+    levels = computed_levels(shape, ndim, num_levels, math.prod(batch))
+    coarse_shape = *shape[: -1 - ndim], *(max(n >> levels.count, 1) for n in shape[-1 - ndim : -1]), channels
+    start, total = levels.starts[-1], levels.chain_texels
+    end = start + levels.texels(levels.count)
 
     def following(coarse: jax.Array) -> jax.Array:
-        return side_by_side(levels_after(coarse.reshape(chains, *coarse_shape), ndim, num_levels - 1 - count), 1)
+        after = levels_after(coarse.reshape(levels.chains, *coarse_shape), ndim, num_levels - 1 - levels.count)
+        return side_by_side(after, 1)
 
     if not adjoint:
-        chain, coarse = run_forward(launches, values.reshape(launches[0].shape(0)))
+        chain = run_forward(levels, values.reshape(levels.shape(0)))
         if end < total:
+            coarse = jax.lax.slice_in_dim(chain, start, end, axis=1)
             chain = jax.lax.dynamic_update_slice_in_dim(chain, following(coarse), end, 1)
         return chain.reshape(*batch, total, channels)
-    chain = values.reshape(chains, total, channels)
-    coarse = jax.lax.slice_in_dim(chain, start, end, axis=1)
+    chain = values.reshape(levels.chains, total, channels)
+    coarse = None
     if end < total:
+        coarse = jax.lax.slice_in_dim(chain, start, end, axis=1)
         coarse = coarse + jax.linear_transpose(following, coarse)(jax.lax.slice_in_dim(chain, end, total, axis=1))[0]
-    return run_adjoint(launches, chain, coarse).reshape(*batch, *shape)
+    return run_adjoint(levels, chain, coarse).reshape(*batch, *shape)
 
 
-def run_forward(launches: Sequence[MipLevels], texels: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Chains as far as the launches compute them, and their last computed levels: (chains, texels, C) each.
+def run_forward(levels: MipLevels, texels: jax.Array) -> jax.Array:
+    """Chains as far as kernels compute them, (chains, texels, C).
 
     Args:
         texels: the finest levels, (chains, texels, C).
     """
-    chain = None
-    for levels in launches:
-        whole = jax.ShapeDtypeStruct((levels.chains, levels.chain_texels, levels.channels), texels.dtype)
-        coarse = jax.ShapeDtypeStruct(levels.shape(levels.count), texels.dtype)
-        results = [KernelArray(ArrayRole.CHAIN, whole, start=chain), KernelArray(ArrayRole.COARSE, coarse)]
-        arrays = KernelArrays([KernelArray(ArrayRole.VALUES, texels)], results)
-        filled = levels.run("filters/levels.cu", "mips", arrays, stores_finest=chain is None)
-        chain, texels = filled[ArrayRole.CHAIN, 0], filled[ArrayRole.COARSE, 0]
+    whole = jax.ShapeDtypeStruct((levels.chains, levels.chain_texels, levels.channels), texels.dtype)
+    chain, given = None, [KernelArray(ArrayRole.VALUES, texels)]
+    for of_launch in levels.launches():
+        result = KernelArray(ArrayRole.CHAIN, whole, start=chain)
+        arrays = KernelArrays(given, [result], {ArrayRole.VALUES: result.c_type})
+        chain, given = of_launch.run("filters/levels.cu", "levels", arrays), []
     assert chain is not None
-    return chain, texels
+    return chain
 
 
-def run_adjoint(launches: Sequence[MipLevels], cotangent: jax.Array, total: jax.Array) -> jax.Array:
+def run_adjoint(levels: MipLevels, cotangent: jax.Array, coarse: jax.Array | None) -> jax.Array:
     """The cotangents of the finest levels.
 
     Args:
         cotangent: the cotangents of whole chains.
-        total: the sum of all cotangents of the last level that the launches compute.
+        coarse: the sum of all cotangents of the last level that kernels compute; `None` if `cotangent` has it.
     """
-    for levels in reversed(launches):
-        given = [KernelArray(ArrayRole.CHAIN, cotangent), KernelArray(ArrayRole.COARSE, total)]
-        finer = jax.ShapeDtypeStruct(levels.shape(0), cotangent.dtype)
-        arrays = KernelArrays(given, [KernelArray(ArrayRole.RESULT, finer)])
-        total = levels.run("filters/levels_adjoint.cu", "mips_adjoint", arrays)[ArrayRole.RESULT, 0]
-    return total
+    given = [KernelArray(ArrayRole.CHAIN, cotangent)]
+    given += [] if coarse is None else [KernelArray(ArrayRole.COARSE, coarse)]
+    result = KernelArray(ArrayRole.RESULT, jax.ShapeDtypeStruct(levels.shape(0), cotangent.dtype))
+    arrays = KernelArrays(given, [result], {ArrayRole.COARSE: result.c_type})
+    return levels.run("filters/levels_adjoint.cu", "levels_adjoint", arrays)

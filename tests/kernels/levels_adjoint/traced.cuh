@@ -1,7 +1,7 @@
 #pragma once
 // The kernel, by mip_kernel.py; no function of it is traced.
 #include "trace/scalars.cuh"
-#include "mips/config.cuh"
+#include "levels/config.cuh"
 
 // What the kernel reads and writes.
 struct Arrays {
