@@ -123,7 +123,7 @@ SMALL_LEVELS = ((6, 7), (3, 4), (2, 4), (1, 2))
 # weights, which are not normalized, group by group
 
 
-TAPS = 3
+TAPS, ZERO_PADDED = 3, jt.Sampler(address_mode="border", normalized_coords=False)
 
 
 def grouped_inputs(
@@ -142,15 +142,19 @@ def grouped_convolution(x: jax.Array, packed: jax.Array, *, groups: int, **_: An
     batch, side = x.shape[:2]
     numbers, taps = 3 * TAPS**2, TAPS**2
     packed = packed[..., : groups * numbers].reshape(batch, side * side, groups, numbers)
-    offsets = packed[..., : 2 * taps].reshape(batch, side * side, groups, 1, taps, 2)
-    row, column = jnp.mgrid[:side, :side].reshape(2, 1, -1, 1, 1, 1)
+    row, column = jnp.mgrid[:side, :side].reshape(2, -1, 1, 1)
     # The first taps are those on the left.
     across, down = jnp.mgrid[:TAPS, :TAPS].reshape(2, -1) - TAPS // 2
-    base = jnp.stack([column + across, row + down], -1) + 0.5
-    places = (offsets + base) / side
-    weights = packed[..., None, 2 * taps :]
-    out = attention(x.reshape(batch, side * side, groups, -1), places, weights, levels=((side, side),))
-    return out.reshape(x.shape)
+    # Three arrays of one shape, which XLA takes out of `packed` in one pass.
+    across = packed[..., : 2 * taps : 2] + (column + across) + 0.5
+    down = packed[..., 1 : 2 * taps : 2] + (row + down) + 0.5
+    weights, group = packed[..., 2 * taps :], jnp.arange(groups)[:, None]
+
+    def of_image(image: jax.Array, across: jax.Array, down: jax.Array, weights: jax.Array) -> jax.Array:
+        texture, how = jt.texture2d(image), {"head": group, "num_heads": groups}
+        return jt.nn.sample_weighted(texture, (across, down), weights, ZERO_PADDED, **how)
+
+    return jax.vmap(of_image)(x, across, down, weights).reshape(x.shape)
 
 
 def torch_grouped_convolution(torch: Any, x: Any, packed: Any, *, groups: int, **_: Any) -> Any:

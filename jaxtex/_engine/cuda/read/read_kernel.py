@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...._tables.address_rules import masked
 from ...compute.operators import value as value_at
 from ...compute.texel_sums import power_of_two_below
 from ...compute.texel_value import LoadTexel, bits_dtype, in_bits
@@ -114,7 +115,10 @@ def result_shape(
 
 
 def value_of(spec: ReadSpec) -> ReadValue:
-    """The `ReadValue` of float arithmetic."""
+    """The `ReadValue` of float arithmetic. Sums, whose speed instructions bound, keep the indices of taps outside."""
+    if spec.summed_axes and not spec.has_color:
+        rules = (a.address._replace(apply=masked) if a.address.drops_outside else a.address for a in spec.axes)
+        spec = spec.replace(axes=tuple(a._replace(address=rule) for a, rule in zip(spec.axes, rules)))
     return lambda load_texel, coords, color: value_at(load_texel, coords, spec, color, for_channels=None)
 
 

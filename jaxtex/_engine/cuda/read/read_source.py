@@ -13,7 +13,7 @@ from ...describe.axis import Role
 from ...describe.folds import Fold
 from ...describe.operands import Coords
 from ...describe.spec import ReadSpec
-from ...describe.storage import Slice
+from ...describe.storage import Slice, WithHalo
 from ...walk.known_taps import taps_are_inside, taps_are_outside
 from ...walk.texel_order import flat_sizes
 from ...walk.texel_walk import TexelAddress, weighted
@@ -186,16 +186,20 @@ class ReadSource(KernelSource):
         channel, texels = self.threads.first_channel(part, self.channels), self.arrays[ArrayRole.TEXELS]
         sizes = flat_sizes(self.spec.axes)
         factors = [self.channels * math.prod(sizes[k:]) for k in range(len(sizes) + 1)]
+        # Instructions bound the speed of sums, so their loads share most of the address. A halo is three arrays.
+        shares = bool(self.threads.summed) and self.threads.aligned and not isinstance(texels, WithHalo)
         load = functools.partial(load_row, count=width, aligned=self.threads.aligned, by_pair=True)
 
         def load_texel(address: TexelAddress) -> jax.Array:
             texture = offset(index, texels.shape[: self.batch])
             first = address._replace(further=0).flat_index
             place = [*zip((texture, *first), factors), (channel, 1)]
+            if shares:
+                place.insert(0, place.pop())
             if address.further:
                 place.append((jnp.ones_like(channel), address.further * factors[-1]))
             inside = None if ArrayRole.COLOR in self.arrays else address.inside
-            return load("arrays.texels", place, dtype=texels.dtype, inside=inside)
+            return load("arrays.texels", place, dtype=texels.dtype, num_kept=2 * shares, inside=inside)
 
         border = None
         if ArrayRole.COLOR in self.arrays:

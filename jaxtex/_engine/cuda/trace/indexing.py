@@ -214,9 +214,10 @@ def shape_of_row(
     count: int,
     dtype: np.dtype,
     function: str,
+    num_kept: int,
     is_masked: bool,
 ) -> ShapedArray:
-    del array, factors, function, is_masked
+    del array, factors, function, num_kept, is_masked
     of_row = lambda *first: jnp.zeros((*jnp.broadcast_shapes(*(a.shape for a in first)), count), dtype)
     return jax.make_jaxpr(of_row)(*first).out_avals[0]
 
@@ -229,6 +230,7 @@ def load_row(
     *,
     aligned: bool = False,
     by_pair: bool = False,
+    num_kept: int = 0,
     inside: jax.Array | None = None,
 ) -> jax.Array:
     """Loads adjacent elements of an array that the kernel does not write.
@@ -239,6 +241,7 @@ def load_row(
             is taken in 64 bits.
         aligned: whether all offsets are multiples of `count`, so that a row is one load.
         by_pair: whether a row of three numbers of 32 bits is two loads instead of three, which take more registers.
+        num_kept: the number of leading pairs of `first` that many rows share: a thread adds them to the address once.
         inside: the mask of the rows to load, S; the others are zeros. `None` loads all.
 
     Returns:
@@ -248,20 +251,23 @@ def load_row(
     paired = by_pair and count == 3 and np.dtype(dtype).itemsize == 4
     function = "load_aligned_row" if aligned else "load_row_by_pair" if paired else "load_row"
     static = {"array": array, "factors": factors, "count": count, "dtype": np.dtype(dtype), "function": function}
+    static["num_kept"] = num_kept
     masks = () if inside is None else (inside,)
     return load_row_p.bind(*numbers, *masks, **static, is_masked=bool(masks))
 
 
 def load_row_rule(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
     array, factors, count, function = (eqn.params[name] for name in ("array", "factors", "count", "function"))
+    num_kept = eqn.params["num_kept"]
     c_type = c_type_of(eqn.params["dtype"])
     numbers = np.broadcast_arrays(*args)
     rows = np.empty((*numbers[0].shape, count), object)
     for index in np.ndindex(numbers[0].shape):
-        terms = (f"(int64){number[index]} * {factor}ll" for number, factor in zip(numbers, factors))
-        first = f"{numbers[0][index]}" if factors == (1,) else f"({' + '.join(terms)})"
+        terms = [f"(int64){number[index]} * {factor}ll" for number, factor in zip(numbers, factors)]
+        near = f"kept({array} + {' + '.join(terms[:num_kept])})" if num_kept else array
+        first = f"{numbers[0][index]}" if factors == (1,) else f"({' + '.join(terms[num_kept:])})"
         inside = f", {numbers[-1][index]}" if eqn.params["is_masked"] else ""
-        row = statements.define_typed(f"Row<{c_type}, {count}>", f"{function}<{count}>({array} + {first}{inside})")
+        row = statements.define_typed(f"Row<{c_type}, {count}>", f"{function}<{count}>({near} + {first}{inside})")
         rows[index] = [f"{row}.v[{k}]" for k in range(count)]
     return rows
 

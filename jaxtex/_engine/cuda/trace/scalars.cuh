@@ -288,6 +288,12 @@ template <int N, class T> DEVICE Row<T, N> load_row(const T* first, bool inside 
   return row;
 }
 #ifdef __CUDACC__
+// A place in memory that the compiler computes once, and not anew for each row that is loaded from near it.
+template <class T> DEVICE const T* kept(const T* place) {
+  uint64 address = __cvta_generic_to_global(place);
+  asm("" : "+l"(address));
+  return (const T*)__cvta_global_to_generic(address);
+}
 template <class Word> DEVICE Word load_word(const void* from, bool inside) {
   Word word = {};
   if (inside) word = __ldg((const Word*)from);
@@ -330,6 +336,7 @@ template <int N, class T> DEVICE Row<T, N> load_row_by_pair(const T* first, bool
   }
 }
 #else
+template <class T> DEVICE const T* kept(const T* place) { return place; }
 template <int N, class T> DEVICE Row<T, N> load_aligned_row(const T* first, bool inside = true) {
   return load_row<N>(first, inside);
 }
