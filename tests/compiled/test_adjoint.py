@@ -648,6 +648,7 @@ RAYS = np.random.default_rng(5).uniform(-4, 15, (2, 3, 5, 3)).astype(np.float32)
         ({"filter_mode": "point"}, 130),
         ({"address_mode": "clamp"}, 129),
         ({"address_mode": "mirror"}, 128),
+        ({}, 17),
     ],
 )
 def test_long_sums_tell_apart_where_taps_lie(options, count):

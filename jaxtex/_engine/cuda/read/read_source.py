@@ -51,7 +51,7 @@ struct Place { int sample, channel; };
 """
 # Sums of so many reads take several at once in any case, which made those of 512 reads 5 to 8 % faster on an H100.
 LONG_SUM = 128
-# Reads of a long sum whose taps are all inside need no checks, and those whose taps are all outside are zero.
+# In sums that tell apart where taps lie, reads with all taps inside need no checks, and reads with all outside are zero.
 ALL_INSIDE, ALL_OUTSIDE = "bool all_inside(const Coords& coords)", "bool all_outside(const Coords& coords)"
 # The functions of a fold of reads; a sum is one, of terms.
 NO_READS, IS_FINAL = "State no_reads()", "bool is_final(const State& state)"
@@ -145,7 +145,12 @@ class ReadSource(KernelSource):
         if not self.threads.summed:
             return 1
         most = max(1, min(MOST_AT_ONCE, MOST_TAPS_AT_ONCE // self.spec.num_taps))
-        return most if self.group >= LONG_SUM else max(n for n in range(1, most + 1) if self.group % n == 0)
+        return most if self.is_long else max(n for n in range(1, most + 1) if self.group % n == 0)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether a sum takes several reads at once, even if these do not divide it."""
+        return self.inside is not None or self.group >= LONG_SUM
 
     # Functions of a thread, which are traced
 
@@ -224,7 +229,7 @@ class ReadSource(KernelSource):
     def bounds(self) -> str:
         axes = sum(axis.role is Role.SPACE and not axis.integer for axis in self.spec.axes)
         blocks = BLOCKS_OF_UNIT.get((axes, self.threads.width)) if self.exact and len(self.spec.axes) == axes else None
-        blocks = BLOCKS_OF_SUM if self.threads.summed and self.group < LONG_SUM and self.fold is None else blocks
+        blocks = BLOCKS_OF_SUM if self.threads.summed and not self.is_long and self.fold is None else blocks
         return super().bounds if blocks is None else f"{super().bounds}, {blocks}"
 
     def includes(self) -> tuple[str, ...]:
