@@ -118,7 +118,7 @@ def result_shape(
 
 
 def value_of(spec: ReadSpec) -> ReadValue:
-    """The `ReadValue` of float arithmetic. Sums, whose speed instructions bound, keep the indices of taps outside."""
+    """The `ReadValue` of float arithmetic. Instructions bound the speed of sums, so they do not move taps outside."""
     if spec.summed_axes and not spec.has_color:
         rules = (a.address._replace(apply=masked) if a.address.drops_outside else a.address for a in spec.axes)
         spec = spec.replace(axes=tuple(a._replace(address=rule) for a, rule in zip(spec.axes, rules)))

@@ -51,7 +51,7 @@ struct Place { int sample, channel; };
 """
 # Sums of so many reads take several at once in any case, which made those of 512 reads 5 to 8 % faster on an H100.
 LONG_SUM = 128
-# In sums that tell apart where taps lie, reads with all taps inside need no checks, and reads with all outside are zero.
+# If a sum tells apart where taps lie, reads with all taps inside need no checks, and reads with all outside are zero.
 ALL_INSIDE, ALL_OUTSIDE = "bool all_inside(const Coords& coords)", "bool all_outside(const Coords& coords)"
 # The functions of a fold of reads; a sum is one, of terms.
 NO_READS, IS_FINAL = "State no_reads()", "bool is_final(const State& state)"
@@ -92,6 +92,7 @@ class ReadSource(KernelSource):
         self.value, self.spec, self.batch, self.threads, self.arrays = value, spec, batch, threads, arrays
         self.inside = inside
         self.filled, self.exact, self.notes, self.fold = filled, exact, notes, fold
+        self.is_long = inside is not None or self.group >= LONG_SUM
 
     @property
     def channels(self) -> int:
@@ -147,11 +148,6 @@ class ReadSource(KernelSource):
         most = max(1, min(MOST_AT_ONCE, MOST_TAPS_AT_ONCE // self.spec.num_taps))
         return most if self.is_long else max(n for n in range(1, most + 1) if self.group % n == 0)
 
-    @property
-    def is_long(self) -> bool:
-        """Whether a sum takes several reads at once, even if these do not divide it."""
-        return self.inside is not None or self.group >= LONG_SUM
-
     # Functions of a thread, which are traced
 
     def coords(self, *args: jax.Array) -> list[jax.Array]:
@@ -198,9 +194,8 @@ class ReadSource(KernelSource):
         def load_texel(address: TexelAddress) -> jax.Array:
             texture = offset(index, texels.shape[: self.batch])
             first = address._replace(further=0).flat_index
-            place = [*zip((texture, *first), factors), (channel, 1)]
-            if shares:
-                place.insert(0, place.pop())
+            place = [*zip((texture, *first), factors)]
+            place.insert(0 if shares else len(place), (channel, 1))
             if address.further:
                 place.append((jnp.ones_like(channel), address.further * factors[-1]))
             inside = None if ArrayRole.COLOR in self.arrays else address.inside
