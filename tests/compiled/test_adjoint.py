@@ -666,6 +666,15 @@ def test_long_sums_tell_apart_where_taps_lie(options, count):
     assert_close("sum", special, line(volume, start, end), 64)
 
 
+def test_sums_share_the_starts_of_addresses():
+    """Two images, heads of two parts each, and taps outside."""
+    args = normal(2, 35, 2, 8), uniform(2, 6, 2, 1, 3, 2), normal(2, 6, 2, 1, 3)
+    attend = lambda *args: [jt.nn.deformable_attention(args[0], ((5, 7),), *args[1:])]
+    (found,), (source,) = in_kernels(attend, *args)
+    assert "kept(arrays.texels" in source
+    assert_close("sum", found, jax.jit(attend)(*args)[0], 64)
+
+
 @pytest.mark.parametrize(("channels", "least"), [(1, 0.0), (3, 0.3)])
 def test_cotangents_of_the_operands_of_a_fold(channels, least):
     """One kernel finds the result again, and one all cotangents of operands: no sample is stored."""

@@ -41,6 +41,9 @@ FAULTS = {
         "test_adjoint.py",
         "long_sums",
     ),
+    "sums read the first channels": Fault(
+        ENGINE + "cuda/trace/indexing.py", "terms[:num_kept]", "terms[1:num_kept]", "test_adjoint.py", "starts_of"
+    ),
     "a cubic weight has another slope": Fault(
         TABLES + "filter_kernels.py",
         "(0.0, -a, 2 * a + 3, -(a + 2))",
