@@ -60,7 +60,9 @@ DEVICE void run(const Arrays& arrays) {
     if (!adds_integers(arrays.marks)) return;
   const Totals totals = copy_of(arrays.totals);
   uint32 rest = 0, turn = 0;
-  for (int tile = blockIdx.x * warps + threadIdx.x / lanes; tile < tiles; tile += num_blocks * warps) {
+  // From the last tile on: of the totals, which were just filled with zeros, the last ones are still in a cache.
+  const int block = num_blocks - 1 - blockIdx.x;
+  for (int tile = block * warps + threadIdx.x / lanes; tile < tiles; tile += num_blocks * warps) {
     if (images > 0 && has_been_gathered(arrays, position_of<Tiles>(tile, 0, 0).outer)) continue;
     if constexpr (adds_rest) {
       if (turn % lanes == 0) rest = tiles_of_rest(arrays, tile, lane.lane);
