@@ -30,7 +30,7 @@ from .files.encode import fit_picture, write_picture
 from .files.inputs import STREAM, PictureFile, format_of, read_errors
 from .files.metadata import Picture, add_alpha
 from .files.replace import check_target, replacing, write_stdout
-from .files.tiff import compressed_strips, page_writer
+from .files.tiff import PageWriter, compressed_strips
 from .process import FullDiskError, OutputError, UserError, check_stopped, describe
 from .recipe import Recipe
 from .transforms import Resize
@@ -190,10 +190,8 @@ def join_pages(results: Iterable[tuple[PictureFile, FinishedPage]], target: Path
     source, first = next(results)
     reports: list[WrittenFile] = []
     total = len(source.pages)
-    with (
-        opened_target(target, source.path, recipe) as (stream, notes),
-        page_writer(stream, total, most_bytes(source, recipe)) as writer,
-    ):
+    with opened_target(target, source.path, recipe) as (stream, notes):
+        writer = PageWriter(stream, total, most_bytes(source, recipe))
         for page in itertools.chain([first], (page for _, page in results)):
             check_stopped()
             writer.append(page.picture, page.strips)

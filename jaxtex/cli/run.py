@@ -21,7 +21,7 @@ from .files.inputs import STREAM, PictureFile, format_of
 from .files.large_tiff import LargeTiff, open_large
 from .files.metadata import Picture
 from .files.replace import check_target, remove_stale_files
-from .files.tiff import encode_tiff
+from .files.tiff import page_entries
 from .files.tiled_output import RunFingerprint, TiledOutput, closing_output, is_begun
 from .options import Options
 from .pipeline import (
@@ -257,7 +257,7 @@ def warp_opened(
                 output.write(*ranges(box.start, box.shape), tile)
                 progress.update()
                 check_stopped()
-        output.finish(encode_tiff(example), options.preserve_times)
+        output.finish(page_entries(example, size), options.preserve_times)
     kept = f", {done} of them before" if done else ""
     tiles = f"{len(boxes)} tiles of {format_size(warped.tile[::-1])}{kept}"
     timing = format_timing(recipe, time.perf_counter() - start, warped.whole.programs.compile_seconds)

@@ -124,10 +124,8 @@ def test_pages_are_joined_to_a_file_of_any_size(tmp_path, is_big):
     """Offsets have eight bytes where four might not do; EXIF stays readable."""
     exif = odd_files.exif(6)
     images = [noise(3), noise(1, "uint16", 70, 300), noise(4)]
-    with (
-        open(tmp_path / "out.tif", "w+b") as file,
-        tiff.page_writer(file, len(images) + 1, 2**33 if is_big else 2**31) as writer,
-    ):
+    with open(tmp_path / "out.tif", "w+b") as file:
+        writer = tiff.PageWriter(file, len(images) + 1, 2**33 if is_big else 2**31)
         for image in images:
             writer.append(Picture(image), tiff.compressed_strips(image))
         writer.append(Picture(images[0], metadata=Metadata("JPEG", exif)), tiff.compressed_strips(images[0]))
@@ -233,7 +231,7 @@ def test_few_pages_are_in_memory_at_once(tmp_path, capsys, monkeypatch):
 
     real_read = pipeline.read_picture
     monkeypatch.setattr(pipeline, "read_picture", read)
-    monkeypatch.setattr(tiff, "PageWriter", Writer)
+    monkeypatch.setattr(pipeline, "PageWriter", Writer)
     assert run(capsys, "warp", source, tmp_path / "out.tif", *POINT, "--jobs", 1)[0] == 0
     assert alive[0] == 0
     assert max(most) <= 2 * (1 + pipeline.AHEAD) + 2
@@ -264,7 +262,7 @@ def test_a_signal_between_pages_leaves_the_old_file(tmp_path, capsys, monkeypatc
             if self.number == 3:
                 signal.raise_signal(number)
 
-    monkeypatch.setattr(tiff, "PageWriter", Writer)
+    monkeypatch.setattr(pipeline, "PageWriter", Writer)
     before = signal.signal(number, signal.default_int_handler)
     try:
         code, out, err = run(capsys, "warp", source, target, *POINT)
@@ -284,7 +282,7 @@ def test_a_full_disk_between_pages_leaves_nothing(tmp_path, capsys, monkeypatch)
             if self.number == 3:
                 raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(tiff, "PageWriter", Writer)
+    monkeypatch.setattr(pipeline, "PageWriter", Writer)
     code, out, err = run(capsys, "warp", source, tmp_path / "out.tif", *POINT)
     assert (code, out) == (2, "")
     assert err == f"jaxtex: error: cannot write {tmp_path / 'out.tif'}: No space left on device\n"

@@ -1,6 +1,6 @@
 """Pictures to image files, each written completely or not at all.
 
-Pixels are as `decode` makes them. 16-bit PNG is encoded by imagecodecs and TIFF by tifffile, since Pillow would reduce
+Pixels are as `decode` makes them. 16-bit PNG is encoded by imagecodecs, and TIFF by `tiff`, since Pillow would reduce
 16-bit color to 8 bits. JPEG is encoded by imagecodecs, which runs the same codec, since Pillow holds Python's lock
 while it encodes.
 """

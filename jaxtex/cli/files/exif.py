@@ -10,7 +10,7 @@ import io
 import os
 import re
 import struct
-from typing import Literal, NamedTuple, Union
+from typing import BinaryIO, Literal, NamedTuple, Union
 
 from ...warp.sized.mappings import Array, Size
 
@@ -33,7 +33,7 @@ STRUCTURE = frozenset(
 DIRECTORY_TYPES = (13, 18)
 TYPE_BYTES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
 WORD_BYTES = TYPE_BYTES | {5: 4, 10: 4}  # a rational is two numbers
-BYTE, SHORT, LONG, RATIONAL, LONG8 = 1, 3, 4, 5, 16
+BYTE, SHORT, LONG, RATIONAL, UNDEFINED, LONG8 = 1, 3, 4, 5, 7, 16
 THUMBNAIL_OFFSET, THUMBNAIL_BYTES = 513, 514
 JPEG_START = b"\xff\xd8"
 SIGNATURES: dict[bytes, tuple[Order, bool]] = {
@@ -73,6 +73,11 @@ class Entry(NamedTuple):
 
     type: int
     value: bytes
+
+
+def entry(type_number: int, *values: int) -> Entry:
+    """An entry of integers; of rationals, numerators and denominators."""
+    return Entry(type_number, b"".join(value.to_bytes(WORD_BYTES[type_number], "little") for value in values))
 
 
 # The entries of a directory by tag.
@@ -147,10 +152,10 @@ def find_fields(data: Bytes, layout: ByteLayout, at: int) -> tuple[dict[int, Tag
     if end > len(data):
         raise ValueError("a directory is longer than the data")
     fields: dict[int, TagLocation] = {}
-    for entry in range(at, end, layout.entry_bytes):
-        tag, type_number = layout.read(data, entry, 2), layout.read(data, entry + 2, 2)
-        length = layout.read(data, entry + 4, layout.offset_bytes) * TYPE_BYTES.get(type_number, 0)
-        start = entry + 4 + layout.offset_bytes
+    for place in range(at, end, layout.entry_bytes):
+        tag, type_number = layout.read(data, place, 2), layout.read(data, place + 2, 2)
+        length = layout.read(data, place + 4, layout.offset_bytes) * TYPE_BYTES.get(type_number, 0)
+        start = place + 4 + layout.offset_bytes
         if length > layout.offset_bytes:
             start = layout.offset(data, start)
         if 0 < length <= len(data) - start:
@@ -181,11 +186,11 @@ def read_first(data: bytes) -> Directory:
 
 def numbers(directory: Directory, tag: int) -> list[int]:
     """The numbers of an integer entry; of rationals, numerators and denominators."""
-    entry = directory.get(tag)
-    if not isinstance(entry, Entry):
+    found = directory.get(tag)
+    if not isinstance(found, Entry):
         return []
-    word = WORD_BYTES[entry.type]
-    return [int.from_bytes(entry.value[k : k + word], "little") for k in range(0, len(entry.value), word)]
+    word = WORD_BYTES[found.type]
+    return [int.from_bytes(found.value[k : k + word], "little") for k in range(0, len(found.value), word)]
 
 
 def number(directory: Directory, tag: int, default: int = 0) -> int:
@@ -201,19 +206,37 @@ def write_directory(directory: Directory, layout: ByteLayout, at: int) -> bytes:
     def pack(value: int, count: int) -> bytes:
         return value.to_bytes(count, layout.order)
 
-    for tag, entry in sorted(directory.items()):
+    for tag, stored in sorted(directory.items()):
         rest += bytes(len(rest) % 2)
         end = values_at + len(rest)
-        if isinstance(entry, dict):
+        if isinstance(stored, dict):
             type_number, count, value = LONG8 if layout.is_big else LONG, 1, pack(end, offset_bytes)
-            rest += write_directory(entry, layout, end)
+            rest += write_directory(stored, layout, end)
         else:
-            type_number, value = entry.type, layout.swap(*entry)
+            type_number, value = stored.type, layout.swap(*stored)
             count = len(value) // TYPE_BYTES[type_number]
             if len(value) > offset_bytes:
                 rest, value = rest + value, pack(end, offset_bytes)
         table += pack(tag, 2) + pack(type_number, 2) + pack(count, offset_bytes) + value.ljust(offset_bytes, b"\0")
     return pack(len(directory), layout.count_bytes) + table + bytes(offset_bytes) + rest
+
+
+def append_directory(file: BinaryIO, directory: Directory, layout: ByteLayout, link_at: int) -> int:
+    """Writes a directory at the end of a file, and its offset at `link_at`; returns where that of the next one goes."""
+    at = file.seek(0, os.SEEK_END)
+    at += file.write(bytes(at % 2))
+    file.write(write_directory(directory, layout, at))
+    file.seek(link_at)
+    file.write(at.to_bytes(layout.offset_bytes, layout.order))
+    file.seek(0, os.SEEK_END)
+    return at + layout.count_bytes + len(directory) * layout.entry_bytes
+
+
+def header(layout: ByteLayout) -> bytes:
+    """The beginning of a file, whose first directory is still to be written."""
+    signature = next(signature for signature, parts in SIGNATURES.items() if parts == layout)
+    sizes = (8).to_bytes(2, layout.order) + bytes(2) if layout.is_big else b""
+    return signature + sizes + bytes(layout.offset_bytes)
 
 
 def write_stream(directory: Directory) -> bytes:

@@ -12,7 +12,7 @@ import numpy as np
 from ...warp.sized.mappings import Array, Size
 from ..process import UserError
 from . import exif as tiff
-from .exif import Directory, Entry
+from .exif import Directory
 
 JPEG_BODY_BYTES = 65533  # of a segment, without the field of its length
 EXIF_HEADER = b"Exif\0\0"
@@ -186,11 +186,8 @@ def enumerate_names(names: tuple[str, ...]) -> str:
 
 def resolution_entries(resolution: Resolution) -> Directory:
     """A resolution as entries of a TIFF directory."""
-    x, y = (
-        Entry(tiff.RATIONAL, b"".join(part.to_bytes(4, "little") for part in side.as_integer_ratio()))
-        for side in (side.limit_denominator(1000) for side in resolution)
-    )
-    return {tiff.X_RESOLUTION: x, tiff.Y_RESOLUTION: y, tiff.RESOLUTION_UNIT: Entry(tiff.SHORT, b"\2\0")}
+    x, y = (tiff.entry(tiff.RATIONAL, *side.limit_denominator(1000).as_integer_ratio()) for side in resolution)
+    return {tiff.X_RESOLUTION: x, tiff.Y_RESOLUTION: y, tiff.RESOLUTION_UNIT: tiff.entry(tiff.SHORT, 2)}
 
 
 def resolution_of(directory: Directory) -> Resolution | None:

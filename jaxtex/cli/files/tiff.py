@@ -3,18 +3,17 @@
 Sources: TIFF 6.0, sections 2 and 8, and the tags that Adobe, EXIF and GeoTIFF register.
 """
 
-import contextlib
 import io
 import logging
 import os
-from collections.abc import Generator
+from collections.abc import Sequence
 from typing import Any, BinaryIO, cast
 
 import imagecodecs
 import numpy as np
 import tifffile
 
-from ...warp.sized.mappings import Array
+from ...warp.sized.mappings import Array, Size
 from ..process import UserError
 from . import exif as tiff
 from .exif import LONG, LONG8, SHORT, ByteLayout, Directory, Entry, FileBytes, layout_of
@@ -42,6 +41,10 @@ NOT_EXIF = tiff.STRUCTURE | DROPPED_TAGS.keys() | {PHOTOSHOP}
 RESOLUTION = {tiff.X_RESOLUTION, tiff.Y_RESOLUTION, tiff.RESOLUTION_UNIT}
 NO_UNIT, INCH, CENTIMETER = 1, 2, 3  # of a resolution
 PAGE_NUMBER, PAGE_OF_SEVERAL = 297, 2  # a tag, and a type of a page
+SUBFILE_TYPE, BITS, COMPRESSION, PHOTOMETRIC, SAMPLES, ROWS_OF_STRIP = 254, 258, 259, 262, 277, 278
+PLANES, EXTRA_SAMPLES = 284, 338
+SIDES, STRIPS = (256, 257), (273, 279)  # width and height; offsets and lengths
+DEFLATE, BLACK_IS_ZERO, RGB, TOGETHER, UNASSOCIATED_ALPHA = 8, 1, 2, 1, 2
 STRIP_BYTES = 2**18
 # The largest file in which offsets have four bytes, with room for what is not pixels.
 LARGEST_CLASSIC = 2**32 - 2**26
@@ -273,6 +276,41 @@ def compressed_strips(pixels: Array) -> list[bytes]:
     return [bytes(imagecodecs.zlib_encode(stored[k : k + rows].tobytes())) for k in range(0, len(stored), rows)]
 
 
+def page_entries(picture: Picture, size: Size | None = None, kind: int = 0) -> Directory:
+    """The entries of a page, but for those of its strips or tiles.
+
+    Args:
+        size: width and height of the page; by default those of the picture.
+    """
+    height, width, channels = picture.pixels.shape
+    entries = entries_of(picture.metadata)
+    sides = [tiff.numbers(entries, tag) for tag in (tiff.X_RESOLUTION, tiff.Y_RESOLUTION)]
+    is_known = all(len(side) == 2 and all(side) for side in sides)
+    if not is_known or tiff.number(entries, tiff.RESOLUTION_UNIT, INCH) not in (NO_UNIT, INCH, CENTIMETER):
+        entries |= dict.fromkeys((tiff.X_RESOLUTION, tiff.Y_RESOLUTION), tiff.entry(tiff.RATIONAL, 1, 1))
+        entries[tiff.RESOLUTION_UNIT] = tiff.entry(SHORT, NO_UNIT)
+    if channels in (2, 4):
+        entries[EXTRA_SAMPLES] = tiff.entry(SHORT, UNASSOCIATED_ALPHA)
+    if picture.icc:
+        entries[tiff.PROFILE] = Entry(tiff.UNDEFINED, picture.icc)
+    return entries | {
+        SUBFILE_TYPE: tiff.entry(LONG, kind),
+        **{tag: tiff.entry(LONG, side) for tag, side in zip(SIDES, size or (width, height))},
+        BITS: tiff.entry(SHORT, *[8 * picture.pixels.itemsize] * channels),
+        COMPRESSION: tiff.entry(SHORT, DEFLATE),
+        PHOTOMETRIC: tiff.entry(SHORT, RGB if channels >= 3 else BLACK_IS_ZERO),
+        SAMPLES: tiff.entry(SHORT, channels),
+        PLANES: tiff.entry(SHORT, TOGETHER),
+    }
+
+
+def part_entries(tags: tuple[int, int], parts: Sequence[tuple[int, int]], layout: ByteLayout) -> Directory:
+    """The entries, by their tags, of the offsets and the lengths of strips or tiles."""
+    offsets, lengths = zip(*parts)
+    offset_type = LONG8 if layout.is_big else LONG
+    return {tags[0]: tiff.entry(offset_type, *offsets), tags[1]: tiff.entry(LONG, *lengths)}
+
+
 class PageWriter:
     """Writes pages to a TIFF.
 
@@ -285,82 +323,26 @@ class PageWriter:
     def __init__(self, stream: BinaryIO, total: int = 1, most_bytes: int = 0) -> None:
         self.stream, self.total, self.number = stream, total, 0
         self.layout = ByteLayout("little", most_bytes > LARGEST_CLASSIC)
-        self.writer = tifffile.TiffWriter(stream, bigtiff=self.layout.is_big, byteorder="<")
+        self.link_at = self.layout.first_at
+        stream.write(tiff.header(self.layout))
 
     def append(self, picture: Picture, strips: list[bytes]) -> None:
         """Appends a page, whose pixels are compressed by `compressed_strips`."""
-        pixels, channels, entries = picture.bare_pixels, picture.pixels.shape[-1], entries_of(picture.metadata)
-        sides = [tuple(tiff.numbers(entries, tag)) for tag in (tiff.X_RESOLUTION, tiff.Y_RESOLUTION)]
-        unit = tiff.number(entries, tiff.RESOLUTION_UNIT, INCH)
-        is_known = all(len(side) == 2 and all(side) for side in sides) and unit in (NO_UNIT, INCH, CENTIMETER)
+        entries = page_entries(picture, kind=PAGE_OF_SEVERAL if self.total > 1 else 0)
         if self.total > 1:
-            numbers = (min(count, 2**16 - 1).to_bytes(2, "little") for count in (self.number, self.total))
-            entries[PAGE_NUMBER] = Entry(SHORT, b"".join(numbers))
-        tags, renamed = self.tags_of({tag: entry for tag, entry in entries.items() if tag not in RESOLUTION})
-        directory = self.stream.tell() + self.stream.tell() % 2
-        self.writer.write(
-            iter(strips),
-            shape=pixels.shape,
-            dtype=pixels.dtype,
-            rowsperstrip=rows_of_strip(pixels),
-            photometric="rgb" if channels >= 3 else "minisblack",
-            planarconfig="contig" if channels > 1 else None,
-            extrasamples=["unassalpha"] if channels in (2, 4) else None,
-            compression="adobe_deflate",
-            subfiletype=PAGE_OF_SEVERAL if self.total > 1 else 0,
-            iccprofile=picture.icc,
-            resolution=cast(Any, tuple(sides) if is_known else None),
-            resolutionunit=unit if is_known else None,
-            software=False,
-            metadata=None,
-            extratags=tags,
-        )
-        self.rename_tags(directory, renamed)
+            entries[PAGE_NUMBER] = tiff.entry(SHORT, *(min(count, 2**16 - 1) for count in (self.number, self.total)))
+        entries[ROWS_OF_STRIP] = tiff.entry(LONG, rows_of_strip(picture.bare_pixels))
+        parts: list[tuple[int, int]] = []
+        for strip in strips:
+            parts.append((self.stream.tell(), len(strip)))
+            self.stream.write(strip)
+        entries |= part_entries(STRIPS, parts, self.layout)
+        self.link_at = tiff.append_directory(self.stream, entries, self.layout, self.link_at)
         self.number += 1
-
-    def tags_of(self, entries: Directory) -> tuple[list[Any], dict[int, int]]:
-        """Entries as tifffile takes them, behind the directories inside them, which are written.
-
-        tifffile refuses the tags of those, so that they get the number behind, and their own by `rename_tags`.
-        """
-        tags: list[Any] = []
-        renamed: dict[int, int] = {}
-        for tag, entry in sorted(entries.items()):
-            if isinstance(entry, dict):
-                self.stream.write(bytes(self.stream.tell() % 2))
-                at = self.stream.tell()
-                self.stream.write(tiff.write_directory(entry, self.layout, at))
-                value = at.to_bytes(self.layout.offset_bytes, "little")
-                entry, renamed[tag + 1], tag = Entry(LONG8 if self.layout.is_big else LONG, value), tag, tag + 1
-            tags.append((tag, entry.type, None, entry.value, False))
-        return tags, renamed
-
-    def rename_tags(self, directory: int, renamed: dict[int, int]) -> None:
-        """Changes the numbers of tags in the directory that is written at `directory`."""
-        if not renamed:
-            return
-        end, layout = self.stream.tell(), self.layout
-        data = FileBytes(self.stream)  # pyright: ignore[reportArgumentType]
-        first = directory + layout.count_bytes
-        for k in range(layout.read(data, directory, layout.count_bytes)):
-            at = first + k * layout.entry_bytes
-            if (number := layout.read(data, at, 2)) in renamed:
-                self.stream.seek(at)
-                self.stream.write(renamed[number].to_bytes(2, "little"))
-        self.stream.seek(end)
-
-
-@contextlib.contextmanager
-def page_writer(stream: BinaryIO, total: int = 1, most_bytes: int = 0) -> Generator[PageWriter, None, None]:
-    """A writer of pages, which completes the file at the end of the block."""
-    writer = PageWriter(stream, total, most_bytes)
-    yield writer
-    writer.writer.close()
 
 
 def encode_tiff(picture: Picture) -> bytes:
     """A TIFF of one page."""
     stream = io.BytesIO()
-    with page_writer(stream) as writer:
-        writer.append(picture, compressed_strips(picture.bare_pixels))
+    PageWriter(stream).append(picture, compressed_strips(picture.bare_pixels))
     return stream.getvalue()

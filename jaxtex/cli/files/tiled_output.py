@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -20,13 +20,12 @@ import numpy as np
 
 from ...warp.sized.mappings import Array, Size
 from ..process import UserError
-from .exif import LONG, LONG8, SIGNATURES, ByteLayout, Directory, Entry, layout_of, read_directory, write_directory
+from .exif import LONG, ByteLayout, Directory, append_directory, entry, header
 from .replace import first_mode, hold, linked, put_in_place, status_of, write_error
-from .tiff import LARGEST_CLASSIC
+from .tiff import LARGEST_CLASSIC, part_entries
 
 SIDE = 256  # of a tile of the file, in pixels
-WIDTH, HEIGHT, TILE_WIDTH, TILE_HEIGHT, TILE_OFFSETS, TILE_BYTES = 256, 257, 322, 323, 324, 325
-STRIP_TAGS = (273, 278, 279)
+TILE_SIDES, TILES = (322, 323), (324, 325)  # width and height; offsets and lengths
 
 
 class Stored(NamedTuple):
@@ -103,9 +102,7 @@ class TiledOutput:
         self.file.seek(end)
         if not end:
             self.tiles = {}
-            signature = next(signature for signature, parts in SIGNATURES.items() if parts == self.layout)
-            sizes = (8).to_bytes(2, self.layout.order) + bytes(2) if self.layout.is_big else b""
-            self.file.write(signature + sizes + bytes(self.layout.offset_bytes))
+            self.file.write(header(self.layout))
         # What follows a broken last line would be one with it.
         with self.record.open("w", encoding="utf-8") as record:
             record.write(json.dumps(fingerprint) + "\n")
@@ -165,39 +162,23 @@ class TiledOutput:
         except OSError as error:
             raise write_error(self.path, error) from error
 
-    def finish(self, example: bytes, preserve_times: bool) -> None:
+    def finish(self, entries: Directory, preserve_times: bool) -> None:
         """Writes the directory, and puts the file in the place of the target.
 
         Args:
-            example: a small TIFF with the same kind of pixels and all metadata, as `encode` makes it.
+            entries: of the page, but for those of tiles.
         """
-        source = layout_of(example)
-        directory = read_directory(example, source, source.offset(example, source.first_at))
+        stored = [self.tiles[number] for number in sorted(self.tiles)]
+        sides = {tag: entry(LONG, SIDE) for tag in TILE_SIDES}
         try:
-            self.file.write(bytes(self.file.tell() % 2))
-            at = self.file.tell()
-            self.file.write(write_directory(self.of_tiles(directory), self.layout, at))
-            self.file.seek(self.layout.first_at)
-            self.file.write(at.to_bytes(self.layout.offset_bytes, self.layout.order))
+            entries |= sides | part_entries(TILES, stored, self.layout)
+            append_directory(self.file, entries, self.layout, self.layout.first_at)
             self.file.flush()
             put_in_place(self.part, self.target, self.source, preserve_times)
             self.close()
             self.record.unlink()
         except OSError as error:
             raise write_error(self.path, error) from error
-
-    def of_tiles(self, directory: Directory) -> Directory:
-        """The directory of a TIFF in strips as that of this one."""
-        kept: Directory = {tag: entry for tag, entry in directory.items() if tag not in STRIP_TAGS}
-        offset_type, offset_bytes = (LONG8, 8) if self.layout.is_big else (LONG, 4)
-        stored = [self.tiles[number] for number in sorted(self.tiles)]
-        width, height = self.size
-        sides = {WIDTH: width, HEIGHT: height, TILE_WIDTH: SIDE, TILE_HEIGHT: SIDE}
-        return kept | {
-            **{tag: Entry(LONG, packed([side], 4)) for tag, side in sides.items()},
-            TILE_OFFSETS: Entry(offset_type, packed([tile.offset for tile in stored], offset_bytes)),
-            TILE_BYTES: Entry(LONG, packed([tile.length for tile in stored], 4)),
-        }
 
     def close(self) -> None:
         """Closes the files. What is written stays, for a run that goes on."""
@@ -209,11 +190,6 @@ class TiledOutput:
 def line_of(number: int, stored: Stored) -> str:
     """The line of a tile in the record."""
     return f"{number} {stored.offset} {stored.length}\n"
-
-
-def packed(numbers: Iterable[int], count: int) -> bytes:
-    """Numbers of some bytes each, little-endian."""
-    return b"".join(number.to_bytes(count, "little") for number in numbers)
 
 
 def encoded(pixels: Array) -> bytes:
