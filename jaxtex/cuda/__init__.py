@@ -22,114 +22,57 @@ Example:
     Array(1., dtype=float32)
 """
 
-# ruff: noqa: F401
-# pyright: reportUnusedImport=false
-# Type checkers and editors read `__init__.pyi`, made from the same tables.
+# Type checkers and editors read `__init__.pyi`, which names the module of each name.
 
 from typing import Any
 
 from .._checks.words import listing
+from . import enums, errors, kinds, ptx
 from .declarations import DECLARATIONS
-from .enums import (
-    AddressMode,
-    ArrayFlags,
-    ChannelFormatKind,
-    Error,
-    FilterMode,
-    GraphicsCubeFace,
-    MemcpyKind,
-    ReadMode,
-    ResourceType,
-    ResourceViewFormat,
-    SurfaceBoundaryMode,
-    SurfaceFormatMode,
-    SurfaceType,
-    TextureType,
+from .memory import (
+    allocation,
+    arrays,
+    channel_formats,
+    copies,
+    copies3d,
+    device_numbers,
+    pitched_memory,
+    resource_descriptor,
 )
-from .errors import CudaError, getErrorName, getErrorString, getLastError, peekAtLastError
-from .kinds import NEWEST_COMPUTE_CAPABILITY, DeviceProp, getDeviceProperties
-from .memory.allocation import (
-    deviceGetTexture1DLinearMaxWidth,
-    freeArray,
-    freeMipmappedArray,
-    malloc3DArray,
-    mallocArray,
-    mallocMipmappedArray,
-)
-from .memory.arrays import (
-    Array,
-    Extent,
-    MipmappedArray,
-    arrayGetInfo,
-    arrayGetPlane,
-    getChannelDesc,
-    getMipmappedArrayLevel,
-    make_cudaExtent,
-)
-from .memory.channel_formats import HALF_FORMATS, ChannelFormatDesc, createChannelDesc
-from .memory.copies import COPY_FUNCTIONS, memcpyFromArray, memcpyToArray
-from .memory.copies3d import Memcpy3DParms, memcpy3D
-from .memory.device_numbers import BITS, VECTORS
-from .memory.pitched_memory import (
-    PitchedPtr,
-    Pos,
-    free,
-    make_cudaPitchedPtr,
-    make_cudaPos,
-    malloc,
-    malloc3D,
-    mallocPitch,
-    memset,
-    memset2D,
-    memset3D,
-)
-from .memory.resource_descriptor import ResourceDesc
 from .names import answer
-from .ptx import suq, sured_b, sured_p, sust_p, txq
-from .surfaces.surface_functions import SURFACE_FUNCTIONS
-from .surfaces.surface_objects import (
-    SurfaceObject,
-    SurfaceReference,
-    bindSurfaceToArray,
-    createSurfaceObject,
-    destroySurfaceObject,
-    getSurfaceObjectResourceDesc,
-    getSurfaceReference,
-)
-from .textures.descriptors import ResourceViewDesc, TextureDesc
-from .textures.texture_binding import bindTexture, bindTexture2D, bindTextureToArray, bindTextureToMipmappedArray
-from .textures.texture_functions import TEXTURE_FUNCTIONS
-from .textures.texture_objects import (
-    TextureObject,
-    createTextureObject,
-    destroyTextureObject,
-    getTextureObjectResourceDesc,
-    getTextureObjectResourceViewDesc,
-    getTextureObjectTextureDesc,
-)
-from .textures.texture_references import (
-    BoundTexture,
-    TextureReference,
-    getTextureAlignmentOffset,
-    getTextureReference,
-    unbindTexture,
-)
+from .surfaces import surface_functions, surface_objects
+from .textures import descriptors, texture_binding, texture_functions, texture_objects, texture_references
 
-# The C++ classes of references.
-texture = TextureReference
-surface = SurfaceReference
-# CUDA's names of conversions. Within a class Python changes names of this form.
-UNDERSCORED = {f"__{name}": function for name, function in BITS.items()}
-globals().update(TEXTURE_FUNCTIONS | SURFACE_FUNCTIONS | COPY_FUNCTIONS | HALF_FORMATS | VECTORS | BITS | UNDERSCORED)
-
+MODULES = (
+    *(enums, errors, kinds, allocation, arrays, channel_formats, copies, copies3d, pitched_memory, resource_descriptor),
+    *(ptx, surface_objects, descriptors, texture_objects, texture_references, texture_binding),
+)
 CLASSES = (
     *("AddressMode", "Array", "ArrayFlags", "BoundTexture", "ChannelFormatDesc", "ChannelFormatKind", "CudaError"),
     *("DeviceProp", "Error", "Extent", "FilterMode", "GraphicsCubeFace", "Memcpy3DParms", "MemcpyKind"),
     *("MipmappedArray", "PitchedPtr", "Pos", "ReadMode", "ResourceDesc", "ResourceType", "ResourceViewDesc"),
     *("ResourceViewFormat", "SurfaceBoundaryMode", "SurfaceFormatMode", "SurfaceObject", "SurfaceReference"),
-    *("SurfaceType", "TextureDesc", "TextureObject", "TextureReference", "TextureType", "surface", "texture"),
+    *("SurfaceType", "TextureDesc", "TextureObject", "TextureReference", "TextureType"),
 )
-__all__ = sorted(("NEWEST_COMPUTE_CAPABILITY", *CLASSES, *DECLARATIONS, *UNDERSCORED))  # pyright: ignore[reportUnsupportedDunderAll]
+NAMES = {"NEWEST_COMPUTE_CAPABILITY", *CLASSES, *DECLARATIONS}
+# CUDA's names of conversions. Within a class Python changes names of this form.
+UNDERSCORED = {f"__{name}": function for name, function in device_numbers.BITS.items()}
+DEFINED: dict[str, Any] = {
+    **{name: value for module in MODULES for name, value in vars(module).items() if name in NAMES},
+    **texture_functions.TEXTURE_FUNCTIONS,
+    **surface_functions.SURFACE_FUNCTIONS,
+    **copies.COPY_FUNCTIONS,
+    **channel_formats.HALF_FORMATS,
+    **pitched_memory.MAKERS,
+    **device_numbers.VECTORS,
+    **device_numbers.BITS,
+    **UNDERSCORED,
+}
+# The C++ classes of references.
+REFERENCES = {"texture": texture_references.TextureReference, "surface": surface_objects.SurfaceReference}
+globals().update(DEFINED | REFERENCES)
+
+__all__ = sorted((*NAMES, *UNDERSCORED, *REFERENCES))  # pyright: ignore[reportUnsupportedDunderAll]
 __dir__ = listing(__all__)
 
 

@@ -20,13 +20,12 @@ from .memory.allocation import (deviceGetTexture1DLinearMaxWidth as deviceGetTex
     mallocArray as mallocArray, mallocMipmappedArray as mallocMipmappedArray)
 from .memory.arrays import (Array as Array, Extent as Extent, MipmappedArray as MipmappedArray,
     arrayGetInfo as arrayGetInfo, arrayGetPlane as arrayGetPlane, getChannelDesc as getChannelDesc,
-    getMipmappedArrayLevel as getMipmappedArrayLevel, make_cudaExtent as make_cudaExtent)
+    getMipmappedArrayLevel as getMipmappedArrayLevel)
 from .memory.channel_formats import (ChannelFormatDesc as ChannelFormatDesc, createChannelDesc as createChannelDesc)
 from .memory.copies import (memcpyFromArray as memcpyFromArray, memcpyToArray as memcpyToArray)
 from .memory.copies3d import (Memcpy3DParms as Memcpy3DParms, memcpy3D as memcpy3D)
-from .memory.pitched_memory import (PitchedPtr as PitchedPtr, Pos as Pos, free as free,
-    make_cudaPitchedPtr as make_cudaPitchedPtr, make_cudaPos as make_cudaPos, malloc as malloc, malloc3D as malloc3D,
-    mallocPitch as mallocPitch, memset as memset, memset2D as memset2D, memset3D as memset3D)
+from .memory.pitched_memory import (PitchedPtr as PitchedPtr, Pos as Pos, free as free, malloc as malloc,
+    malloc3D as malloc3D, mallocPitch as mallocPitch, memset as memset, memset2D as memset2D, memset3D as memset3D)
 from .memory.resource_descriptor import (ResourceDesc as ResourceDesc)
 from .ptx import (suq as suq, sured_b as sured_b, sured_p as sured_p, sust_p as sust_p, txq as txq)
 from .surfaces.surface_objects import (SurfaceObject as SurfaceObject, SurfaceReference as SurfaceReference,
@@ -50,214 +49,113 @@ _Surface = SurfaceObject | SurfaceReference | Array
 texture = TextureReference
 surface = SurfaceReference
 
-def createChannelDescHalf() -> ChannelFormatDesc:
-    """Describes texels of 1 halves: ``createChannelDesc("half")``."""
-def createChannelDescHalf1() -> ChannelFormatDesc:
-    """Describes texels of 1 halves: ``createChannelDesc("half1")``."""
-def createChannelDescHalf2() -> ChannelFormatDesc:
-    """Describes texels of 2 halves: ``createChannelDesc("half2")``."""
-def createChannelDescHalf4() -> ChannelFormatDesc:
-    """Describes texels of 4 halves: ``createChannelDesc("half4")``."""
-def double2hiint(x: ArrayLike) -> jax.Array:
-    """Returns the upper 32 bits of doubles: `__double2hiint`."""
-def double2loint(x: ArrayLike) -> jax.Array:
-    """Returns the lower 32 bits of doubles: `__double2loint`."""
-def float2half_rn(x: ArrayLike) -> jax.Array:
-    """Converts floats to halves, kept as unsigned shorts. Halves round to nearest even: `__float2half_rn`."""
-def float_as_int(x: ArrayLike) -> jax.Array:
-    """Returns the bits of floats as ints: `__float_as_int`."""
-def float_as_uint(x: ArrayLike) -> jax.Array:
-    """Returns the bits of floats as uints: `__float_as_uint`."""
-def half2float(x: ArrayLike) -> jax.Array:
-    """Converts halves, kept as unsigned shorts, to floats: `__half2float`."""
-def hiloint2double(hi: ArrayLike, lo: ArrayLike) -> jax.Array:
-    """Makes doubles from their upper and lower 32 bits: `__hiloint2double`."""
-def int_as_float(x: ArrayLike) -> jax.Array:
-    """Returns ints as the bits of floats: `__int_as_float`."""
-def make_char1(x: ArrayLike) -> jax.Array:
-    """Makes vectors of 1 along the last axis: `make_char1`."""
-def make_char2(x: ArrayLike, y: ArrayLike) -> jax.Array:
-    """Makes vectors of 2 along the last axis: `make_char2`."""
-def make_char3(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> jax.Array:
-    """Makes vectors of 3 along the last axis: `make_char3`."""
-def make_char4(x: ArrayLike, y: ArrayLike, z: ArrayLike, w: ArrayLike) -> jax.Array:
-    """Makes vectors of 4 along the last axis: `make_char4`."""
-def make_double1(x: ArrayLike) -> jax.Array:
-    """Makes vectors of 1 along the last axis: `make_double1`."""
-def make_double2(x: ArrayLike, y: ArrayLike) -> jax.Array:
-    """Makes vectors of 2 along the last axis: `make_double2`."""
-def make_double3(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> jax.Array:
-    """Makes vectors of 3 along the last axis: `make_double3`."""
-def make_double4(x: ArrayLike, y: ArrayLike, z: ArrayLike, w: ArrayLike) -> jax.Array:
-    """Makes vectors of 4 along the last axis: `make_double4`."""
-def make_float1(x: ArrayLike) -> jax.Array:
-    """Makes vectors of 1 along the last axis: `make_float1`."""
-def make_float2(x: ArrayLike, y: ArrayLike) -> jax.Array:
-    """Makes vectors of 2 along the last axis: `make_float2`."""
-def make_float3(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> jax.Array:
-    """Makes vectors of 3 along the last axis: `make_float3`."""
-def make_float4(x: ArrayLike, y: ArrayLike, z: ArrayLike, w: ArrayLike) -> jax.Array:
-    """Makes vectors of 4 along the last axis: `make_float4`."""
-def make_int1(x: ArrayLike) -> jax.Array:
-    """Makes vectors of 1 along the last axis: `make_int1`."""
-def make_int2(x: ArrayLike, y: ArrayLike) -> jax.Array:
-    """Makes vectors of 2 along the last axis: `make_int2`."""
-def make_int3(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> jax.Array:
-    """Makes vectors of 3 along the last axis: `make_int3`."""
-def make_int4(x: ArrayLike, y: ArrayLike, z: ArrayLike, w: ArrayLike) -> jax.Array:
-    """Makes vectors of 4 along the last axis: `make_int4`."""
-def make_long1(x: ArrayLike) -> jax.Array:
-    """Makes vectors of 1 along the last axis: `make_long1`."""
-def make_long2(x: ArrayLike, y: ArrayLike) -> jax.Array:
-    """Makes vectors of 2 along the last axis: `make_long2`."""
-def make_long3(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> jax.Array:
-    """Makes vectors of 3 along the last axis: `make_long3`."""
-def make_long4(x: ArrayLike, y: ArrayLike, z: ArrayLike, w: ArrayLike) -> jax.Array:
-    """Makes vectors of 4 along the last axis: `make_long4`."""
-def make_longlong1(x: ArrayLike) -> jax.Array:
-    """Makes vectors of 1 along the last axis: `make_longlong1`."""
-def make_longlong2(x: ArrayLike, y: ArrayLike) -> jax.Array:
-    """Makes vectors of 2 along the last axis: `make_longlong2`."""
-def make_longlong3(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> jax.Array:
-    """Makes vectors of 3 along the last axis: `make_longlong3`."""
-def make_longlong4(x: ArrayLike, y: ArrayLike, z: ArrayLike, w: ArrayLike) -> jax.Array:
-    """Makes vectors of 4 along the last axis: `make_longlong4`."""
-def make_short1(x: ArrayLike) -> jax.Array:
-    """Makes vectors of 1 along the last axis: `make_short1`."""
-def make_short2(x: ArrayLike, y: ArrayLike) -> jax.Array:
-    """Makes vectors of 2 along the last axis: `make_short2`."""
-def make_short3(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> jax.Array:
-    """Makes vectors of 3 along the last axis: `make_short3`."""
-def make_short4(x: ArrayLike, y: ArrayLike, z: ArrayLike, w: ArrayLike) -> jax.Array:
-    """Makes vectors of 4 along the last axis: `make_short4`."""
-def make_uchar1(x: ArrayLike) -> jax.Array:
-    """Makes vectors of 1 along the last axis: `make_uchar1`."""
-def make_uchar2(x: ArrayLike, y: ArrayLike) -> jax.Array:
-    """Makes vectors of 2 along the last axis: `make_uchar2`."""
-def make_uchar3(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> jax.Array:
-    """Makes vectors of 3 along the last axis: `make_uchar3`."""
-def make_uchar4(x: ArrayLike, y: ArrayLike, z: ArrayLike, w: ArrayLike) -> jax.Array:
-    """Makes vectors of 4 along the last axis: `make_uchar4`."""
-def make_uint1(x: ArrayLike) -> jax.Array:
-    """Makes vectors of 1 along the last axis: `make_uint1`."""
-def make_uint2(x: ArrayLike, y: ArrayLike) -> jax.Array:
-    """Makes vectors of 2 along the last axis: `make_uint2`."""
-def make_uint3(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> jax.Array:
-    """Makes vectors of 3 along the last axis: `make_uint3`."""
-def make_uint4(x: ArrayLike, y: ArrayLike, z: ArrayLike, w: ArrayLike) -> jax.Array:
-    """Makes vectors of 4 along the last axis: `make_uint4`."""
-def make_ulong1(x: ArrayLike) -> jax.Array:
-    """Makes vectors of 1 along the last axis: `make_ulong1`."""
-def make_ulong2(x: ArrayLike, y: ArrayLike) -> jax.Array:
-    """Makes vectors of 2 along the last axis: `make_ulong2`."""
-def make_ulong3(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> jax.Array:
-    """Makes vectors of 3 along the last axis: `make_ulong3`."""
-def make_ulong4(x: ArrayLike, y: ArrayLike, z: ArrayLike, w: ArrayLike) -> jax.Array:
-    """Makes vectors of 4 along the last axis: `make_ulong4`."""
-def make_ulonglong1(x: ArrayLike) -> jax.Array:
-    """Makes vectors of 1 along the last axis: `make_ulonglong1`."""
-def make_ulonglong2(x: ArrayLike, y: ArrayLike) -> jax.Array:
-    """Makes vectors of 2 along the last axis: `make_ulonglong2`."""
-def make_ulonglong3(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> jax.Array:
-    """Makes vectors of 3 along the last axis: `make_ulonglong3`."""
-def make_ulonglong4(x: ArrayLike, y: ArrayLike, z: ArrayLike, w: ArrayLike) -> jax.Array:
-    """Makes vectors of 4 along the last axis: `make_ulonglong4`."""
-def make_ushort1(x: ArrayLike) -> jax.Array:
-    """Makes vectors of 1 along the last axis: `make_ushort1`."""
-def make_ushort2(x: ArrayLike, y: ArrayLike) -> jax.Array:
-    """Makes vectors of 2 along the last axis: `make_ushort2`."""
-def make_ushort3(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> jax.Array:
-    """Makes vectors of 3 along the last axis: `make_ushort3`."""
-def make_ushort4(x: ArrayLike, y: ArrayLike, z: ArrayLike, w: ArrayLike) -> jax.Array:
-    """Makes vectors of 4 along the last axis: `make_ushort4`."""
-def memcpy(dst: ArrayLike, src: ArrayLike, count: int, kind: MemcpyKind | int = MemcpyKind.Default) -> jax.Array:
-    """Returns memory whose first bytes are copied from other memory: `cudaMemcpy`."""
-def memcpy2D(dst: ArrayLike, dpitch: int, src: ArrayLike, spitch: int, width: int, height: int, kind: MemcpyKind | int = MemcpyKind.Default) -> jax.Array:
-    """Returns memory with rows copied from other memory: `cudaMemcpy2D`."""
-def memcpy2DArrayToArray(dst: Array, wOffsetDst: int, hOffsetDst: int, src: Array, wOffsetSrc: int, hOffsetSrc: int, width: int, height: int, kind: MemcpyKind | int = MemcpyKind.DeviceToDevice) -> Array:
-    """Returns an array with a part copied from another array: `cudaMemcpy2DArrayToArray`."""
-def memcpy2DFromArray(dst: ArrayLike, dpitch: int, src: Array, wOffset: int, hOffset: int, width: int, height: int, kind: MemcpyKind | int = MemcpyKind.Default) -> jax.Array:
-    """Returns memory with rows copied from a part of an array: `cudaMemcpy2DFromArray`."""
-def memcpy2DToArray(dst: Array, wOffset: int, hOffset: int, src: ArrayLike, spitch: int, width: int, height: int, kind: MemcpyKind | int = MemcpyKind.Default) -> Array:
-    """Returns an array with a part copied from rows of memory: `cudaMemcpy2DToArray`."""
-def memcpyArrayToArray(dst: Array, wOffsetDst: int, hOffsetDst: int, src: Array, wOffsetSrc: int, hOffsetSrc: int, count: int, kind: MemcpyKind | int = MemcpyKind.DeviceToDevice) -> Array:
-    """Returns an array with a run of bytes copied from another array: `cudaMemcpyArrayToArray`."""
-def surf1DLayeredread(surfObject: _Surface, x: ArrayLike, layer: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> jax.Array:
-    """Reads a layer of a 1D layered array at byte x."""
-def surf1DLayeredwrite(data: _Vector, surfObject: _Surface, x: ArrayLike, layer: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> Array:
-    """Writes to a layer of a 1D layered array at byte x."""
-def surf1Dread(surfObject: _Surface, x: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> jax.Array:
-    """Reads a 1D array at byte x."""
-def surf1Dwrite(data: _Vector, surfObject: _Surface, x: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> Array:
-    """Writes to a 1D array at byte x."""
-def surf2DLayeredread(surfObject: _Surface, x: ArrayLike, y: ArrayLike, layer: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> jax.Array:
-    """Reads a layer of a 2D layered array at byte x of row y."""
-def surf2DLayeredwrite(data: _Vector, surfObject: _Surface, x: ArrayLike, y: ArrayLike, layer: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> Array:
-    """Writes to a layer of a 2D layered array at byte x of row y."""
-def surf2Dread(surfObject: _Surface, x: ArrayLike, y: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> jax.Array:
-    """Reads a 2D array at byte x of row y."""
-def surf2Dwrite(data: _Vector, surfObject: _Surface, x: ArrayLike, y: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> Array:
-    """Writes to a 2D array at byte x of row y."""
-def surf3Dread(surfObject: _Surface, x: ArrayLike, y: ArrayLike, z: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> jax.Array:
-    """Reads a 3D array at byte x of row y in slice z."""
-def surf3Dwrite(data: _Vector, surfObject: _Surface, x: ArrayLike, y: ArrayLike, z: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> Array:
-    """Writes to a 3D array at byte x of row y in slice z."""
-def surfCubemapLayeredread(surfObject: _Surface, x: ArrayLike, y: ArrayLike, layerFace: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> jax.Array:
-    """Reads face layerFace % 6 of cubemap layerFace // 6 of a layered cubemap, at byte x of row y."""
-def surfCubemapLayeredwrite(data: _Vector, surfObject: _Surface, x: ArrayLike, y: ArrayLike, layerFace: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> Array:
-    """Writes to face layerFace % 6 of cubemap layerFace // 6 of a layered cubemap, at byte x of row y."""
-def surfCubemapread(surfObject: _Surface, x: ArrayLike, y: ArrayLike, face: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> jax.Array:
-    """Reads a face of a cubemap at byte x of row y."""
-def surfCubemapwrite(data: _Vector, surfObject: _Surface, x: ArrayLike, y: ArrayLike, face: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> Array:
-    """Writes to a face of a cubemap at byte x of row y."""
-def tex1D(texObject: _AnyTexture, x: ArrayLike, *, T: str | None = None) -> jax.Array:
-    """Reads a 1D array at x."""
-def tex1DGrad(texObject: _AnyTexture, x: ArrayLike, dPdx: ArrayLike, dPdy: ArrayLike, *, T: str | None = None) -> jax.Array:
-    """Reads a 1D array at x, with a level of detail from derivatives."""
-def tex1DLayered(texObject: _AnyTexture, x: ArrayLike, layer: ArrayLike, *, T: str | None = None) -> jax.Array:
-    """Reads a layer of a 1D layered array at x."""
-def tex1DLayeredGrad(texObject: _AnyTexture, x: ArrayLike, layer: ArrayLike, dPdx: ArrayLike, dPdy: ArrayLike, *, T: str | None = None) -> jax.Array:
-    """Reads a layer of a 1D layered array at x, with a level of detail from derivatives."""
-def tex1DLayeredLod(texObject: _AnyTexture, x: ArrayLike, layer: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array:
-    """Reads a layer of a 1D layered array at x, with a given level of detail."""
-def tex1DLod(texObject: _AnyTexture, x: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array:
-    """Reads a 1D array at x, with a given level of detail."""
-def tex1Dfetch(texObject: _AnyTexture, x: ArrayLike, *, T: str | None = None) -> jax.Array:
-    """Reads single texels of linear memory by their integer index, without a filter."""
-def tex2D(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, *, T: str | None = None) -> jax.Array:
-    """Reads a 2D array, or pitched memory, at (x, y)."""
-def tex2DGrad(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, dPdx: _Vector, dPdy: _Vector, *, T: str | None = None) -> jax.Array:
-    """Reads a 2D array, or pitched memory, at (x, y), with a level of detail from derivatives."""
-def tex2DLayered(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, layer: ArrayLike, *, T: str | None = None) -> jax.Array:
-    """Reads a layer of a 2D layered array at (x, y)."""
-def tex2DLayeredGrad(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, layer: ArrayLike, dPdx: _Vector, dPdy: _Vector, *, T: str | None = None) -> jax.Array:
-    """Reads a layer of a 2D layered array at (x, y), with a level of detail from derivatives."""
-def tex2DLayeredLod(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, layer: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array:
-    """Reads a layer of a 2D layered array at (x, y), with a given level of detail."""
-def tex2DLod(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array:
-    """Reads a 2D array, or pitched memory, at (x, y), with a given level of detail."""
-def tex2Dgather(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, comp: ArrayLike = 0, *, T: str | None = None) -> jax.Array:
-    """Reads one channel of the four texels that a linear read at (x, y) would blend."""
-def tex3D(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, z: ArrayLike, *, T: str | None = None) -> jax.Array:
-    """Reads a 3D array at (x, y, z)."""
-def tex3DGrad(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, z: ArrayLike, dPdx: _Vector, dPdy: _Vector, *, T: str | None = None) -> jax.Array:
-    """Reads a 3D array at (x, y, z), with a level of detail from derivatives."""
-def tex3DLod(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, z: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array:
-    """Reads a 3D array at (x, y, z), with a given level of detail."""
-def texCubemap(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, z: ArrayLike, *, T: str | None = None) -> jax.Array:
-    """Reads a cubemap in the direction (x, y, z)."""
-def texCubemapGrad(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, z: ArrayLike, dPdx: _Vector, dPdy: _Vector, *, T: str | None = None) -> jax.Array:
-    """Reads a cubemap in the direction (x, y, z), with a level of detail from derivatives."""
-def texCubemapLayered(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, z: ArrayLike, layer: ArrayLike, *, T: str | None = None) -> jax.Array:
-    """Reads a layer of a layered cubemap in the direction (x, y, z)."""
-def texCubemapLayeredGrad(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, z: ArrayLike, layer: ArrayLike, dPdx: _Vector, dPdy: _Vector, *, T: str | None = None) -> jax.Array:
-    """Reads a layer of a layered cubemap in the direction (x, y, z), with a level of detail from derivatives."""
-def texCubemapLayeredLod(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, z: ArrayLike, layer: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array:
-    """Reads a layer of a layered cubemap in the direction (x, y, z), with a given level of detail."""
-def texCubemapLod(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, z: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array:
-    """Reads a cubemap in the direction (x, y, z), with a given level of detail."""
-def uint_as_float(x: ArrayLike) -> jax.Array:
-    """Returns uints as the bits of floats: `__uint_as_float`."""
+def createChannelDescHalf() -> ChannelFormatDesc: """Describes texels of 1 halves: ``createChannelDesc("half")``."""
+def createChannelDescHalf1() -> ChannelFormatDesc: """Describes texels of 1 halves: ``createChannelDesc("half1")``."""
+def createChannelDescHalf2() -> ChannelFormatDesc: """Describes texels of 2 halves: ``createChannelDesc("half2")``."""
+def createChannelDescHalf4() -> ChannelFormatDesc: """Describes texels of 4 halves: ``createChannelDesc("half4")``."""
+def double2hiint(x: ArrayLike) -> jax.Array: """Returns the upper 32 bits of doubles: `__double2hiint`."""
+def double2loint(x: ArrayLike) -> jax.Array: """Returns the lower 32 bits of doubles: `__double2loint`."""
+def float2half_rn(x: ArrayLike) -> jax.Array: """Converts floats to halves, kept as unsigned shorts. Halves round to nearest even: `__float2half_rn`."""
+def float_as_int(x: ArrayLike) -> jax.Array: """Returns the bits of floats as ints: `__float_as_int`."""
+def float_as_uint(x: ArrayLike) -> jax.Array: """Returns the bits of floats as uints: `__float_as_uint`."""
+def half2float(x: ArrayLike) -> jax.Array: """Converts halves, kept as unsigned shorts, to floats: `__half2float`."""
+def hiloint2double(hi: ArrayLike, lo: ArrayLike) -> jax.Array: """Makes doubles from their upper and lower 32 bits: `__hiloint2double`."""
+def int_as_float(x: ArrayLike) -> jax.Array: """Returns ints as the bits of floats: `__int_as_float`."""
+def make_char1(x: ArrayLike) -> jax.Array: """Makes vectors of 1 along the last axis: `make_char1`."""
+def make_char2(x: ArrayLike, y: ArrayLike) -> jax.Array: """Makes vectors of 2 along the last axis: `make_char2`."""
+def make_char3(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> jax.Array: """Makes vectors of 3 along the last axis: `make_char3`."""
+def make_char4(x: ArrayLike, y: ArrayLike, z: ArrayLike, w: ArrayLike) -> jax.Array: """Makes vectors of 4 along the last axis: `make_char4`."""
+def make_cudaExtent(w: int, h: int, d: int) -> Extent: """Makes a struct `Extent`: `make_cudaExtent`."""
+def make_cudaPitchedPtr(d: ArrayLike, p: int, xsz: int, ysz: int) -> PitchedPtr: """Makes a struct `PitchedPtr`: `make_cudaPitchedPtr`."""
+def make_cudaPos(x: int, y: int, z: int) -> Pos: """Makes a struct `Pos`: `make_cudaPos`."""
+def make_double1(x: ArrayLike) -> jax.Array: """Makes vectors of 1 along the last axis: `make_double1`."""
+def make_double2(x: ArrayLike, y: ArrayLike) -> jax.Array: """Makes vectors of 2 along the last axis: `make_double2`."""
+def make_double3(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> jax.Array: """Makes vectors of 3 along the last axis: `make_double3`."""
+def make_double4(x: ArrayLike, y: ArrayLike, z: ArrayLike, w: ArrayLike) -> jax.Array: """Makes vectors of 4 along the last axis: `make_double4`."""
+def make_float1(x: ArrayLike) -> jax.Array: """Makes vectors of 1 along the last axis: `make_float1`."""
+def make_float2(x: ArrayLike, y: ArrayLike) -> jax.Array: """Makes vectors of 2 along the last axis: `make_float2`."""
+def make_float3(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> jax.Array: """Makes vectors of 3 along the last axis: `make_float3`."""
+def make_float4(x: ArrayLike, y: ArrayLike, z: ArrayLike, w: ArrayLike) -> jax.Array: """Makes vectors of 4 along the last axis: `make_float4`."""
+def make_int1(x: ArrayLike) -> jax.Array: """Makes vectors of 1 along the last axis: `make_int1`."""
+def make_int2(x: ArrayLike, y: ArrayLike) -> jax.Array: """Makes vectors of 2 along the last axis: `make_int2`."""
+def make_int3(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> jax.Array: """Makes vectors of 3 along the last axis: `make_int3`."""
+def make_int4(x: ArrayLike, y: ArrayLike, z: ArrayLike, w: ArrayLike) -> jax.Array: """Makes vectors of 4 along the last axis: `make_int4`."""
+def make_long1(x: ArrayLike) -> jax.Array: """Makes vectors of 1 along the last axis: `make_long1`."""
+def make_long2(x: ArrayLike, y: ArrayLike) -> jax.Array: """Makes vectors of 2 along the last axis: `make_long2`."""
+def make_long3(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> jax.Array: """Makes vectors of 3 along the last axis: `make_long3`."""
+def make_long4(x: ArrayLike, y: ArrayLike, z: ArrayLike, w: ArrayLike) -> jax.Array: """Makes vectors of 4 along the last axis: `make_long4`."""
+def make_longlong1(x: ArrayLike) -> jax.Array: """Makes vectors of 1 along the last axis: `make_longlong1`."""
+def make_longlong2(x: ArrayLike, y: ArrayLike) -> jax.Array: """Makes vectors of 2 along the last axis: `make_longlong2`."""
+def make_longlong3(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> jax.Array: """Makes vectors of 3 along the last axis: `make_longlong3`."""
+def make_longlong4(x: ArrayLike, y: ArrayLike, z: ArrayLike, w: ArrayLike) -> jax.Array: """Makes vectors of 4 along the last axis: `make_longlong4`."""
+def make_short1(x: ArrayLike) -> jax.Array: """Makes vectors of 1 along the last axis: `make_short1`."""
+def make_short2(x: ArrayLike, y: ArrayLike) -> jax.Array: """Makes vectors of 2 along the last axis: `make_short2`."""
+def make_short3(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> jax.Array: """Makes vectors of 3 along the last axis: `make_short3`."""
+def make_short4(x: ArrayLike, y: ArrayLike, z: ArrayLike, w: ArrayLike) -> jax.Array: """Makes vectors of 4 along the last axis: `make_short4`."""
+def make_uchar1(x: ArrayLike) -> jax.Array: """Makes vectors of 1 along the last axis: `make_uchar1`."""
+def make_uchar2(x: ArrayLike, y: ArrayLike) -> jax.Array: """Makes vectors of 2 along the last axis: `make_uchar2`."""
+def make_uchar3(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> jax.Array: """Makes vectors of 3 along the last axis: `make_uchar3`."""
+def make_uchar4(x: ArrayLike, y: ArrayLike, z: ArrayLike, w: ArrayLike) -> jax.Array: """Makes vectors of 4 along the last axis: `make_uchar4`."""
+def make_uint1(x: ArrayLike) -> jax.Array: """Makes vectors of 1 along the last axis: `make_uint1`."""
+def make_uint2(x: ArrayLike, y: ArrayLike) -> jax.Array: """Makes vectors of 2 along the last axis: `make_uint2`."""
+def make_uint3(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> jax.Array: """Makes vectors of 3 along the last axis: `make_uint3`."""
+def make_uint4(x: ArrayLike, y: ArrayLike, z: ArrayLike, w: ArrayLike) -> jax.Array: """Makes vectors of 4 along the last axis: `make_uint4`."""
+def make_ulong1(x: ArrayLike) -> jax.Array: """Makes vectors of 1 along the last axis: `make_ulong1`."""
+def make_ulong2(x: ArrayLike, y: ArrayLike) -> jax.Array: """Makes vectors of 2 along the last axis: `make_ulong2`."""
+def make_ulong3(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> jax.Array: """Makes vectors of 3 along the last axis: `make_ulong3`."""
+def make_ulong4(x: ArrayLike, y: ArrayLike, z: ArrayLike, w: ArrayLike) -> jax.Array: """Makes vectors of 4 along the last axis: `make_ulong4`."""
+def make_ulonglong1(x: ArrayLike) -> jax.Array: """Makes vectors of 1 along the last axis: `make_ulonglong1`."""
+def make_ulonglong2(x: ArrayLike, y: ArrayLike) -> jax.Array: """Makes vectors of 2 along the last axis: `make_ulonglong2`."""
+def make_ulonglong3(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> jax.Array: """Makes vectors of 3 along the last axis: `make_ulonglong3`."""
+def make_ulonglong4(x: ArrayLike, y: ArrayLike, z: ArrayLike, w: ArrayLike) -> jax.Array: """Makes vectors of 4 along the last axis: `make_ulonglong4`."""
+def make_ushort1(x: ArrayLike) -> jax.Array: """Makes vectors of 1 along the last axis: `make_ushort1`."""
+def make_ushort2(x: ArrayLike, y: ArrayLike) -> jax.Array: """Makes vectors of 2 along the last axis: `make_ushort2`."""
+def make_ushort3(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> jax.Array: """Makes vectors of 3 along the last axis: `make_ushort3`."""
+def make_ushort4(x: ArrayLike, y: ArrayLike, z: ArrayLike, w: ArrayLike) -> jax.Array: """Makes vectors of 4 along the last axis: `make_ushort4`."""
+def memcpy(dst: ArrayLike, src: ArrayLike, count: int, kind: MemcpyKind | int = MemcpyKind.Default) -> jax.Array: """Returns memory whose first bytes are copied from other memory: `cudaMemcpy`."""
+def memcpy2D(dst: ArrayLike, dpitch: int, src: ArrayLike, spitch: int, width: int, height: int, kind: MemcpyKind | int = MemcpyKind.Default) -> jax.Array: """Returns memory with rows copied from other memory: `cudaMemcpy2D`."""
+def memcpy2DArrayToArray(dst: Array, wOffsetDst: int, hOffsetDst: int, src: Array, wOffsetSrc: int, hOffsetSrc: int, width: int, height: int, kind: MemcpyKind | int = MemcpyKind.DeviceToDevice) -> Array: """Returns an array with a part copied from another array: `cudaMemcpy2DArrayToArray`."""
+def memcpy2DFromArray(dst: ArrayLike, dpitch: int, src: Array, wOffset: int, hOffset: int, width: int, height: int, kind: MemcpyKind | int = MemcpyKind.Default) -> jax.Array: """Returns memory with rows copied from a part of an array: `cudaMemcpy2DFromArray`."""
+def memcpy2DToArray(dst: Array, wOffset: int, hOffset: int, src: ArrayLike, spitch: int, width: int, height: int, kind: MemcpyKind | int = MemcpyKind.Default) -> Array: """Returns an array with a part copied from rows of memory: `cudaMemcpy2DToArray`."""
+def memcpyArrayToArray(dst: Array, wOffsetDst: int, hOffsetDst: int, src: Array, wOffsetSrc: int, hOffsetSrc: int, count: int, kind: MemcpyKind | int = MemcpyKind.DeviceToDevice) -> Array: """Returns an array with a run of bytes copied from another array: `cudaMemcpyArrayToArray`."""
+def surf1DLayeredread(surfObject: _Surface, x: ArrayLike, layer: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> jax.Array: """Reads a layer of a 1D layered array at byte x."""
+def surf1DLayeredwrite(data: _Vector, surfObject: _Surface, x: ArrayLike, layer: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> Array: """Writes to a layer of a 1D layered array at byte x."""
+def surf1Dread(surfObject: _Surface, x: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> jax.Array: """Reads a 1D array at byte x."""
+def surf1Dwrite(data: _Vector, surfObject: _Surface, x: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> Array: """Writes to a 1D array at byte x."""
+def surf2DLayeredread(surfObject: _Surface, x: ArrayLike, y: ArrayLike, layer: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> jax.Array: """Reads a layer of a 2D layered array at byte x of row y."""
+def surf2DLayeredwrite(data: _Vector, surfObject: _Surface, x: ArrayLike, y: ArrayLike, layer: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> Array: """Writes to a layer of a 2D layered array at byte x of row y."""
+def surf2Dread(surfObject: _Surface, x: ArrayLike, y: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> jax.Array: """Reads a 2D array at byte x of row y."""
+def surf2Dwrite(data: _Vector, surfObject: _Surface, x: ArrayLike, y: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> Array: """Writes to a 2D array at byte x of row y."""
+def surf3Dread(surfObject: _Surface, x: ArrayLike, y: ArrayLike, z: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> jax.Array: """Reads a 3D array at byte x of row y in slice z."""
+def surf3Dwrite(data: _Vector, surfObject: _Surface, x: ArrayLike, y: ArrayLike, z: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> Array: """Writes to a 3D array at byte x of row y in slice z."""
+def surfCubemapLayeredread(surfObject: _Surface, x: ArrayLike, y: ArrayLike, layerFace: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> jax.Array: """Reads face layerFace % 6 of cubemap layerFace // 6 of a layered cubemap, at byte x of row y."""
+def surfCubemapLayeredwrite(data: _Vector, surfObject: _Surface, x: ArrayLike, y: ArrayLike, layerFace: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> Array: """Writes to face layerFace % 6 of cubemap layerFace // 6 of a layered cubemap, at byte x of row y."""
+def surfCubemapread(surfObject: _Surface, x: ArrayLike, y: ArrayLike, face: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> jax.Array: """Reads a face of a cubemap at byte x of row y."""
+def surfCubemapwrite(data: _Vector, surfObject: _Surface, x: ArrayLike, y: ArrayLike, face: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> Array: """Writes to a face of a cubemap at byte x of row y."""
+def tex1D(texObject: _AnyTexture, x: ArrayLike, *, T: str | None = None) -> jax.Array: """Reads a 1D array at x."""
+def tex1DGrad(texObject: _AnyTexture, x: ArrayLike, dPdx: ArrayLike, dPdy: ArrayLike, *, T: str | None = None) -> jax.Array: """Reads a 1D array at x, with a level of detail from derivatives."""
+def tex1DLayered(texObject: _AnyTexture, x: ArrayLike, layer: ArrayLike, *, T: str | None = None) -> jax.Array: """Reads a layer of a 1D layered array at x."""
+def tex1DLayeredGrad(texObject: _AnyTexture, x: ArrayLike, layer: ArrayLike, dPdx: ArrayLike, dPdy: ArrayLike, *, T: str | None = None) -> jax.Array: """Reads a layer of a 1D layered array at x, with a level of detail from derivatives."""
+def tex1DLayeredLod(texObject: _AnyTexture, x: ArrayLike, layer: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array: """Reads a layer of a 1D layered array at x, with a given level of detail."""
+def tex1DLod(texObject: _AnyTexture, x: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array: """Reads a 1D array at x, with a given level of detail."""
+def tex1Dfetch(texObject: _AnyTexture, x: ArrayLike, *, T: str | None = None) -> jax.Array: """Reads single texels of linear memory by their integer index, without a filter."""
+def tex2D(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, *, T: str | None = None) -> jax.Array: """Reads a 2D array, or pitched memory, at (x, y)."""
+def tex2DGrad(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, dPdx: _Vector, dPdy: _Vector, *, T: str | None = None) -> jax.Array: """Reads a 2D array, or pitched memory, at (x, y), with a level of detail from derivatives."""
+def tex2DLayered(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, layer: ArrayLike, *, T: str | None = None) -> jax.Array: """Reads a layer of a 2D layered array at (x, y)."""
+def tex2DLayeredGrad(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, layer: ArrayLike, dPdx: _Vector, dPdy: _Vector, *, T: str | None = None) -> jax.Array: """Reads a layer of a 2D layered array at (x, y), with a level of detail from derivatives."""
+def tex2DLayeredLod(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, layer: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array: """Reads a layer of a 2D layered array at (x, y), with a given level of detail."""
+def tex2DLod(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array: """Reads a 2D array, or pitched memory, at (x, y), with a given level of detail."""
+def tex2Dgather(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, comp: ArrayLike = 0, *, T: str | None = None) -> jax.Array: """Reads one channel of the four texels that a linear read at (x, y) would blend."""
+def tex3D(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, z: ArrayLike, *, T: str | None = None) -> jax.Array: """Reads a 3D array at (x, y, z)."""
+def tex3DGrad(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, z: ArrayLike, dPdx: _Vector, dPdy: _Vector, *, T: str | None = None) -> jax.Array: """Reads a 3D array at (x, y, z), with a level of detail from derivatives."""
+def tex3DLod(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, z: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array: """Reads a 3D array at (x, y, z), with a given level of detail."""
+def texCubemap(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, z: ArrayLike, *, T: str | None = None) -> jax.Array: """Reads a cubemap in the direction (x, y, z)."""
+def texCubemapGrad(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, z: ArrayLike, dPdx: _Vector, dPdy: _Vector, *, T: str | None = None) -> jax.Array: """Reads a cubemap in the direction (x, y, z), with a level of detail from derivatives."""
+def texCubemapLayered(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, z: ArrayLike, layer: ArrayLike, *, T: str | None = None) -> jax.Array: """Reads a layer of a layered cubemap in the direction (x, y, z)."""
+def texCubemapLayeredGrad(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, z: ArrayLike, layer: ArrayLike, dPdx: _Vector, dPdy: _Vector, *, T: str | None = None) -> jax.Array: """Reads a layer of a layered cubemap in the direction (x, y, z), with a level of detail from derivatives."""
+def texCubemapLayeredLod(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, z: ArrayLike, layer: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array: """Reads a layer of a layered cubemap in the direction (x, y, z), with a given level of detail."""
+def texCubemapLod(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, z: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array: """Reads a cubemap in the direction (x, y, z), with a given level of detail."""
+def uint_as_float(x: ArrayLike) -> jax.Array: """Returns uints as the bits of floats: `__uint_as_float`."""
 
 __double2hiint = double2hiint
 __double2loint = double2loint

@@ -84,7 +84,7 @@ def function(name):
     result = signature.return_annotation.__name__
     result = result if getattr(cuda, result, None) is signature.return_annotation else "jax.Array"
     first = inspect.getdoc(value).splitlines()[0]
-    return f'def {name}({", ".join(parameters)}) -> {result}:\n    """{first}"""\n'
+    return f'def {name}({", ".join(parameters)}) -> {result}: """{first}"""\n'
 
 
 def shown(default):

@@ -37,16 +37,6 @@ class Extent(TupleStruct):
     depth: int = 0
 
 
-@cuda_function
-def make_cudaExtent(w: int, h: int, d: int) -> Extent:
-    """Makes an `Extent`: `make_cudaExtent`.
-
-    Args:
-        w, h, d: width, height and depth, as in `Extent`.
-    """
-    return Extent(w, h, d)
-
-
 class AllocatedArray:
     """The base of `Array` and `MipmappedArray`, dataclasses whose first field holds the texels."""
 

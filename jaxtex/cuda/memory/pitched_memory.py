@@ -1,6 +1,7 @@
 """Plain memory, and pitched memory, whose rows start at multiples of a pitch: allocation, fills and release."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -8,7 +9,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from ..errors import check_type, invalid, release
-from ..functions import cuda_function
+from ..functions import Text, cuda_function, made
 from ..structs import TupleStruct, struct
 from .arrays import Extent
 from .numbers import as_destination, counts, whole_numbers
@@ -53,24 +54,17 @@ class Pos(TupleStruct):
     z: int = 0
 
 
-@cuda_function
-def make_cudaPitchedPtr(d: ArrayLike, p: int, xsz: int, ysz: int) -> PitchedPtr:
-    """Makes a `PitchedPtr`: `make_cudaPitchedPtr`.
-
-    Args:
-        d, p, xsz, ysz: the memory, its pitch, the width of a row and the number of rows, as in `PitchedPtr`.
-    """
-    return PitchedPtr(d, p, xsz, ysz)
+def maker(struct_: type[TupleStruct], parameters: str) -> Callable[..., Any]:
+    """The function that makes a struct of its fields."""
+    name = f"make_cuda{struct_.__name__}"
+    text = Text(f"Makes a struct `{struct_.__name__}`: `{name}`.", "", "")
+    texts = dict.fromkeys(parameters.split(), f"the fields of `{struct_.__name__}`, in their order.")
+    return made(name, lambda given: struct_(*given.values()), text, TYPES, texts, result=struct_)
 
 
-@cuda_function
-def make_cudaPos(x: int, y: int, z: int) -> Pos:
-    """Makes a `Pos`: `make_cudaPos`.
-
-    Args:
-        x, y, z: the position, as in `Pos`.
-    """
-    return Pos(x, y, z)
+TYPES = {"size_t": int, "void*": ArrayLike}
+PARAMETERS = {Extent: "w h d", Pos: "x y z", PitchedPtr: "d p xsz ysz"}
+MAKERS = {f"make_cuda{struct_.__name__}": maker(struct_, names) for struct_, names in PARAMETERS.items()}
 
 
 @cuda_function
