@@ -98,27 +98,18 @@ class Lens(Transform):
 
 @functools.lru_cache(maxsize=4)
 def undistorted_points(camera: Camera, coefficients: tuple[float, ...], model: LensModelLike) -> PerPixelParameters:
-    """The undistorted points of the pixels of a distorted image, shared by all images of a size."""
-    return UndistortedPoints(camera, coefficients, model)
-
-
-class UndistortedPoints(PerPixelParameters):
-    """The undistorted point of each pixel of a distorted image: x and y.
+    """The undistorted point of each pixel of a distorted image, x and y, shared by all images of a size.
 
     The solution takes many steps a pixel. Within the read, XLA would repeat it for each channel.
     """
+    fx, fy, cx, cy = camera
+    matrix, lens = np.array([[fx, 0, cx], [0, fy, cy], [0, 0, 1]], np.float32), np.array(coefficients, np.float32)
 
-    def __init__(self, camera: Camera, coefficients: tuple[float, ...], model: LensModelLike):
-        super().__init__()
-        fx, fy, cx, cy = camera
-        self.matrix = np.array([[fx, 0, cx], [0, fy, cy], [0, 0, 1]], np.float32)
-        self.coefficients = np.array(coefficients, np.float32)
-        self.model: LensModelLike = model
+    def of(rows: Array, columns: Array) -> tuple[jax.Array, ...]:
+        points = columns[None].astype(np.float32) + 0.5, rows[:, None].astype(np.float32) + 0.5
+        return tuple(undistort_points(points, matrix, lens, model=model))
 
-    def of(self, rows: Array, columns: Array) -> tuple[jax.Array, ...]:
-        x, y = columns[None].astype(np.float32) + 0.5, rows[:, None].astype(np.float32) + 0.5
-        x, y = undistort_points((x, y), self.matrix, self.coefficients, model=self.model)
-        return x, y
+    return PerPixelParameters(of)
 
 
 # Files

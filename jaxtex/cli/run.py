@@ -13,6 +13,7 @@ import numpy as np
 from tqdm import tqdm
 
 from .. import __version__
+from ..warp.sized.image import ImageWarp
 from ..warp.sized.streams import NeedsWholeImage, StreamedImage
 from ..warp.streaming import WindowTooLarge
 from .files.decode import find_picture
@@ -232,8 +233,10 @@ def warp_opened(
     with errors_about(source), tile_errors():
         recipe.check_width(width)
         size = recipe.output_size((width, height))
-        mapping, border = recipe.transform.mapping((width, height), size), recipe.border_texel(channels, image.dtype)
-        warped = StreamedImage(image, mapping, border, size, recipe.read, recipe.device, window_bytes)
+        mapping = recipe.transform.mapping((width, height), size).uncached
+        border = recipe.border_texel(channels, image.dtype)
+        whole = ImageWarp.of(image.shape, image.dtype, mapping, border, size, recipe.read, recipe.device)
+        warped = StreamedImage(image, whole, window_bytes)
     empty = Picture(np.zeros((1, 1, channels), image.dtype), image.icc, metadata=image.metadata)
     example = fit_picture(empty, "TIFF", strip=options.strip, size=size)
     begun = TiledOutput(
@@ -260,7 +263,7 @@ def warp_opened(
         output.finish(page_entries(example, size), options.preserve_times)
     kept = f", {done} of them before" if done else ""
     tiles = f"{len(boxes)} tiles of {format_size(warped.tile[::-1])}{kept}"
-    timing = format_timing(recipe, time.perf_counter() - start, warped.whole.programs.compile_seconds)
+    timing = format_timing(recipe, time.perf_counter() - start, whole.programs.compile_seconds)
     return f"{width}x{height} -> {target} {format_size(size)}: {recipe}, {timing}, {tiles}", example.notes
 
 

@@ -5,6 +5,7 @@ A matrix maps points of the input to points of the output.
 
 import abc
 import dataclasses
+import functools
 import itertools
 import math
 from pathlib import Path
@@ -303,37 +304,30 @@ class Flow(Transform):
 
     Attributes:
         name: of the file, for messages.
-        displacements: of the pixels of the output.
+        displacements: dx and dy in pixels, float32, each (height, width) of the output.
     """
 
     name: str
-    displacements: "Displacements"
+    displacements: tuple[Array, ...]
+
+    @functools.cached_property
+    def parameters(self) -> PerPixelParameters:
+        return PerPixelParameters.of_arrays(self.displacements)
 
     def mapping(self, source: Size, target: Size) -> Mapping:
-        height, width = self.displacements.arrays[0].shape
+        height, width = self.displacements[0].shape
         if target != (width, height):
             raise UserError(
                 f"the flow has {width}x{height} pixels and the output {target[0]}x{target[1]}; "
                 f"--size {width}x{height} gives the output the size of the flow"
             )
-        return Mapping(displaced, self.displacements)
+        return Mapping(displaced, self.parameters)
 
     def check(self) -> None:
         """Checks nothing: whether a flow fits depends on the size of the image."""
 
     def __str__(self) -> str:
         return f"displaced by {self.name}"
-
-
-class Displacements(PerPixelParameters):
-    """dx and dy in pixels, float32, each (height, width) of the output."""
-
-    def __init__(self, *arrays: Array):
-        super().__init__()
-        self.arrays = arrays
-
-    def of(self, rows: Array, columns: Array) -> tuple[jax.Array, ...]:
-        return tuple(jnp.asarray(array[np.ix_(rows, columns)]) for array in self.arrays)
 
 
 def read_flow(path: Path) -> Flow:
@@ -352,4 +346,4 @@ def read_flow(path: Path) -> Flow:
     with np.errstate(over="ignore"):
         dx, dy = np.moveaxis(array.astype(np.float32), -1, 0)
     known = ~(np.isnan(dx) | np.isnan(dy))
-    return Flow(path.name, Displacements(*(np.where(known, d, np.float32(np.inf)) for d in (dx, dy))))
+    return Flow(path.name, tuple(np.where(known, d, np.float32(np.inf)) for d in (dx, dy)))

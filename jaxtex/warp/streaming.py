@@ -21,8 +21,8 @@ from .._tables.storage_formats import sum_dtype
 from ..sampler import FilterModeLike, Sampler
 from . import smoothing
 from .coordinate_functions import Arrays, CoordinateFunction, evaluated_at, stored_points
-from .images import TEXTURES, Window, as_numbers, check_image, check_reads, floating_parameters, warp_checked
-from .options import AddressLike, ShapeLike, as_shape, read_options, spatial_shape
+from .images import KINDS, Window, as_numbers, check_image, check_reads, floating_parameters, warp_checked
+from .options import AddressLike, ReadOptions, ShapeLike, as_shape, read_options, spatial_shape
 from .windows import Span, WindowShapes, loaded, position_spans, texel_spans
 
 # Tiles of images and of volumes, unless the caller says otherwise.
@@ -214,40 +214,37 @@ def resample_tiles(
     options = read_options(name, sampler, filter, address, border_color, False, dtype)
     check_reads(name, options, len(shape), like.dtype, image.shape)
     texel_bytes = like.dtype.itemsize * like.shape[-1]
-    warp = StreamedWarp(image, function, shape, *as_numbers(np.zeros((1, 1), like.dtype), options), window_bytes)
+    numbers, options, result = as_numbers(np.zeros((1, 1), like.dtype), options)
+    warp = StreamedWarp(image, function, shape, np.dtype(numbers.dtype), options, result, window_bytes)
     shapes = WindowShapes(LEAST_WINDOWS[len(shape)], max(window_bytes // texel_bytes, 1))
     return warp.tiles(shapes, tuple(map(min, tile, shape)))
 
 
-class StreamedWarp:
+class StreamedWarp(NamedTuple):
     """A warp by a coordinate function, tile by tile.
 
-    Args:
+    Attributes:
         image: with an axis of channels.
         function: of coordinates.
         shape: of the output.
-        numbers: an array of the dtype in which windows are read.
+        dtype: in which windows are read.
         options: how they are read.
         result: the dtype of the result.
         window_bytes: the most bytes of a window.
     """
 
-    def __init__(
-        self,
-        image: ImageLike,
-        function: CoordinateFunction,
-        shape: tuple[int, ...],
-        numbers: Any,
-        options: Any,
-        result: np.dtype[Any],
-        window_bytes: int,
-    ) -> None:
-        self.image, self.function, self.shape = image, function, shape
-        self.dtype: np.dtype[Any] = np.dtype(numbers.dtype)
-        self.options, self.result, self.window_bytes = options, result, window_bytes
-        self.sizes = tuple(image.shape[:-1])
-        kind = TEXTURES[len(shape)](jnp.zeros([1] * len(shape) + [1])).kind
-        self.axes = space_axes(Layout(kind, (*self.sizes, 1)), smoothing.in_texels(options.sampler))
+    image: ImageLike
+    function: CoordinateFunction
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    options: ReadOptions
+    result: np.dtype[Any]
+    window_bytes: int
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        layout = Layout(KINDS[len(self.shape)], (*self.image.shape[:-1], 1))
+        return space_axes(layout, smoothing.in_texels(self.options.sampler))
 
     def tiles(self, shapes: WindowShapes, shape: tuple[int, ...]) -> Iterator[tuple[tuple[slice, ...], NDArray[Any]]]:
         """The tiles of the output, of at most a shape."""
@@ -275,13 +272,15 @@ class StreamedWarp:
         return evaluated_at("resample_tiles", self.function, centers[::-1])
 
     def spans(self, positions: NDArray[Any]) -> tuple[Span, ...] | None:
-        return texel_spans(positions, self.axes, self.sizes, [axis.kernel for axis in self.axes[:1]])
+        return texel_spans(positions, self.axes, self.image.shape[:-1], [axis.kernel for axis in self.axes[:1]])
 
     def compute(self, tile: Tile, coords: Arrays) -> jax.Array:
         window = np.zeros((*tile.window, self.image.shape[-1]), self.dtype)
         if tile.spans is not None:
             loaded(self.image, tile.spans, window)
-        sizes, starts = (tuple(jnp.asarray(n, jnp.int32) for n in some) for some in (self.sizes, tile.starts))
+        sizes, starts = (
+            tuple(jnp.asarray(n, jnp.int32) for n in some) for some in (self.image.shape[:-1], tile.starts)
+        )
         return warp_checked(
             jnp.asarray(window),
             floating_parameters(coords, len(tile.shape), window),

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from jaxtex.cli.calibration import Lens
-from jaxtex.cli.transforms import AffineParts, Displacements, Flow, Perspective, Resize
+from jaxtex.cli.transforms import AffineParts, Flow, Perspective, Resize
 from jaxtex.sampler import Sampler
 from jaxtex.warp.sized import image, streams
-from jaxtex.warp.sized.image import compiled, warp
+from jaxtex.warp.sized.image import ImageWarp, compiled, warp
 from jaxtex.warp.sized.mappings import PerPixelParameters, ReadOptions
 from jaxtex.warp.sized.streams import NeedsWholeImage, StreamedImage
 from jaxtex.warp.sized.tiling import LARGE, MOST_SMALL, SMALL, large_shape, tiles_of
@@ -32,11 +32,11 @@ class Wave(Flow):
     """A flow of the size of each image."""
 
     def __init__(self):
-        super().__init__("wave", Displacements())
+        super().__init__("wave", ())
 
     def mapping(self, source, target):
         numbers = np.random.default_rng(target[0]).normal(size=(2, *target[::-1])).astype(np.float32)
-        return Flow("wave", Displacements(*numbers)).mapping(source, target)
+        return Flow("wave", tuple(numbers)).mapping(source, target)
 
 
 class Narrowed(Resize):
@@ -127,9 +127,14 @@ def assert_as_whole(case, sizes):
         assert_exact(result.pixels(), whole(case, source))
 
 
+def streamed(case, source, window_bytes=2**30):
+    pixels, *how = arguments_of(case, source)
+    return StreamedImage(pixels, ImageWarp.of(pixels.shape, pixels.dtype, *how, jax.devices("cpu")[0]), window_bytes)
+
+
 def assert_streamed_as_whole(case, source, window_bytes=2**30):
     """Asserts that tiles cover each pixel once; returns the shapes of their windows."""
-    image = StreamedImage(*arguments_of(case, source), jax.devices("cpu")[0], window_bytes)
+    image = streamed(case, source, window_bytes)
     expected = whole(case, source)
     found, seen = np.zeros_like(expected), np.zeros(expected.shape[:2], int)
     boxes = image.boxes()
@@ -203,7 +208,7 @@ def test_streamed_tiles_are_those_of_the_whole(name, monkeypatch):
 
 def test_a_streamed_image_that_needs_a_chain_is_refused():
     with pytest.raises(NeedsWholeImage, match="becomes much smaller"):
-        StreamedImage(*arguments_of(SMOOTHED["shrunk"], SIZES[4]), jax.devices("cpu")[0], 2**30)
+        streamed(SMOOTHED["shrunk"], SIZES[4])
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from ..coordinate_functions import scaled
 from .filters import ResizeFilters
 from .kept import kept
 from .mappings import Array, Device, Mapping, PerPixelParameters, ReadOptions, Size
-from .programs import DeviceTexels, TileProgram
+from .programs import DeviceTexels, TileOperands, TileProgram
 from .texels import (
     LEAST_COPIED,
     LEAST_SHARED,
@@ -85,7 +85,7 @@ def warp(
         border: (C,), in units of `pixels`: the values outside under ``address_mode="border"``.
         size: width and height of the output.
     """
-    image = ImageWarp.of(pixels, mapping, border, size, read, device)
+    image = ImageWarp.of(pixels.shape, pixels.dtype, mapping, border, size, read, device).with_texels(pixels)
     return WarpResult(size, [(place, image.tile(place)) for place in image.places()], image.programs.compile_seconds)
 
 
@@ -119,20 +119,6 @@ class ImageWarp(NamedTuple):
 
     @classmethod
     def of(
-        cls, pixels: Array, mapping: Mapping, border: Array, size: Size, read: ReadOptions, device: Device
-    ) -> "ImageWarp":
-        """The warp of an image; see `warp`."""
-        height, width, channels = pixels.shape
-        image = cls.without_texels(pixels.shape, pixels.dtype, mapping, border, size, read, device)
-        margin = 0 if image.filters is None else image.filters.shape.window[1]
-        words = takes_words(pixels, mapping, image.read, device) and image.filters is None
-        least = LEAST_SHARED if device.platform == "cpu" else LEAST_COPIED
-        texels = jax.device_put(flat_words(pixels, least) if words else flat_texels(pixels, least, margin), device)
-        image = image._replace(source=image.source._replace(texels=texels), words=words)
-        return image.with_numbers(height * width + margin, height, width, channels)
-
-    @classmethod
-    def without_texels(
         cls,
         shape: tuple[int, ...],
         dtype: np.dtype[Any],
@@ -155,6 +141,16 @@ class ImageWarp(NamedTuple):
         source = DeviceTexels(jax.device_put(np.zeros((1, channels), dtype), device), None, sizes, color)
         image = cls(source, mapping, target, size, read, smoothing.SHARP, 1, Programs(device), filters)
         return image._replace(dtype=np.dtype(read.dtype or dtype)).with_reads(height, width)
+
+    def with_texels(self, pixels: Array) -> "ImageWarp":
+        """This warp with the texels of an image on the device."""
+        (height, width, channels), device = pixels.shape, self.programs.device
+        margin = 0 if self.filters is None else self.filters.shape.window[1]
+        words = takes_words(pixels, self.mapping, self.read, device) and self.filters is None
+        least = LEAST_SHARED if device.platform == "cpu" else LEAST_COPIED
+        texels = jax.device_put(flat_words(pixels, least) if words else flat_texels(pixels, least, margin), device)
+        image = self._replace(source=self.source._replace(texels=texels), words=words)
+        return image.with_numbers(height * width + margin, height, width, channels)
 
     def reads_needed(self) -> int:
         """The reads of `smoothing` that the output needs, whatever its texels are."""
@@ -249,7 +245,8 @@ class ImageWarp(NamedTuple):
             filters = sent(self.filters.at(place, program.resize), self.programs.device)
             source = source._replace(filters=filters)
         make = functools.partial(getattr, program, name)
-        return self.programs.run((program, name), make, source, parameters, origin, self.target, *more)
+        at = TileOperands(tuple(parameters), origin, self.target)
+        return self.programs.run((program, name), make, source, at, *more)
 
 
 def takes_words(pixels: Array, mapping: Mapping, read: ReadOptions, device: Device) -> bool:

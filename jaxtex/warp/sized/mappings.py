@@ -5,11 +5,11 @@ A mapping is a static coordinate function, and its parameters, arrays.
 Points are in pixels: the origin is the top left corner, x points right, y points down, pixel centers are at +0.5.
 """
 
-import abc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
@@ -32,19 +32,23 @@ class Device(Protocol):
     def memory_stats(self) -> dict[str, int] | None: ...
 
 
-class PerPixelParameters(abc.ABC):
+class PerPixelParameters:
     """Parameters of a coordinate function that differ from pixel to pixel of the output.
 
-    Their tiles are kept for outputs of one size: all images of a folder may share them.
+    Args:
+        of: returns the parameters of the pixels in some rows and columns, int32: (rows, columns) each.
+        keeps: whether the tiles of outputs of one size are kept, since all images of a folder may share them.
     """
 
-    def __init__(self):
+    def __init__(self, of: Callable[[Array, Array], tuple[Array | jax.Array, ...]], keeps: bool = True) -> None:
+        self.of, self.keeps = of, keeps
         self.size: Size = (0, 0)
         self.kept: dict[Any, tuple[Array | jax.Array, ...]] = {}
 
-    @abc.abstractmethod
-    def of(self, rows: Array, columns: Array) -> tuple[Array | jax.Array, ...]:
-        """The parameters of the pixels in these rows and columns, int32: (rows, columns) each."""
+    @classmethod
+    def of_arrays(cls, arrays: Sequence[Array], keeps: bool = True) -> "PerPixelParameters":
+        """Arrays of the shape of the output; numbers, (1, 1), may be among them."""
+        return cls(lambda rows, columns: tuple(a[np.ix_(rows, columns)] if a.size > 1 else a for a in arrays), keeps)
 
     def at(self, place: tuple[int, int, int, int], size: Size, margin: int) -> tuple[Array | jax.Array, ...]:
         """The parameters of a tile and of some more pixels on each side.
@@ -55,26 +59,14 @@ class PerPixelParameters(abc.ABC):
             place: of the tile: row, column, height and width.
             size: width and height of the output.
         """
+        if not self.keeps:
+            return self.of(*pixel_numbers(place, size, margin))
         if size != self.size:
             self.size, self.kept = size, {}
         kept, key = self.kept, (place, margin)
         if key not in kept:
-            kept[key] = self.of(*pixel_numbers(place, size, margin))
+            kept[key] = tuple(map(jnp.asarray, self.of(*pixel_numbers(place, size, margin))))
         return kept[key]
-
-
-class UncachedParameters(PerPixelParameters):
-    """Parameters that are not kept, for outputs larger than memory."""
-
-    def __init__(self, parameters: PerPixelParameters):
-        super().__init__()
-        self.parameters = parameters
-
-    def of(self, rows: Array, columns: Array) -> tuple[Array | jax.Array, ...]:
-        return self.parameters.of(rows, columns)
-
-    def at(self, place: tuple[int, int, int, int], size: Size, margin: int) -> tuple[Array | jax.Array, ...]:
-        return self.of(*pixel_numbers(place, size, margin))
 
 
 def pixel_numbers(place: tuple[int, int, int, int], size: Size, margin: int) -> tuple[Array, Array]:
@@ -99,6 +91,13 @@ class Mapping(NamedTuple):
     function: Callable[..., tuple[Any, ...]]
     parameters: tuple[Array | jax.Array, ...] | PerPixelParameters
     max_anisotropy: int = MAX_ANISOTROPY
+
+    @property
+    def uncached(self) -> "Mapping":
+        """The mapping for an output larger than memory, of whose parameters nothing is kept."""
+        if not isinstance(self.parameters, PerPixelParameters):
+            return self
+        return self._replace(parameters=PerPixelParameters(self.parameters.of, keeps=False))
 
     @property
     def differs(self) -> bool:

@@ -65,6 +65,14 @@ class DeviceTexels(NamedTuple):
         return self.border.shape[0]
 
 
+class TileOperands(NamedTuple):
+    """The parameters of the coordinate function, the origin of a tile, and height and width of the output."""
+
+    parameters: tuple[Any, ...]
+    origin: jax.Array
+    target: jax.Array
+
+
 class TileProgram(NamedTuple):
     """The computation of a program for tiles.
 
@@ -95,29 +103,27 @@ class TileProgram(NamedTuple):
         words = source.channels if self.words and texels is source.texels else None
         return SizedTexture(texels, (source.sizes[0], source.sizes[1]), color, num_levels, self.stored, starts, words)
 
-    def tile(self, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array) -> tiles.Tile:
-        return tiles.Tile(self.function, parameters, origin, target, self.shape)
+    def blended(self, source: DeviceTexels) -> jax.Array:
+        """The texels that a filter blends: stored ones, or numbers."""
+        if not self.read.has_numbers(source.channels):
+            return source.texels
+        assert source.numbers is not None
+        return source.numbers
 
-    def needed(
-        self, source: DeviceTexels, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
-    ) -> jax.Array:
+    def tile(self, at: TileOperands) -> tiles.Tile:
+        return tiles.Tile(self.function, *at, self.shape)
+
+    def needed(self, source: DeviceTexels, at: TileOperands) -> jax.Array:
         """The reads of `smoothing` that the pixels of a tile need."""
         texture = self.texture(source, source.texels)
         # Beyond the output, a coordinate function that solves an equation may take long.
-        tile = self.tile(parameters, origin, target)._replace(within=True)
+        tile = self.tile(at)._replace(within=True)
         return tiles.reads_needed(texture, tile, self.read.sampler)
 
-    def reached(
-        self,
-        source: DeviceTexels,
-        parameters: tuple[jax.Array, ...],
-        origin: jax.Array,
-        target: jax.Array,
-        counts: jax.Array,
-    ) -> jax.Array:
+    def reached(self, source: DeviceTexels, at: TileOperands, counts: jax.Array) -> jax.Array:
         """The `position_spans` of the first pixels of a tile, `counts` along each axis."""
-        tile = self.tile(parameters, origin, target)
-        rows, columns = tile.numbers
+        tile = self.tile(at)
+        (rows, columns), origin = tile.numbers, at.origin
         needed, reach = (rows - origin[0] < counts[0]) & (columns - origin[1] < counts[1]), None
         if self.read.frame:
             needed &= may_be_covered(tile.points, tile.footprint(), (source.sizes[1], source.sizes[0]))
@@ -128,42 +134,33 @@ class TileProgram(NamedTuple):
         sized = [axis._replace(size=source.sizes[k]) for k, axis in enumerate(axes)]
         return position_spans(tile.points[::-1], sized, needed, reach)
 
-    def touching(
-        self, source: DeviceTexels, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
-    ) -> jax.Array:
+    def touching(self, source: DeviceTexels, at: TileOperands) -> jax.Array:
         """The origin, once the texels of an affine tile are in a cache.
 
         The read of a rotated image meets a new cache line every few pixels, and waits for each. A short loop that only
         loads texels waits for many lines at once.
         """
         if not self.touches or not is_affine(self.function) or self.resize:
-            return origin
+            return at.origin
         if source.reads is None:
-            return self.touched(source, parameters, origin, target)
+            return self.touched(source, at)
         finest = source.reads < smoothing.TWO_LEVELS
-        return jax.lax.cond(finest, lambda: self.touched(source, parameters, origin, target), lambda: origin)
+        return jax.lax.cond(finest, lambda: self.touched(source, at), lambda: at.origin)
 
-    def touched(
-        self, source: DeviceTexels, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
-    ) -> jax.Array:
+    def touched(self, source: DeviceTexels, at: TileOperands) -> jax.Array:
         """The origin, once the texels of a tile are in a cache."""
-        texels = source.texels
-        if self.read.has_numbers(source.channels):
-            assert source.numbers is not None
-            texels = source.numbers
+        texels = self.blended(source)
         step = max(1, TOUCHED // (texels.shape[-1] * texels.dtype.itemsize))
-        tile = self.tile(parameters, origin, target)
+        tile = self.tile(at)
         some = tuple(a[:, ::step] if a.shape[1] > 1 else a for a in tile.operands)
         point = dataclasses.replace(self.read.sampler, filter_mode="point")
         found = read_at(self.texture(source, texels), tile.function, some, point, materialized=False)[..., :1]
-        return materialized_p.bind(origin, jnp.max(found))[0]
+        return materialized_p.bind(at.origin, jnp.max(found))[0]
 
-    def opaque(
-        self, source: DeviceTexels, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
-    ) -> jax.Array:
+    def opaque(self, source: DeviceTexels, at: TileOperands) -> jax.Array:
         """The pixels of a tile without alpha, or of the point filter, which returns stored texels."""
-        origin = self.touching(source, parameters, origin, target)
-        tile, dtype = self.tile(parameters, origin, target), self.dtype
+        at = at._replace(origin=self.touching(source, at))
+        tile, dtype = self.tile(at), self.dtype
         finish, color = functools.partial(converted, dtype=dtype), as_float(source.border)
         if self.read.linear_light and not self.read.is_point:
             color = to_light(to_fractions(source.border))
@@ -175,12 +172,10 @@ class TileProgram(NamedTuple):
             return self.filtered(source, self.resize, finish)
         return finish(self.values(source, tile, color))
 
-    def with_alpha(
-        self, source: DeviceTexels, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
-    ) -> jax.Array:
+    def with_alpha(self, source: DeviceTexels, at: TileOperands) -> jax.Array:
         """The pixels of a tile with alpha, from filtered premultiplied fractions and the nearest texels."""
-        origin = self.touching(source, parameters, origin, target)
-        tile, read = self.tile(parameters, origin, target), self.read
+        at = at._replace(origin=self.touching(source, at))
+        tile, read = self.tile(at), self.read
         color = to_light(to_fractions(source.border)) if read.linear_light else source.border
         filtered = self.values(source, tile, premultiply(color))
         address_mode = "border" if read.frame else read.sampler.address_mode
@@ -197,11 +192,7 @@ class TileProgram(NamedTuple):
         if self.resize is not None:
             return self.filtered(source, self.resize, lambda values: values)
         sampler, sizes = self.read.sampler, (source.sizes[0], source.sizes[1])
-        texels = source.texels
-        if self.read.has_numbers(source.channels):
-            assert source.numbers is not None
-            texels = source.numbers
-        texture = self.texture(source, texels, color)
+        texture = self.texture(source, self.blended(source), color)
         if self.read.antialias:
             chain = None
             if source.numbers is not None:

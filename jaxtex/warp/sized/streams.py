@@ -11,7 +11,7 @@ from .. import smoothing
 from ..streaming import Box, ImageLike, Tile, TileReads
 from ..windows import Span, WindowShapes, loaded, texel_spans
 from .image import ImageWarp
-from .mappings import Array, Device, Mapping, PerPixelParameters, ReadOptions, Size, UncachedParameters
+from .mappings import Array
 from .programs import read_axes
 from .texels import aligned
 from .tiling import Place
@@ -35,40 +35,27 @@ class StreamedImage:
 
     Args:
         image: (H, W, C), uint8 or uint16.
-        mapping, border, size, read, device: as in `warp`.
+        whole: its warp, without texels.
         window_bytes: the most bytes that windows take together.
 
     Raises:
         NeedsWholeImage: if the whole image is needed to compute a tile.
     """
 
-    def __init__(
-        self,
-        image: ImageLike,
-        mapping: Mapping,
-        border: Array,
-        size: Size,
-        read: ReadOptions,
-        device: Device,
-        window_bytes: int,
-    ) -> None:
-        if isinstance(mapping.parameters, PerPixelParameters):
-            mapping = mapping._replace(parameters=UncachedParameters(mapping.parameters))
-        dtype, channels = np.dtype(image.dtype), image.shape[-1]
-        whole = ImageWarp.without_texels(image.shape, dtype, mapping, border, size, read, device)
-        read = whole.read
+    def __init__(self, image: ImageLike, whole: ImageWarp, window_bytes: int) -> None:
+        dtype, channels, read = np.dtype(image.dtype), image.shape[-1], whole.read
         if whole.reads >= smoothing.TWO_LEVELS:
             raise NeedsWholeImage(
                 "the image becomes much smaller in places, which needs a mip chain of the whole image"
             )
-        self.image, self.whole, self.device = image, whole, device
+        self.image, self.whole, self.device = image, whole, whole.programs.device
         self.axes = read_axes(read.sampler)
         self.kernels = (read.sampler.kernel, *((SPAN, POINT) if read.antialias else (POINT,)))
         number_bytes = 4 * channels if read.has_numbers(channels) or whole.filters is not None else 0
         # A window is copied to the device, and decoded there.
         texel_bytes = 2 * channels * dtype.itemsize + number_bytes
         self.shapes = WindowShapes(LEAST_WINDOW, window_bytes // (WINDOWS * texel_bytes))
-        self.tile = min(TILE[0], size[1]), min(TILE[1], size[0])
+        self.tile = min(TILE[0], whole.size[1]), min(TILE[1], whole.size[0])
 
     def boxes(self) -> list[Box]:
         """The parts of the output, in order of computation."""

@@ -21,7 +21,7 @@ from ..options import ReadOptions as WarpOptions
 from ..resizing import resize_options
 from ..streaming import ahead
 from .image import ImageWarp, inner, whole
-from .mappings import Array, Device, Mapping, PerPixelParameters, ReadOptions, UncachedParameters
+from .mappings import Array, Device, Mapping, PerPixelParameters, ReadOptions
 
 DTYPES = ("uint8", "uint16", "float32")
 # How many tiles the device computes ahead.
@@ -246,13 +246,13 @@ class SizedReads(NamedTuple):
     def started(self, pixels: NDArray[Any], parameters: Sequence[Array], shape: tuple[int, int]) -> Started:
         """The output of an image, in tiles, computed some tiles ahead."""
         per_pixel = any(p.size > 1 for p in parameters)
-        given = UncachedParameters(PerPixel(parameters)) if per_pixel else tuple(parameters)
+        given = PerPixelParameters.of_arrays(parameters, keeps=False) if per_pixel else tuple(parameters)
         mapping = Mapping(self.function, given, self.read.sampler.max_anisotropy)
         border = np.zeros(pixels.shape[-1], np.float32)
         if self.options.border_color is not None:
             border[...] = np.asarray(as_float(self.options.border_color))
         size, device = (shape[1], shape[0]), device_under(cast(Any, jax.config).jax_default_device)
-        warp = ImageWarp.of(pixels, mapping, border, size, self.read, device)
+        warp = ImageWarp.of(pixels.shape, pixels.dtype, mapping, border, size, self.read, device).with_texels(pixels)
         tiles = ahead(((place.cut(size), warp.tile(place)) for place in warp.places()), PENDING)
         dtype = np.dtype(self.read.dtype or pixels.dtype)
         return Started((inner(*tile) for tile in tiles), (*shape, pixels.shape[-1]), dtype)
@@ -273,14 +273,3 @@ def parameter_of(name: str, number: int, parameter: Any, shape: tuple[int, int])
             f"each pixel of the output, {shape}."
         )
     return array.astype(np.float32).reshape(array.shape or (1, 1))
-
-
-class PerPixel(PerPixelParameters):
-    """Parameters, some of them arrays of the shape of the output."""
-
-    def __init__(self, arrays: Sequence[Array]) -> None:
-        super().__init__()
-        self.arrays = arrays
-
-    def of(self, rows: Array, columns: Array) -> tuple[Array, ...]:
-        return tuple(a[np.ix_(rows, columns)] if a.size > 1 else a for a in self.arrays)
