@@ -13,8 +13,7 @@ Python numbers are converted: to floats they are rounded, and a number that does
 numbers may stand for those of 32 bits: floats are rounded, and integers saturate.
 
 Example:
-    >>> import jax.numpy as jnp
-    >>> from jaxtex import cuda
+    >>> import jax.numpy as jnp, jaxtex.cuda as cuda
     >>> array = cuda.mallocArray(cuda.createChannelDesc("float"), 2, 2)
     >>> array = cuda.memcpyToArray(array, jnp.array([[0.0, 1.0], [2.0, 3.0]]))
     >>> point = cuda.createTextureObject(cuda.ResourceDesc.Array(array), cuda.TextureDesc())

@@ -80,8 +80,7 @@ def sust_p(
         TypeError: if `surfObject` is no surface, or an index is no integer.
 
     Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
+        >>> import jax.numpy as jnp, jaxtex.cuda as cuda
         >>> array = cuda.mallocArray(cuda.createChannelDesc("uchar2"), 3, 0, cuda.ArrayFlags.SurfaceLoadStore)
         >>> cuda.sust_p(jnp.array([300, 7, 0, 0], jnp.uint32), array, 1).texels[1]
         Array([255,   7], dtype=uint8)
@@ -142,8 +141,7 @@ def sured_b(
         TypeError: if `surfObject` is no surface, or an index is no integer.
 
     Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
+        >>> import jax.numpy as jnp, jaxtex.cuda as cuda
         >>> counts = cuda.mallocArray(cuda.createChannelDesc("uint"), 3, 0, cuda.ArrayFlags.SurfaceLoadStore)
         >>> cuda.sured_b(1, counts, 4 * jnp.array([0, 2, 2]), op="add").texels[:, 0]
         Array([1, 0, 2], dtype=uint32)
@@ -192,8 +190,7 @@ def sured_p(
         TypeError: if `surfObject` is no surface, or an index is no integer.
 
     Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
+        >>> import jax.numpy as jnp, jaxtex.cuda as cuda
         >>> depths = cuda.mallocArray(cuda.createChannelDesc("int"), 3, 0, cuda.ArrayFlags.SurfaceLoadStore)
         >>> cuda.sured_p(jnp.array([5, 9, -2]), depths, jnp.array([0, 0, 1]), op="max").texels[:, 0]
         Array([9, 0, 0], dtype=int32)

@@ -15,6 +15,8 @@ from typing import Any, TypeVar, dataclass_transform
 import jax
 import numpy as np
 
+from .._checks.arguments import is_array
+
 Class = TypeVar("Class", bound="Struct")
 Value = TypeVar("Value")
 
@@ -153,10 +155,6 @@ def hashable(value: Any) -> Hashable:
     if isinstance(value, tuple):
         return tuple(hashable(item) for item in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return "array" if is_array(value) or not isinstance(value, Hashable) else value
-
-
-def is_array(value: Any) -> bool:
-    return isinstance(value, jax.Array | np.ndarray)
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(dataclasses.field,))

@@ -39,8 +39,7 @@ COPIES = {
         f"To `dst` and `src`, if both have the same dtype, and `count` is a multiple of its size. {OTHER_COPIES}.",
         {"CudaError": f"cudaErrorInvalidValue, if the bytes do not lie within the memory; {DIRECTION}"},
         """
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
+        >>> import jax.numpy as jnp, jaxtex.cuda as cuda
         >>> cuda.memcpy(jnp.zeros(3), jnp.array([1.0, 2.0]), 2 * 4, cuda.MemcpyKind.HostToDevice)
         Array([1., 2., 0.], dtype=float32)
         """,
@@ -51,8 +50,7 @@ COPIES = {
         f"To the texels of both arrays, if they have the same dtype. {OTHER_COPIES}.",
         {"CudaError": "as in `memcpyToArray`."},
         """
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
+        >>> import jax.numpy as jnp, jaxtex.cuda as cuda
         >>> empty = cuda.mallocArray(cuda.createChannelDesc("int"), 3)
         >>> array = cuda.memcpyToArray(empty, jnp.array([5, 6, 7]))
         >>> cuda.memcpyArrayToArray(empty, 0, 0, array, 4, 0, 2 * 4).texels[:, 0]
@@ -70,8 +68,7 @@ COPIES = {
             f"{DIRECTION}",
         },
         """
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
+        >>> import jax.numpy as jnp, jaxtex.cuda as cuda
         >>> rows = cuda.mallocPitch(8, 2)
         >>> memory = cuda.memcpy2D(rows.ptr, rows.pitch, jnp.arange(4.0), 8, 8, 2)
         >>> pitched = cuda.ResourceDesc.Pitch2D(memory, cuda.createChannelDesc("float"), 2, 2, rows.pitch)
@@ -85,8 +82,7 @@ COPIES = {
         f"To `src` and the texels of `dst`, {PITCH_FITS}",
         {"CudaError": OUTSIDE},
         """
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
+        >>> import jax.numpy as jnp, jaxtex.cuda as cuda
         >>> array = cuda.mallocArray(cuda.createChannelDesc("float"), 3, 2)
         >>> cuda.memcpy2DToArray(array, 4, 1, jnp.array([1.0, 2.0]), 8, 8, 1).texels[..., 0]
         Array([[0., 0., 0.],
@@ -155,8 +151,7 @@ def memcpyToArray(
             `MemcpyKind`.
 
     Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
+        >>> import jax.numpy as jnp, jaxtex.cuda as cuda
         >>> array = cuda.mallocArray(cuda.createChannelDesc("float"), 3, 2)
         >>> array = cuda.memcpyToArray(array, jnp.arange(6.0).reshape(2, 3))
         >>> cuda.memcpyToArray(array, 8, 0, jnp.array([7.0, 8.0]), 2 * 4, cuda.MemcpyKind.HostToDevice).texels[..., 0]
@@ -205,8 +200,7 @@ def memcpyFromArray(
             memory; cudaErrorInvalidMemcpyDirection, if `kind` is not a `MemcpyKind`.
 
     Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
+        >>> import jax.numpy as jnp, jaxtex.cuda as cuda
         >>> array = cuda.memcpyToArray(cuda.mallocArray(cuda.createChannelDesc("int"), 3), jnp.array([5, 6, 7]))
         >>> cuda.memcpyFromArray(array).shape
         (3, 1)

@@ -35,8 +35,7 @@ class Memcpy3DParms(Struct):
         kind: a `MemcpyKind`; it has no effect.
 
     Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
+        >>> import jax.numpy as jnp, jaxtex.cuda as cuda
         >>> array = cuda.malloc3DArray(cuda.createChannelDesc("float"), cuda.Extent(2, 2, 2))
         >>> volume = cuda.PitchedPtr(jnp.arange(8.0), 8, 2, 2)
         >>> parms = cuda.Memcpy3DParms(srcPtr=volume, dstArray=array, extent=cuda.Extent(2, 2, 1))
@@ -85,8 +84,7 @@ def memcpy3D(p: Memcpy3DParms) -> Array | jax.Array:
         TypeError: if a gradient passes through a copy between memory of different dtypes.
 
     Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
+        >>> import jax.numpy as jnp, jaxtex.cuda as cuda
         >>> array = cuda.mallocArray(cuda.createChannelDesc("float"), 3, 2)
         >>> array = cuda.memcpyToArray(array, jnp.arange(6.0).reshape(2, 3))
         >>> memory = cuda.PitchedPtr(jnp.zeros((1, 2)), 8, 2, 1)

@@ -82,8 +82,7 @@ def malloc(size: int) -> jax.Array:
         CudaError: cudaErrorInvalidValue, if the size is below 1.
 
     Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
+        >>> import jax.numpy as jnp, jaxtex.cuda as cuda
         >>> memory = cuda.memcpy(cuda.malloc(2 * 4), jnp.array([1.0, 2.0]), 2 * 4)
         >>> ref = cuda.bindTexture(0, cuda.TextureReference("float"), memory, cuda.createChannelDesc("float"), 2 * 4)
         >>> cuda.tex1Dfetch(ref, 1)
@@ -205,8 +204,7 @@ def memset2D(devPtr: ArrayLike, pitch: int, value: int, width: int, height: int)
             not lie within the memory.
 
     Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
+        >>> import jax.numpy as jnp, jaxtex.cuda as cuda
         >>> cuda.memset2D(jnp.zeros((2, 4), jnp.uint8), 4, 7, 2, 2)
         Array([[7, 7, 0, 0],
                [7, 7, 0, 0]], dtype=uint8)

@@ -42,8 +42,7 @@ class ResourceDesc(Struct):
         flags: 0, as CUDA requires.
 
     Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
+        >>> import jax.numpy as jnp, jaxtex.cuda as cuda
         >>> cuda.ResourceDesc.Linear(jnp.arange(8), cuda.createChannelDesc("int")).resType.name
         'Linear'
         >>> resource = cuda.ResourceDesc()

@@ -45,16 +45,14 @@ WRITTEN = (
 READ = "An array of shape S if T is a scalar, S + (n,) if T is a vector of n, with the dtype of T's base type."
 EXAMPLES = {
     "surf1Dread": """
-    >>> import jax.numpy as jnp
-    >>> from jaxtex import cuda
+    >>> import jax.numpy as jnp, jaxtex.cuda as cuda
     >>> array = cuda.mallocArray(cuda.createChannelDesc("float"), 4, 0, cuda.ArrayFlags.SurfaceLoadStore)
     >>> array = cuda.memcpyToArray(array, jnp.array([10.0, 20.0, 30.0, 40.0]))
     >>> cuda.surf1Dread(array, jnp.array([4, 12]))
     Array([20., 40.], dtype=float32)
     """,
     "surf2Dwrite": """
-    >>> import jax.numpy as jnp
-    >>> from jaxtex import cuda
+    >>> import jax.numpy as jnp, jaxtex.cuda as cuda
     >>> array = cuda.mallocArray(cuda.createChannelDesc("uchar4"), 2, 2, cuda.ArrayFlags.SurfaceLoadStore)
     >>> array = cuda.surf2Dwrite(jnp.uint32(0x04030201), array, 4 * 1, 0, T="uint")
     >>> cuda.memcpyFromArray(array)[0]

@@ -44,8 +44,7 @@ def bindTextureToArray(
             the texels.
 
     Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
+        >>> import jax.numpy as jnp, jaxtex.cuda as cuda
         >>> array = cuda.memcpyToArray(cuda.mallocArray(cuda.createChannelDesc("float"), 3), jnp.array([1.0, 2.0, 4.0]))
         >>> cuda.tex1D(cuda.bindTextureToArray(cuda.TextureReference("float"), array), 99.0)
         Array(4., dtype=float32)
@@ -109,8 +108,7 @@ def bindTexture(
         CudaError: as in `bindTextureToArray`.
 
     Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
+        >>> import jax.numpy as jnp, jaxtex.cuda as cuda
         >>> ref = cuda.bindTexture(0, cuda.TextureReference("int"), jnp.array([3, 4]))
         >>> cuda.tex1Dfetch(ref, 1)
         Array(4, dtype=int32)
@@ -153,8 +151,7 @@ def bindTexture2D(
         CudaError: as in `bindTextureToArray`.
 
     Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
+        >>> import jax.numpy as jnp, jaxtex.cuda as cuda
         >>> rows = cuda.mallocPitch(2 * 4, 2)
         >>> memory = cuda.memcpy2D(rows.ptr, rows.pitch, jnp.array([[0.0, 1.0], [2.0, 3.0]]), 8, 8, 2)
         >>> ref = cuda.TextureReference("float", cuda.TextureType.Type2D)

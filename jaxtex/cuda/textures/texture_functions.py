@@ -252,8 +252,7 @@ GATHER = """Reads one channel of the four texels that a linear read at (x, y) wo
 With (x0, y0) the texel of the smallest coordinates, the order is (x0, y1), (x1, y1), (x1, y0), (x0, y0): counter-
 clockwise from the lower left in an image whose y points down. The array must have ``ArrayFlags.TextureGather``."""
 OF_A_CHAIN = """
-    >>> import jax.numpy as jnp
-    >>> from jaxtex import cuda
+    >>> import jax.numpy as jnp, jaxtex.cuda as cuda
     >>> mipmap = cuda.mallocMipmappedArray(cuda.createChannelDesc("float"), (4, 4, 0), 3)
     >>> for level, texels in enumerate(mipmap.levels):
     ...     mipmap = cuda.memcpyToArray(mipmap, jnp.full_like(texels, level), level=level)
@@ -262,23 +261,20 @@ OF_A_CHAIN = """
     """
 EXAMPLES = {
     "tex1Dfetch": """
-    >>> import jax.numpy as jnp
-    >>> from jaxtex import cuda
+    >>> import jax.numpy as jnp, jaxtex.cuda as cuda
     >>> words = cuda.createTextureObject(cuda.ResourceDesc.Linear(jnp.array([7, 8, 9])), cuda.TextureDesc())
     >>> cuda.tex1Dfetch(words, jnp.array([-1, 0, 2, 3]))
     Array([0, 7, 9, 0], dtype=int32)
     """,
     "tex2D": """
-    >>> import jax.numpy as jnp
-    >>> from jaxtex import cuda
+    >>> import jax.numpy as jnp, jaxtex.cuda as cuda
     >>> rows = cuda.ResourceDesc.Pitch2D(jnp.array([[0.0, 1.0], [2.0, 3.0]]))
     >>> image = cuda.createTextureObject(rows, cuda.TextureDesc(filterMode=cuda.FilterMode.Linear))
     >>> cuda.tex2D(image, jnp.array([0.5, 1.5]), 1.0)
     Array([1., 2.], dtype=float32)
     """,
     "tex2DLayered": """
-    >>> import jax.numpy as jnp
-    >>> from jaxtex import cuda
+    >>> import jax.numpy as jnp, jaxtex.cuda as cuda
     >>> array = cuda.malloc3DArray(cuda.createChannelDesc("float"), (2, 2, 3), cuda.ArrayFlags.Layered)
     >>> array = cuda.memcpyToArray(array, jnp.arange(12.0).reshape(3, 2, 2, 1))
     >>> layers = cuda.createTextureObject(cuda.ResourceDesc.Array(array), cuda.TextureDesc())
@@ -286,8 +282,7 @@ EXAMPLES = {
     Array([1., 9.], dtype=float32)
     """,
     "texCubemap": """
-    >>> import jax.numpy as jnp
-    >>> from jaxtex import cuda
+    >>> import jax.numpy as jnp, jaxtex.cuda as cuda
     >>> array = cuda.malloc3DArray(cuda.createChannelDesc("float"), (4, 4, 6), cuda.ArrayFlags.Cubemap)
     >>> faces = jnp.broadcast_to(jnp.arange(6.0)[:, None, None, None], (6, 4, 4, 1))
     >>> cube = cuda.createTextureObject(
@@ -303,8 +298,7 @@ EXAMPLES = {
     Array(1., dtype=float32)
     """,
     "tex2Dgather": """
-    >>> import jax.numpy as jnp
-    >>> from jaxtex import cuda
+    >>> import jax.numpy as jnp, jaxtex.cuda as cuda
     >>> array = cuda.mallocArray(cuda.createChannelDesc("float"), 3, 3, cuda.ArrayFlags.TextureGather)
     >>> array = cuda.memcpyToArray(array, jnp.array([[0.0, 1, 2], [10, 11, 12], [20, 21, 22]]))
     >>> cuda.tex2Dgather(cuda.createTextureObject(cuda.ResourceDesc.Array(array), cuda.TextureDesc()), 1.0, 1.0)

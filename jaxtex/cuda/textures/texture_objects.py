@@ -124,8 +124,7 @@ def createTextureObject(
         TypeError: if an argument is of another class.
 
     Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
+        >>> import jax.numpy as jnp, jaxtex.cuda as cuda
         >>> array = cuda.mallocArray(cuda.createChannelDesc("float"), 4)
         >>> array = cuda.memcpyToArray(array, jnp.array([10.0, 20.0, 30.0, 40.0]))
         >>> linear = cuda.TextureDesc(filterMode=cuda.FilterMode.Linear)
@@ -190,8 +189,7 @@ def getTextureObjectResourceDesc(texObject: TextureObject) -> ResourceDesc:
         CudaError: cudaErrorNotSupported, if the object has no descriptors.
 
     Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
+        >>> import jax.numpy as jnp, jaxtex.cuda as cuda
         >>> t = cuda.createTextureObject(cuda.ResourceDesc.Linear(jnp.arange(4)), cuda.TextureDesc())
         >>> cuda.getTextureObjectResourceDesc(t).resType.name
         'Linear'

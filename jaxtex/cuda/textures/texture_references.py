@@ -173,8 +173,7 @@ def unbindTexture(texref: BoundTexture | TextureReference) -> None:
             accepted.
 
     Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
+        >>> import jax.numpy as jnp, jaxtex.cuda as cuda
         >>> ref = cuda.bindTexture(0, cuda.TextureReference("int"), jnp.array([3, 4]))
         >>> cuda.unbindTexture(ref)
         >>> ref.resource is None
