@@ -9,6 +9,7 @@ where one is known: once the lower bound in `pyproject.toml` reaches it, a test 
 import dataclasses
 import importlib
 import importlib.metadata
+import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -23,9 +24,11 @@ EXPIRES = {"slow_atomics": (0, 11, 1)}
 # jaxlib 0.10.2 to 0.11.0 compile a float32 scatter-add to a loop of compare and swap on CUDA.
 # Source: https://github.com/jax-ml/jax/issues/38806. Can go when 0.11.1 is the oldest supported version.
 SLOW_ATOMICS = ((0, 10, 2), (0, 11, 0))
+NATIVE_ATOMICS = "-nvptx-allow-ftz-atomics"
 SLOW_ATOMICS_ADVICE = (
     "jaxtex: this jaxlib adds float32 numbers on a GPU in a slow loop, in programs that jaxtex's kernels do not cover. "
-    "Gradients with respect to texels are then several times slower; install jaxlib 0.11.1 or newer."
+    "Gradients with respect to texels are then several times slower; install jaxlib 0.11.1 or newer, which needs "
+    f"Python 3.12, or set XLA_FLAGS=--xla_backend_extra_options={NATIVE_ATOMICS} before Python starts."
 )
 # Versions of jaxlib, the first and the first that is not known, whose XLA launches PTX by the custom call
 # "__gpu$xla.gpu.ptx" with these attributes: name, kernel_type, kernel_data, grid_x to block_z and shared_mem_bytes. XLA
@@ -36,13 +39,16 @@ PTX_CALL = ((0, 10, 2), (0, 13, 0))
 ROOM = 34_000
 
 
-def jaxlib_version() -> tuple[int, ...]:
-    return tuple(int(n) for n in importlib.metadata.version("jaxlib").split(".")[:3] if n.isdigit())
+def jaxlib_version(version: str | None = None) -> tuple[int, ...]:
+    """The numbers of a version, by default of the installed jaxlib, without a suffix such as ``.dev1``."""
+    version = importlib.metadata.version("jaxlib") if version is None else version
+    return tuple(int(n) for n in version.split(".")[:3] if n.isdigit())
 
 
-def has_slow_atomics() -> bool:
-    """Whether the installed jaxlib is one of `SLOW_ATOMICS`."""
-    return jaxlib_version() in SLOW_ATOMICS
+def has_slow_atomics(version: str | None = None) -> bool:
+    """Whether a jaxlib, by default the installed one, is one of `SLOW_ATOMICS`, and XLA's flags do not help."""
+    first, last = SLOW_ATOMICS
+    return first <= jaxlib_version(version) <= last and NATIVE_ATOMICS not in os.environ.get("XLA_FLAGS", "")
 
 
 def warn_of_slow_atomics(lowering_context: Any) -> None:

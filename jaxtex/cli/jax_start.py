@@ -44,10 +44,6 @@ KEEP_ALL = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTENT_C
 # Programs of more bytes in all are deleted, those first that were not used for longest.
 MOST_BYTES = 256 * 2**20
 
-NATIVE_ATOMICS = "-nvptx-allow-ftz-atomics"
-# The oldest Python for which there is a jaxlib that compiles scatter-add to fast code.
-FIRST_WITH_FAST_ATOMICS = (3, 12)
-
 
 def check_extra() -> None:
     """Checks that the extra `cli` is installed, and imports none of it."""
@@ -238,37 +234,9 @@ def describe_device(device: "Device") -> str:
 
 def scatter_row(jaxlib: str, backend: str) -> str:
     """What `jaxtex info` says about the scatter-add: advice only for those who can follow it."""
-    if backend == "cpu" and has_slow_scatter(jaxlib):
-        return f"jaxlib {jaxlib} is slow on CUDA; CPUs are not affected"
-    return scatter_advice(jaxlib, os.environ.get(XLA_FLAGS, ""), sys.version_info[:2])
+    from .._jax.versions import SLOW_ATOMICS_ADVICE, has_slow_atomics
 
-
-def has_slow_scatter(jaxlib: str) -> bool:
-    """Whether a jaxlib release compiles float32 scatter-add on CUDA to a compare-and-swap loop.
-
-    Releases 0.10.2 to 0.11.0 do. A suffix after the third number (``.dev1``, ``rc1``, ``.post1``) is ignored, and a
-    string that is not a version number counts as a release without the problem.
-    """
-    from .._jax.versions import SLOW_ATOMICS
-
-    match = re.match(r"(\d+)\.(\d+)\.(\d+)", jaxlib)
-    first, last = SLOW_ATOMICS
-    return match is not None and first <= tuple(map(int, match.groups())) <= last
-
-
-def scatter_advice(jaxlib: str, xla_flags: str, python: tuple[int, int] = FIRST_WITH_FAST_ATOMICS) -> str:
-    """One sentence on the speed of gradients with respect to texels on CUDA, with the remedy if there is one.
-
-    Args:
-        python: the version of Python, which decides what pip can install.
-    """
-    if not has_slow_scatter(jaxlib):
+    if not has_slow_atomics(jaxlib):
         return f"jaxlib {jaxlib} is not among the releases known to be slow on CUDA"
-    cause = f"jaxlib {jaxlib} compiles float32 scatter-add on CUDA to a slow compare-and-swap loop"
-    if NATIVE_ATOMICS in xla_flags:
-        return f"{cause}, which {NATIVE_ATOMICS} in XLA_FLAGS prevents"
-    remedy = "upgrade jaxlib to 0.11.1 or later"
-    if python < FIRST_WITH_FAST_ATOMICS:
-        needed, ours = (".".join(map(str, version)) for version in (FIRST_WITH_FAST_ATOMICS, python))
-        remedy = f"no later jaxlib can be installed on Python {ours}: upgrade to Python {needed} or later"
-    return f"{cause}; {remedy}, or set XLA_FLAGS=--xla_backend_extra_options={NATIVE_ATOMICS} before Python starts"
+    affected = backend != "cpu"
+    return SLOW_ATOMICS_ADVICE if affected else f"jaxlib {jaxlib} is slow on CUDA; CPUs are not affected"
