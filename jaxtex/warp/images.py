@@ -76,12 +76,9 @@ def warp_image(
         return from_parts(warp_image(name, image, function, parameters, output_shape, options, footprint))
     pixels, options, result = as_numbers(pixels, options)
     check_reads(name, options, ndim, pixels.dtype, pixels.shape)
-    arrays = floating_parameters(parameters, ndim, pixels)
-    batch = common_batch(name, argument, pixels.shape[: -ndim - 1], *(p.shape[:-ndim] for p in arrays))
-    shape = (*batch, *output_shape, pixels.shape[-1])
+    arrays, shape = batched(name, argument, pixels, parameters, tuple(output_shape))
     if 0 in shape:
         return jnp.zeros(shape, result)
-    check_pixels(name, argument, pixels.shape, ndim)
     return warp_checked(
         pixels,
         arrays,
@@ -92,21 +89,37 @@ def warp_image(
         sampler=options.sampler,
         antialias=options.antialias,
         planar=options.planar,
-        batch=len(batch),
+        batch=len(shape) - ndim - 1,
         dtype=result,
     )
 
 
-def common_batch(name: str, argument: str, batch: tuple[int, ...], *others: tuple[int, ...]) -> tuple[int, ...]:
-    """The batch axes that those of an image and of the other arguments broadcast to."""
-    shape = broadcast(batch, *others)
-    if shape is None:
+def batched(
+    name: str,
+    argument: str,
+    image: Any,
+    parameters: Sequence[ArrayLike | Stacked],
+    output_shape: tuple[int, ...],
+) -> tuple[tuple[Operand, ...], tuple[int, ...]]:
+    """Parameters as floating arrays, and the shape of the result, whose batch axes are theirs and those of the image.
+
+    Args:
+        argument: the name of the image, for errors.
+    """
+    ndim = len(output_shape)
+    arrays, batch = floating_parameters(parameters, ndim, image), image.shape[: -ndim - 1]
+    others = [p.shape[:-ndim] for p in arrays]
+    found = broadcast(batch, *others)
+    if found is None:
         given = " and ".join(str(shape) for shape in dict.fromkeys(others) if shape)
         raise ValueError(
             f"{name}: the batch axes of {argument} are {batch}, and those of the other arguments are {given}, which do "
             f"not broadcast; pass equal sizes, or 1."
         )
-    return shape
+    shape = (*found, *output_shape, image.shape[-1])
+    if 0 not in shape:
+        check_pixels(name, argument, image.shape, ndim)
+    return arrays, shape
 
 
 def check_image(name: str, image: Any, ndim: int, argument: str = "image", *, may_be_complex: bool = False) -> None:

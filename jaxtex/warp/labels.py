@@ -22,8 +22,8 @@ from ..sampler import Sampler
 from .composed import ComposedPoints, Transform, as_transforms, composed
 from .coordinate_functions import Composed, GridFunction, is_affine, stored_points
 from .fields import field_parameters
-from .images import KINDS, check_image, common_batch, floating_parameters, grid_operands
-from .options import AddressLike, Points, ShapeLike, address_modes, check_pixels, check_shows_outside
+from .images import KINDS, batched, check_image, grid_operands
+from .options import AddressLike, Points, ShapeLike, address_modes, check_shows_outside
 
 METHODS = {"nearest": FilterMode.POINT, "partial_volume": FilterMode.LINEAR}
 
@@ -117,12 +117,9 @@ def warped_labels(
     check_color(name, color, texels.shape[-1], "border_label")
     color = jnp.broadcast_to(color.astype(texels.dtype), texels.shape[-1:])
     check_modes(name, sampler, ndim, texels.shape[-2])
-    parameters = floating_parameters(points.parameters, ndim, texels)
-    batch = common_batch(name, "labels", texels.shape[: -ndim - 1], *(p.shape[:-ndim] for p in parameters))
-    shape = (*batch, *points.output_shape, texels.shape[-1])
+    parameters, shape = batched(name, "labels", texels, points.parameters, points.output_shape)
     if 0 in shape:
         return jnp.zeros(shape, stored)
-    check_pixels(name, "labels", texels.shape, ndim)
     found = _read_labels(
         texels,
         color,
@@ -130,7 +127,7 @@ def warped_labels(
         function=points.function,
         output_shape=points.output_shape,
         sampler=sampler,
-        batch=len(batch),
+        batch=len(shape) - ndim - 1,
     )
     return jnp.broadcast_to(found, shape).astype(stored)
 

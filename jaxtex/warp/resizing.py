@@ -107,7 +107,7 @@ def resize(
     if edges == "renormalize":
         return filtered(pixels, shape, steps, kernel, dataclasses.replace(options, antialias=antialias), edges)
     options = dataclasses.replace(options, antialias=is_widened(steps, kernel, area=area, antialias=antialias))
-    if options.antialias and not is_single_read(options.sampler):
+    if options.antialias and not single_read(options.sampler):
         return filtered(pixels, shape, steps, kernel, options, edges)
     options = with_reads_along(options, steps)
     parameters = [jnp.full([1] * len(shape), step, sum_dtype(pixels.dtype)) for step in steps[::-1]]
@@ -140,7 +140,7 @@ def resize_options(
                 f"{name}: filter is {filter!r}, the mean over the footprint of a pixel, but antialias is False; leave "
                 "antialias out, or use filter='point'."
             )
-        if is_single_read(options.sampler):
+        if single_read(options.sampler):
             raise ValueError(
                 f"{name}: filter is {filter!r}, the mean of many pixels, but sampler has "
                 f"{single_read(options.sampler)}, an option of single reads; leave it out, or use filter='linear'."
@@ -163,7 +163,7 @@ def check_edges(
     if area or not resolved.kernel.blends:
         word = "area" if area else str(resolved.filter)
         raise ValueError(f"{name}: edges is {edges!r}, but the filter {word!r} reads nothing outside; leave edges out.")
-    if is_single_read(resolved):
+    if single_read(resolved):
         raise ValueError(
             f"{name}: edges is {edges!r}, but sampler has {single_read(resolved)}, which needs an address mode; leave "
             "out one of the two."
@@ -175,10 +175,6 @@ def single_read(sampler: Sampler) -> str:
     if sampler.arithmetic is Arithmetic.HARDWARE:
         return "arithmetic='hardware'"
     return "" if sampler.limit is None else f"limit={str(sampler.limit)!r}"
-
-
-def is_single_read(sampler: Sampler) -> bool:
-    return bool(single_read(sampler))
 
 
 def with_reads_along(options: ReadOptions, steps: Sequence[float]) -> ReadOptions:
