@@ -657,7 +657,7 @@ FAULTS = {
         "jaxtex/warp/forward.py", " & jnp.isfinite(dy)", "", "test_warp_forward.py", "finite_lands"
     ),
     "a ray on the other side is a solution": Fault(
-        "jaxtex/warp/lens_solution.py", " & (a + d > 0)", "", "test_warp_lens.py", "folds"
+        "jaxtex/warp/lens_models.py", " & (a + d > 0)", "", "test_warp_lens.py", "folds"
     ),
     "corners of a grid that are aligned are edges": Fault(
         "jaxtex/warp/conventions/torch_grids.py",
@@ -748,7 +748,7 @@ FAULTS = {
         "levels_are_chosen",
     ),
     "a point that no ray reaches has a gradient": Fault(
-        "jaxtex/warp/lens_solution.py",
+        "jaxtex/warp/lens_models.py",
         "jnp.where(found, d, 0) for d",
         "d for d",
         "test_warp_lens.py",
