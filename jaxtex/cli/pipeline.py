@@ -10,14 +10,13 @@ stream; their results are joined as they come.
 import contextlib
 import dataclasses
 import functools
-import io
 import itertools
 import math
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -29,7 +28,7 @@ from .files.decode import find_picture, read_picture
 from .files.encode import fit_picture, write_picture
 from .files.inputs import STREAM, PictureFile, format_of, read_errors
 from .files.metadata import Picture, add_alpha
-from .files.replace import check_target, replacing, write_stdout
+from .files.replace import check_target, opened_target
 from .files.tiff import PageWriter, compressed_strips
 from .process import FullDiskError, OutputError, UserError, check_stopped, describe
 from .recipe import Recipe
@@ -50,11 +49,13 @@ class WrittenFile(NamedTuple):
     """What to report of a written file.
 
     Attributes:
-        size: of the picture in it, as WxH, or how many pages.
+        source: the size of the input, as WxH, or how many pages.
+        size: that of the picture in the file.
         compile_seconds: how long the programs took to compile.
         notes: what was lost, each the end of a sentence that begins with the name of the file.
     """
 
+    source: str
     size: str
     compile_seconds: float
     notes: tuple[str, ...]
@@ -123,20 +124,22 @@ def finish_warp(
 ) -> "WrittenFile | FinishedPage":
     """Waits for the device, and writes the result; one of several pages is left to `join_pages`."""
     picture, result = started
+    before = format_size(picture.pixels.shape[1::-1])
     with errors_about(source):
         pixels = result.pixels()
         if recipe.options.compare:
             pixels = side_by_side(picture.pixels, pixels)
         if recipe.options.preview:
             pixels = side_by_side(*(shrunk(shown, recipe.device) for shown in (picture.pixels, pixels)))
+    check_stopped()  # nothing is replaced any more
     picture = dataclasses.replace(picture, pixels=pixels)
     size = format_size(pixels.shape[1::-1])
     if len(source.pages) > 1:
         fitted = fit_picture(picture, "TIFF", strip=recipe.options.strip)
         strips = compressed_strips(fitted.bare_pixels)
-        return FinishedPage(fitted, strips, WrittenFile(size, result.compile_seconds, fitted.notes))
+        return FinishedPage(fitted, strips, WrittenFile(before, size, result.compile_seconds, fitted.notes))
     notes = write_picture(target, picture, recipe.options, source.path)
-    return WrittenFile(size, result.compile_seconds, notes)
+    return WrittenFile(before, size, result.compile_seconds, notes)
 
 
 @contextlib.contextmanager
@@ -190,32 +193,20 @@ def join_pages(results: Iterable[tuple[PictureFile, FinishedPage]], target: Path
     source, first = next(results)
     reports: list[WrittenFile] = []
     total = len(source.pages)
-    with opened_target(target, source.path, recipe) as (stream, notes):
+    with opened_target(target, source.path, recipe.options.preserve_times) as (stream, notes):
         writer = PageWriter(stream, total, most_bytes(source, recipe))
         for page in itertools.chain([first], (page for _, page in results)):
             check_stopped()
             writer.append(page.picture, page.strips)
             reports.append(page.report)
     sizes = {report.size for report in reports}
+    pages = f"{len(reports)} pages"
     return WrittenFile(
-        f"{len(reports)} pages" + (f" of {sizes.pop()}" if len(sizes) == 1 else ""),
+        pages,
+        pages + (f" of {sizes.pop()}" if len(sizes) == 1 else ""),
         sum(report.compile_seconds for report in reports),
         (*source.notes, *merged_notes([report.notes for report in reports]), *notes),
     )
-
-
-@contextlib.contextmanager
-def opened_target(
-    target: Path, source: Path, recipe: Recipe
-) -> Generator[tuple[BinaryIO, tuple[str, ...]], None, None]:
-    """A stream to write an output to, which becomes the file at the end of the block, and notes on the file."""
-    if target != STREAM:
-        with replacing(target, source, recipe.options.preserve_times) as replacement:
-            yield replacement
-        return
-    with io.BytesIO() as stream:
-        yield stream, ()
-        write_stdout(stream.getvalue())
 
 
 def most_bytes(source: PictureFile, recipe: Recipe) -> int:
@@ -241,24 +232,18 @@ def merged_notes(notes: Sequence[tuple[str, ...]]) -> list[str]:
 Ahead = Callable[[Callable[..., Item], Iterable[Item]], Iterator[Item]]
 
 
-@contextlib.contextmanager
-def threads_of(recipe: Recipe) -> Generator[Ahead, None, None]:
-    """`map_ahead` in the threads of a run. At the end of the block they finish what was started."""
+def warp_stream(targets: dict[Path, Path], recipe: Recipe) -> Generator[Result, None, None]:
+    """Reads, warps and writes images, and yields the results in order. What is being written is written to its end."""
     # Of N threads and AHEAD = A, at most N + A images are being read or wait to be warped, one is on its way to the
     # device, and N + A are being warped or written: 2 (N + A) + 1 in memory.
     pool = ThreadPoolExecutor(recipe.threads)
+    ahead = functools.partial(map_ahead, pool, recipe.threads + AHEAD)
+    find = pass_errors_on(lambda source, _: find_pictures(source.path, targets[source.path], recipe))
     try:
-        yield functools.partial(map_ahead, pool, recipe.threads + AHEAD)
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def warp_stream(targets: dict[Path, Path], recipe: Recipe) -> Generator[Result, None, None]:
-    """Reads, warps and writes images, and yields the results in order. Closed early, it finishes what was started."""
-    with threads_of(recipe) as ahead:
-        find = pass_errors_on(lambda source, _: find_pictures(source.path, targets[source.path], recipe))
         files = ahead(find, ((PictureFile(path), None) for path in targets))
         yield from warp_pages(ahead, (item for found in files for item in pages_of(*found)), targets, recipe)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def pages_of(source: PictureFile, found: list[PictureFile] | UserError) -> Iterator[Item]:

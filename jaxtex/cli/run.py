@@ -25,18 +25,7 @@ from .files.replace import check_target, remove_stale_files
 from .files.tiff import page_entries
 from .files.tiled_output import RunFingerprint, TiledOutput, closing_output, is_begun
 from .options import Options
-from .pipeline import (
-    WrittenFile,
-    errors_about,
-    find_pictures,
-    finish_warp,
-    format_size,
-    read_page,
-    start_warp,
-    threads_of,
-    warp_pages,
-    warp_stream,
-)
+from .pipeline import WrittenFile, errors_about, format_size, warp_stream
 from .process import FullDiskError, UserError, check_stopped, print_error, print_notes, print_report
 from .recipe import Recipe
 
@@ -61,41 +50,18 @@ def warp_file(path: Path, target: Path, recipe: Recipe) -> int:
     """Warps one image file, and reports it in one line; returns the exit code."""
     if recipe.options.skip_existing and target != STREAM and os.path.isfile(target):
         return report_skipped(path, target, recipe)
-    pages = find_pictures(path, target, recipe)
-    warp_all = warp_only_page if len(pages) == 1 else warp_several
-    size, seconds, written = warp_all(pages, target, recipe)
+    start = time.perf_counter()
+    with contextlib.closing(warp_stream({path: target}, recipe)) as results:
+        _, written = next(results)
+    if isinstance(written, UserError):
+        raise written
     if recipe.verbosity < 0:
         return 0
     print_notes(path.name, written.notes)
-    timing = format_timing(recipe, seconds, written.compile_seconds)
-    line = f"{path.name} {size} -> {target} {written.size}: {recipe}, {timing}"
+    timing = format_timing(recipe, time.perf_counter() - start, written.compile_seconds)
+    line = f"{path.name} {written.source} -> {target} {written.size}: {recipe}, {timing}"
     (print_error if target == STREAM else print_report)(line)
     return 0
-
-
-def warp_only_page(pages: list[PictureFile], target: Path, recipe: Recipe) -> tuple[str, float, WrittenFile]:
-    """Warps a file of one picture; returns its size, how long the warp took, and what was written."""
-    source = pages[0]
-    picture = read_page(source, target, recipe)
-    start = time.perf_counter()
-    started = start_warp(source, picture, recipe)
-    with errors_about(source):
-        started.result.wait()
-    seconds = time.perf_counter() - start
-    check_stopped()
-    written = finish_warp(source, target, started, recipe)
-    assert isinstance(written, WrittenFile)
-    return format_size(picture.pixels.shape[1::-1]), seconds, written
-
-
-def warp_several(pages: list[PictureFile], target: Path, recipe: Recipe) -> tuple[str, float, WrittenFile]:
-    """Warps a file of several pages; returns how many, how long all took, and what was written."""
-    start = time.perf_counter()
-    with threads_of(recipe) as ahead:
-        _, result = next(warp_pages(ahead, ((page, None) for page in pages), {pages[0].path: target}, recipe))
-    if isinstance(result, UserError):
-        raise result
-    return f"{len(pages)} pages", time.perf_counter() - start, result
 
 
 def report_skipped(path: Path, target: Path, recipe: Recipe) -> int:

@@ -113,9 +113,9 @@ def test_temporary_files_of_the_dead_are_removed(tmp_path, capsys, monkeypatch):
     ("number", "code", "word"), [(signal.SIGTERM, 143, "terminated"), (signal.SIGHUP, 129, "hung up")]
 )
 def test_a_signal_is_an_interrupt(tmp_path, capsys, monkeypatch, number, code, word):
-    """In one file, between its bytes and its name."""
-    source = save(tmp_path / "in.png", noise(3))
-    monkeypatch.setattr(os, "replace", lambda *_: signal.raise_signal(number))
+    """While an image is read: nothing is written."""
+    source, read = save(tmp_path / "in.png", noise(3)), pipeline.read_picture
+    monkeypatch.setattr(pipeline, "read_picture", lambda *some: (signal.raise_signal(number), read(*some))[1])
     outer = signal.signal(number, signal.SIG_DFL)  # which a process without a terminal may ignore
     try:
         got = run(capsys, "warp", source, tmp_path / "out.png")

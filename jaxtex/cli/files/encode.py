@@ -17,9 +17,9 @@ from ...warp.sized.mappings import Size
 from ..options import Options, Subsampling
 from ..process import UserError, describe
 from .containers import add_to_jpeg, add_to_png
-from .inputs import STREAM, format_of
+from .inputs import format_of
 from .metadata import Picture, enumerate_names, fit, fit_profile
-from .replace import replacing, write_stdout
+from .replace import opened_target
 from .tiff import encode_tiff
 
 FORMATS_OF_16_BITS = ("PNG", "TIFF")
@@ -43,10 +43,7 @@ def write_picture(path: Path, picture: Picture, options: Options, source: Path |
         data = encode(fitted, file_format, options.quality, options.subsampling or "444")
     except Exception as error:  # encoders raise errors of their own, for example for an image that is too large
         raise UserError(f"cannot write {path}: {describe(error)}") from error
-    if path == STREAM:
-        write_stdout(data)
-        return fitted.notes
-    with replacing(path, source, options.preserve_times) as (stream, notes):
+    with opened_target(path, source, options.preserve_times) as (stream, notes):
         stream.write(data)
     return (*fitted.notes, *notes)
 

@@ -7,6 +7,7 @@ backup.
 
 import contextlib
 import errno
+import io
 import os
 import secrets
 import stat
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..process import FULL_DISK, FullDiskError, UserError
-from .inputs import check_regular
+from .inputs import STREAM, check_regular
 
 DEFAULT_MODE = 0o666
 # Windows would else change the ends of lines.
@@ -67,6 +68,20 @@ def write_error(path: Path, error: OSError) -> UserError:
     """The error of a file that cannot be written."""
     kind = FullDiskError if error.errno in FULL_DISK else UserError
     return kind(f"cannot write {path}: {error.strerror or error}")
+
+
+@contextlib.contextmanager
+def opened_target(
+    path: Path, source: Path | None, preserve_times: bool
+) -> Generator[tuple[BinaryIO, tuple[str, ...]], None, None]:
+    """A stream to write an output to, which at the end of the block becomes the file, and notes as of `replacing`."""
+    if path != STREAM:
+        with replacing(path, source, preserve_times) as replacement:
+            yield replacement
+        return
+    with io.BytesIO() as stream:
+        yield stream, ()
+        write_stdout(stream.getvalue())
 
 
 @contextlib.contextmanager
