@@ -78,9 +78,12 @@ Result = tuple[Path, WrittenFile | UserError]
 # The steps of an image
 
 
-def find_pictures(path: Path, target: Path, recipe: Recipe) -> list[PictureFile]:
+# Each step takes a picture file, the result of the step before, the file to write, and the recipe.
+
+
+def find_pictures(source: PictureFile, _: None, target: Path, recipe: Recipe) -> list[PictureFile]:
     """The pictures of a file that are warped: one, or all pages of a TIFF."""
-    source = find_picture(path, recipe.options.page)
+    source = find_picture(source.path, recipe.options.page)
     total = len(source.pages)
     if total > 1 and recipe.options.preview:
         note = f"has {total} pages, of which the first is shown"
@@ -98,14 +101,14 @@ def find_pictures(path: Path, target: Path, recipe: Recipe) -> list[PictureFile]
     return found
 
 
-def read_page(source: PictureFile, target: Path, recipe: Recipe) -> Picture:
+def read_page(source: PictureFile, _: None, target: Path, recipe: Recipe) -> Picture:
     """Reads an image, once it is known that its output can be written."""
     if target != STREAM:
         check_target(target, recipe.options.force)
     return read_picture(source, lambda size: recipe.check_size(size, target))
 
 
-def start_warp(source: PictureFile, picture: Picture, recipe: Recipe) -> StartedWarp:
+def start_warp(source: PictureFile, picture: Picture, _: Path, recipe: Recipe) -> StartedWarp:
     """Sends an image to the device, and does not wait for the result."""
     if recipe.options.alpha:
         picture = dataclasses.replace(picture, pixels=add_alpha(picture.pixels))
@@ -120,7 +123,7 @@ def start_warp(source: PictureFile, picture: Picture, recipe: Recipe) -> Started
 
 
 def finish_warp(
-    source: PictureFile, target: Path, started: StartedWarp, recipe: Recipe
+    source: PictureFile, started: StartedWarp, target: Path, recipe: Recipe
 ) -> "WrittenFile | FinishedPage":
     """Waits for the device, and writes the result; one of several pages is left to `join_pages`."""
     picture, result = started
@@ -187,26 +190,35 @@ def format_size(size: Sequence[int]) -> str:
 # Files of several pages
 
 
-def join_pages(results: Iterable[tuple[PictureFile, FinishedPage]], target: Path, recipe: Recipe) -> WrittenFile:
-    """Writes pages to one file as they come."""
-    results = iter(results)
-    source, first = next(results)
+def join_pages(_: PictureFile, items: Iterator[Item], target: Path, recipe: Recipe) -> WrittenFile:
+    """What came of a file: its picture is written already, and several pages are written to it as they come."""
+    source, first = next(items)
+    if isinstance(first, WrittenFile):
+        return first
+    pages = map(page_of, itertools.chain([(source, first)], items))
+    first = next(pages)  # before the file is opened
     reports: list[WrittenFile] = []
-    total = len(source.pages)
     with opened_target(target, source.path, recipe.options.preserve_times) as (stream, notes):
-        writer = PageWriter(stream, total, most_bytes(source, recipe))
-        for page in itertools.chain([first], (page for _, page in results)):
+        writer = PageWriter(stream, len(source.pages), most_bytes(source, recipe))
+        for page in itertools.chain([first], pages):
             check_stopped()
             writer.append(page.picture, page.strips)
             reports.append(page.report)
     sizes = {report.size for report in reports}
-    pages = f"{len(reports)} pages"
+    count = f"{len(reports)} pages"
     return WrittenFile(
-        pages,
-        pages + (f" of {sizes.pop()}" if len(sizes) == 1 else ""),
+        count,
+        count + (f" of {sizes.pop()}" if len(sizes) == 1 else ""),
         sum(report.compile_seconds for report in reports),
         (*source.notes, *merged_notes([report.notes for report in reports]), *notes),
     )
+
+
+def page_of(item: Item) -> FinishedPage:
+    """The page of an item, or the error that it holds."""
+    if isinstance(item[1], UserError):
+        raise item[1]
+    return item[1]
 
 
 def most_bytes(source: PictureFile, recipe: Recipe) -> int:
@@ -228,20 +240,27 @@ def merged_notes(notes: Sequence[tuple[str, ...]]) -> list[str]:
 # The stream
 
 
-# Applies a step to items in threads, and yields in order.
-Ahead = Callable[[Callable[..., Item], Iterable[Item]], Iterator[Item]]
-
-
 def warp_stream(targets: dict[Path, Path], recipe: Recipe) -> Generator[Result, None, None]:
-    """Reads, warps and writes images, and yields the results in order. What is being written is written to its end."""
+    """Reads, warps and writes images, and yields the results of their files in order; no page follows an error.
+
+    What is being written is written to its end.
+    """
     # Of N threads and AHEAD = A, at most N + A images are being read or wait to be warped, one is on its way to the
     # device, and N + A are being warped or written: 2 (N + A) + 1 in memory.
     pool = ThreadPoolExecutor(recipe.threads)
     ahead = functools.partial(map_ahead, pool, recipe.threads + AHEAD)
-    find = pass_errors_on(lambda source, _: find_pictures(source.path, targets[source.path], recipe))
+    steps = (find_pictures, read_page, start_warp, finish_warp, join_pages)
+    find, read, start, finish, join = (pass_errors_on(step, targets, recipe) for step in steps)
+    failed: set[Path] = set()
     try:
         files = ahead(find, ((PictureFile(path), None) for path in targets))
-        yield from warp_pages(ahead, (item for found in files for item in pages_of(*found)), targets, recipe)
+        pages = (page for found in files for page in pages_of(*found) if page[0].path not in failed)
+        done = ahead(finish, itertools.starmap(start, ahead(read, pages)))
+        for path, items in itertools.groupby(done, key=lambda item: item[0].path):
+            result = join(PictureFile(path), items)[1]
+            if isinstance(result, UserError):
+                failed.add(path)
+            yield path, result
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -249,38 +268,6 @@ def warp_stream(targets: dict[Path, Path], recipe: Recipe) -> Generator[Result, 
 def pages_of(source: PictureFile, found: list[PictureFile] | UserError) -> Iterator[Item]:
     """The pages of a file as items of their own, or the error of the file."""
     return iter([(source, found)] if isinstance(found, UserError) else [(page, None) for page in found])
-
-
-def warp_pages(ahead: Ahead, pages: Iterable[Item], targets: dict[Path, Path], recipe: Recipe) -> Iterator[Result]:
-    """Reads, warps and writes pages, and yields the results of their files in order; no page follows an error."""
-    failed: set[Path] = set()
-    read = pass_errors_on(lambda source, _: read_page(source, targets[source.path], recipe))
-    start = pass_errors_on(lambda source, picture: start_warp(source, picture, recipe))
-    finish = pass_errors_on(lambda source, started: finish_warp(source, targets[source.path], started, recipe))
-    join = pass_errors_on(lambda source, items: joined(items, targets[source.path], recipe))
-    wanted = (item for item in pages if item[0].path not in failed)
-    done = ahead(finish, itertools.starmap(start, ahead(read, wanted)))
-    for path, items in itertools.groupby(done, key=lambda item: item[0].path):
-        result = join(PictureFile(path), items)[1]
-        if isinstance(result, UserError):
-            failed.add(path)
-        yield path, result
-
-
-def joined(items: Iterator[Item], target: Path, recipe: Recipe) -> WrittenFile:
-    """What came of a file, whose pages are joined."""
-    source, result = next(items)
-    if isinstance(result, WrittenFile):
-        return result
-    return join_pages(without_errors(itertools.chain([(source, result)], items)), target, recipe)
-
-
-def without_errors(items: Iterable[Item]) -> Iterator[tuple[PictureFile, FinishedPage]]:
-    """Items up to one that holds an error, which is raised."""
-    for source, result in items:
-        if isinstance(result, UserError):
-            raise result
-        yield source, result
 
 
 def map_ahead(pool: ThreadPoolExecutor, most: int, step: Callable[..., Item], items: Iterable[Item]) -> Iterator[Item]:
@@ -294,14 +281,14 @@ def map_ahead(pool: ThreadPoolExecutor, most: int, step: Callable[..., Item], it
         yield pending.popleft().result()
 
 
-def pass_errors_on(step: Callable[[PictureFile, Any], Any]) -> Callable[..., Item]:
-    """A step whose result may be a `UserError`: its own, or that of the step before."""
+def pass_errors_on(step: Callable[..., Any], targets: dict[Path, Path], recipe: Recipe) -> Callable[..., Item]:
+    """A step of items, whose result may be a `UserError`: its own, or that of the step before."""
 
     def wrapped(source: PictureFile, value: Any) -> Item:
         if isinstance(value, UserError):
             return source, value
         try:
-            return source, step(source, value)
+            return source, step(source, value, targets[source.path], recipe)
         except UserError as error:
             return source, error
         except MemoryError as error:
