@@ -51,40 +51,44 @@ SPELLINGS = {
 }
 # Types of CUDA C++ without textures. `cudaCreateChannelDesc<double>()` compiles, and returns the kind None.
 OTHER_TYPES = ("long", "ulong", "longlong", "ulonglong", "double")
-NORMALIZED_KINDS = {
-    ChannelFormatKind[f"{kind.name}Normalized{bits}X{channels}"]: (kind, bits, channels)
-    for kind in (UNSIGNED, SIGNED)
-    for bits in (8, 16)
-    for channels in (1, 2, 4)
-}
 
 
-class BlockKind(NamedTuple):
-    """A kind of blocks: its format, the bits in its descriptor, and the type of a decoded channel."""
+def repeated(bits: int, channels: int) -> tuple[int, int, int, int]:
+    """The bits of a descriptor with so many equal channels."""
+    return tuple(bits if channel < channels else 0 for channel in range(4))  # pyright: ignore[reportReturnType]
 
-    block_format: BlockFormat
+
+class FixedKind(NamedTuple):
+    """A kind that fixes the bits in its descriptor, with the type of a decoded channel, and the format of blocks."""
+
     bits: tuple[int, int, int, int]
     storage: tuple[ChannelFormatKind, int]
+    block_format: BlockFormat | None = None
 
 
-BLOCK_KINDS = {
-    ChannelFormatKind.UnsignedNormalized1010102: BlockKind(BlockFormat.RGB10A2, (10, 10, 10, 2), (UNSIGNED, 16)),
-    ChannelFormatKind.UnsignedBlockCompressed4: BlockKind(BlockFormat.BC4, (8, 0, 0, 0), (UNSIGNED, 16)),
-    ChannelFormatKind.SignedBlockCompressed4: BlockKind(BlockFormat.BC4_SIGNED, (8, 0, 0, 0), (SIGNED, 16)),
-    ChannelFormatKind.UnsignedBlockCompressed5: BlockKind(BlockFormat.BC5, (8, 8, 0, 0), (UNSIGNED, 16)),
-    ChannelFormatKind.SignedBlockCompressed5: BlockKind(BlockFormat.BC5_SIGNED, (8, 8, 0, 0), (SIGNED, 16)),
-    ChannelFormatKind.UnsignedBlockCompressed6H: BlockKind(BlockFormat.BC6H, (16, 16, 16, 0), (FLOAT, 16)),
-    ChannelFormatKind.SignedBlockCompressed6H: BlockKind(BlockFormat.BC6H_SIGNED, (16, 16, 16, 0), (FLOAT, 16)),
+FIXED_KINDS = {
+    ChannelFormatKind.NV12: FixedKind((8, 8, 8, 0), (UNSIGNED, 8)),
     **{
-        ChannelFormatKind[f"UnsignedBlockCompressed{number}{suffix}"]: BlockKind(
-            BlockFormat(f"bc{number}"), (8, 8, 8, 8), (UNSIGNED, 8)
+        ChannelFormatKind[f"{kind.name}Normalized{bits}X{channels}"]: FixedKind(repeated(bits, channels), (kind, bits))
+        for kind in (UNSIGNED, SIGNED)
+        for bits in (8, 16)
+        for channels in (1, 2, 4)
+    },
+    ChannelFormatKind.UnsignedNormalized1010102: FixedKind((10, 10, 10, 2), (UNSIGNED, 16), BlockFormat.RGB10A2),
+    ChannelFormatKind.UnsignedBlockCompressed4: FixedKind((8, 0, 0, 0), (UNSIGNED, 16), BlockFormat.BC4),
+    ChannelFormatKind.SignedBlockCompressed4: FixedKind((8, 0, 0, 0), (SIGNED, 16), BlockFormat.BC4_SIGNED),
+    ChannelFormatKind.UnsignedBlockCompressed5: FixedKind((8, 8, 0, 0), (UNSIGNED, 16), BlockFormat.BC5),
+    ChannelFormatKind.SignedBlockCompressed5: FixedKind((8, 8, 0, 0), (SIGNED, 16), BlockFormat.BC5_SIGNED),
+    ChannelFormatKind.UnsignedBlockCompressed6H: FixedKind((16, 16, 16, 0), (FLOAT, 16), BlockFormat.BC6H),
+    ChannelFormatKind.SignedBlockCompressed6H: FixedKind((16, 16, 16, 0), (FLOAT, 16), BlockFormat.BC6H_SIGNED),
+    **{
+        ChannelFormatKind[f"UnsignedBlockCompressed{number}{suffix}"]: FixedKind(
+            (8, 8, 8, 8), (UNSIGNED, 8), BlockFormat(f"bc{number}")
         )
         for number in (1, 2, 3, 7)
         for suffix in ("", "SRGB")
     },
 }
-# The bits of kinds that determine them.
-FIXED_BITS = {kind: row.bits for kind, row in BLOCK_KINDS.items()} | {ChannelFormatKind.NV12: (8, 8, 8, 0)}
 # Blocks are stored as words.
 WORD = np.dtype(np.uint32)
 
@@ -133,7 +137,7 @@ class ChannelFormatDesc(Struct):
     @property
     def block_format(self) -> BlockFormat | None:
         """The format of a block, a `jaxtex.BlockFormat`, or ``None`` if channels are stored one by one."""
-        row = BLOCK_KINDS.get(ChannelFormatKind(self.f))
+        row = FIXED_KINDS.get(ChannelFormatKind(self.f))
         return None if row is None else row.block_format
 
     @property
@@ -161,24 +165,18 @@ class ChannelFormatDesc(Struct):
     @property
     def is_normalized(self) -> bool:
         """Whether the format stores fractions as integers."""
-        return self.f in NORMALIZED_KINDS or (self.f in BLOCK_KINDS and self.storage[0] is not FLOAT)
+        return self.f in FIXED_KINDS and not self.has_planes and self.storage[0] is not FLOAT
 
     @property
     def storage(self) -> tuple[ChannelFormatKind, int]:
         """The type of one channel, of blocks decoded: Signed, Unsigned or Float, and the number of bits."""
-        if self.f in BLOCK_KINDS:
-            return BLOCK_KINDS[ChannelFormatKind(self.f)].storage
-        if self.has_planes:
-            return UNSIGNED, 8
-        kind = (
-            NORMALIZED_KINDS[ChannelFormatKind(self.f)][0] if self.f in NORMALIZED_KINDS else ChannelFormatKind(self.f)
-        )
-        return kind, self.x
+        row = FIXED_KINDS.get(ChannelFormatKind(self.f))
+        return (ChannelFormatKind(self.f), self.x) if row is None else row.storage
 
     @property
     def dtype(self) -> np.dtype:
         """The dtype of an array of elements: of texels, or of the words of blocks."""
-        return WORD if self.f in BLOCK_KINDS else jnp.dtype(STORED_TYPES[self.storage].dtype)
+        return WORD if self.block_format else jnp.dtype(STORED_TYPES[self.storage].dtype)
 
     @property
     def stored_base(self) -> str:
@@ -196,7 +194,7 @@ class ChannelFormatDesc(Struct):
         return "float" if is_float else self.stored_base
 
     def __str__(self) -> str:
-        if self.f in FIXED_BITS or self.is_normalized or self.storage not in STORED_TYPES:
+        if self.f in FIXED_KINDS or self.storage not in STORED_TYPES:
             return f"{self.bits} {ChannelFormatKind(self.f).name}"
         return self.stored_base + (str(self.channels) if self.channels > 1 else "")
 
@@ -250,13 +248,9 @@ def createChannelDesc(
         if base in OTHER_TYPES or length == 3:
             return ChannelFormatDesc(0, 0, 0, 0, ChannelFormatKind.None_)
         row = BASE_TYPES[base]
-        return ChannelFormatDesc(*_repeat(row.bits, length or 1), row.kind)
-    if isinstance(x, ChannelFormatKind) and f is None:
-        if x in NORMALIZED_KINDS:
-            _, bits, length = NORMALIZED_KINDS[x]
-            return ChannelFormatDesc(*_repeat(bits, length), x)
-        if x in FIXED_BITS:
-            return ChannelFormatDesc(*FIXED_BITS[x], x)
+        return ChannelFormatDesc(*repeated(row.bits, length or 1), row.kind)
+    if isinstance(x, ChannelFormatKind) and f is None and x in FIXED_KINDS:
+        return ChannelFormatDesc(*FIXED_KINDS[x].bits, x)
     if f is None:
         raise invalid(
             "createChannelDesc: f is missing; pass the name of a type alone, such as 'float4', or a kind for the bits, "
@@ -295,14 +289,9 @@ def check_desc(function: str, desc: object) -> ChannelFormatDesc:
     """`desc`, which must be a format that CUDA has (20)."""
     checked = check_type(function, "desc", desc, ChannelFormatDesc, 'createChannelDesc("float4") makes one')
     kind = choose(function, "desc.f", ChannelFormatKind, checked.f)
-    if kind in NORMALIZED_KINDS:
-        _, bits, channels = NORMALIZED_KINDS[kind]
-        valid = (_repeat(bits, channels),)
-    elif kind in FIXED_BITS:
-        valid = (FIXED_BITS[kind],)
-    else:
-        widths = [row.bits for row in CHANNEL_TYPES if row.kind is kind]
-        valid = tuple(_repeat(bits, channels) for bits in widths for channels in (1, 2, 4))
+    widths = [row.bits for row in CHANNEL_TYPES if row.kind is kind]
+    valid = [repeated(bits, channels) for bits in widths for channels in (1, 2, 4)]
+    valid = [FIXED_KINDS[kind].bits] if kind in FIXED_KINDS else valid
     if checked.bits not in valid:
         raise CudaError(
             Error.InvalidChannelDescriptor,
@@ -340,7 +329,3 @@ def check_dtype(function: str, argument: str, values: jax.Array, desc: ChannelFo
             f"{function}: {argument} has dtype {values.dtype}, expected {desc.dtype} for the format {desc}; convert "
             f"numbers with astype, or reinterpret bits with jax.lax.bitcast_convert_type."
         )
-
-
-def _repeat(bits: int, channels: int) -> tuple[int, int, int, int]:
-    return tuple(bits if channel < channels else 0 for channel in range(4))  # pyright: ignore[reportReturnType]
