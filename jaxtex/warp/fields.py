@@ -111,12 +111,8 @@ def warp_flow(
 def field_parameters(name: str, argument: str, field: Any) -> tuple[tuple[Operand, ...], tuple[int, ...]]:
     """A vector field as parameters of a coordinate function, and its spatial shape."""
     arrays = as_components(name, argument, field)
-    return arrays if isinstance(field, tuple | list) else (Stacked.last(as_float(field)),), shape_of_fields(arrays)
-
-
-def shape_of_fields(fields: Arrays) -> tuple[int, ...]:
-    """The spatial shape of arrays that broadcast."""
-    return np.broadcast_shapes(*(a.shape for a in fields))[-len(fields) :]
+    shape = np.broadcast_shapes(*(a.shape for a in arrays))[-len(arrays) :]
+    return arrays if isinstance(field, tuple | list) else (Stacked.last(as_float(field)),), shape
 
 
 def as_components(name: str, argument: str, field: Any, counts: Sequence[int] = (2, 3)) -> Arrays:

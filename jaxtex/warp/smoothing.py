@@ -154,24 +154,24 @@ def smooth(texture: Texture | SizedTexture, at: Smoothing, sampler: Sampler, *, 
 
 
 def smooth_in_chain(
-    chain: Texture | SizedTexture, sizes: Sequence[int | jax.Array], at: Smoothing, sampler: Sampler
+    chain: Texture | SizedTexture,
+    sizes: Sequence[int | jax.Array],
+    at: Smoothing,
+    sampler: Sampler,
+    *,
+    second: bool = False,
 ) -> jax.Array:
     """The smooth read of a chain of numbers.
 
     Args:
         sizes: of its finest level, x first.
+        second: whether its second level is read alone.
     """
-    inside = in_units_of_chain(chain.kind, sizes, at.resolved)._replace(lod=at.level)
-    return read(chain, inside, of_chain(spanning(sampler)), at.sums, kernel=SPAN)
-
-
-def smooth_in_second_level(
-    chain: Texture | SizedTexture, sizes: Sequence[int | jax.Array], at: Smoothing, sampler: Sampler
-) -> jax.Array:
-    """The smooth read of the second level of a chain of numbers."""
-    inside = in_units_of_chain(chain.kind, sizes, at.resolved)._replace(lod=jnp.ones_like(at.level))
-    alone = dataclasses.replace(of_chain(spanning(sampler)), mipmap_filter_mode="point")
-    return read(chain, inside, alone, at.sums, kernel=SPAN)
+    how, inside = of_chain(spanning(sampler)), in_units_of_chain(chain.kind, sizes, at.resolved)
+    if not second:
+        return read(chain, inside._replace(lod=at.level), how, at.sums, kernel=SPAN)
+    alone = dataclasses.replace(how, mipmap_filter_mode="point")
+    return read(chain, inside._replace(lod=jnp.ones_like(at.level)), alone, at.sums, kernel=SPAN)
 
 
 def read(

@@ -4,7 +4,7 @@ import functools
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +23,7 @@ from . import smoothing
 from .coordinate_functions import Arrays, CoordinateFunction, evaluated_at, stored_points
 from .images import KINDS, Window, as_numbers, check_image, check_reads, floating_parameters, warp_checked
 from .options import AddressLike, ReadOptions, ShapeLike, as_shape, read_options, spatial_shape
-from .windows import Span, WindowShapes, loaded, position_spans, texel_spans
+from .windows import ImageLike, Span, WindowShapes, loaded, position_spans, texel_spans
 
 # Tiles of images and of volumes, unless the caller says otherwise.
 TILES = {2: (512, 512), 3: (64, 64, 64)}
@@ -33,16 +33,6 @@ LEAST_WINDOWS = {2: 64, 3: 16}
 LEAST_SIDE = 8
 # How many tiles ahead positions are found, so that loading need not wait for them.
 PENDING = 2
-
-
-class ImageLike(Protocol):
-    """An array that may be too large for memory: of NumPy, mapped from a file, of zarr, of h5py."""
-
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-    @property
-    def dtype(self) -> Any: ...
-    def __getitem__(self, part: Any, /) -> Any: ...
 
 
 class Box(NamedTuple):

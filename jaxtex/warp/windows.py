@@ -8,12 +8,11 @@ of each axis: a run of neighbors, which may wrap from the last texel of an axis 
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .._engine.compute.filters import rounded_up
 from .._engine.describe.axis import Axis
@@ -31,13 +30,14 @@ WINDOW_DIGITS = 2
 MOST_SPARE = 4
 
 
-class Sliceable(Protocol):
-    """An array that slices can be read from, such as a mapped file."""
+class ImageLike(Protocol):
+    """An array that may be too large for memory: of NumPy, mapped from a file, of zarr, of h5py."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
-
-    def __getitem__(self, key: tuple[slice, ...], /) -> ArrayLike: ...
+    @property
+    def dtype(self) -> Any: ...
+    def __getitem__(self, part: Any, /) -> Any: ...
 
 
 class Span(NamedTuple):
@@ -176,7 +176,7 @@ class WindowShapes:
         return exact
 
 
-def loaded(image: Sliceable, spans: Sequence[Span], window: np.ndarray) -> np.ndarray:
+def loaded(image: ImageLike, spans: Sequence[Span], window: np.ndarray) -> np.ndarray:
     """A window, filled from its first texel on with the texels of an image in spans.
 
     Args:

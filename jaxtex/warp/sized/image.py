@@ -49,10 +49,6 @@ class WarpResult(NamedTuple):
     tiles: list[tuple[Place, jax.Array]]
     compile_seconds: float
 
-    def wait(self) -> None:
-        """Waits until the device has computed all tiles."""
-        jax.block_until_ready([pixels for _, pixels in self.tiles])
-
     def pixels(self) -> Array:
         """The whole image, (H, W, C)."""
         first = self.tiles[0][1]

@@ -16,7 +16,7 @@ import platform
 import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jax
 from jax.experimental import serialize_executable
@@ -66,20 +66,15 @@ def kept(key: Any, device: Device, compile_program: Callable[[], Any]) -> Any:
         named = hashlib.sha256(pickle.dumps((fingerprint(), device.id, key)))
     except (pickle.PicklingError, AttributeError, TypeError):  # a function that has no name in a module
         return compile_program()
-    file = Folder.path / (named.hexdigest() + SUFFIX)
+    file, client = Folder.path / (named.hexdigest() + SUFFIX), cast(Any, device).client
     try:
         program, structure, result = pickle.loads(file.read_bytes())
-        return serialize_executable.deserialize_and_load(program, structure, result, client_of(device), [device])
+        return serialize_executable.deserialize_and_load(program, structure, result, client, [device])
     except Exception:  # there is no such file, or it is damaged in whatever way
         program = compile_program()
     with contextlib.suppress(OSError, ValueError, NotImplementedError):
         write_whole(file, pickle.dumps(serialize_executable.serialize(program)))
     return program
-
-
-def client_of(device: Any) -> Any:
-    """The client of JAX that loads programs for a device; it has no type."""
-    return device.client
 
 
 @functools.cache

@@ -140,7 +140,7 @@ def read_tile_smoothed(
 
     def from_two_levels() -> jax.Array:
         assert chain is not None
-        coarse = smoothing.smooth_in_second_level(chain, chain.sizes[::-1], at, sampler)
+        coarse = smoothing.smooth_in_chain(chain, chain.sizes[::-1], at, sampler, second=True)
         return smoothing.blended(from_finest(), coarse, at.level)
 
     def from_chain() -> jax.Array:

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..._tables.filter_kernels import POINT, SPAN
 from .. import smoothing
-from ..streaming import Box, ImageLike, Tile, TileReads
-from ..windows import Span, WindowShapes, loaded, texel_spans
+from ..streaming import Box, Tile, TileReads
+from ..windows import ImageLike, Span, WindowShapes, loaded, texel_spans
 from .image import ImageWarp
 from .mappings import Array
 from .programs import read_axes
