@@ -18,15 +18,15 @@ from .programs import DeviceTexels, TileOperands, TileProgram
 from .texels import (
     LEAST_COPIED,
     LEAST_SHARED,
+    Decode,
     Reused,
     chain_capacity,
     chain_weights,
+    decoded,
     flat_texels,
     flat_words,
     longest_side,
     memory_for,
-    numbers_of,
-    numbers_program,
     with_levels,
 )
 from .tiling import LARGE, Place, shape_in, tiles_of
@@ -179,14 +179,12 @@ class ImageWarp(NamedTuple):
         texels, sizes = self.source.texels, self.source.sizes
         if self.stored is not None:
             sizes = sent(np.array(self.stored, np.int32), self.programs.device)
-        words = channels if self.words else None
-        convert = functools.partial(numbers_of, alpha=alpha, light=light, channels_of_words=words)
+        convert = Decode(alpha, light, channels if self.words else None)
         device = self.programs.device
         if self.stored is not None:
             if not self.read.has_numbers(channels):
                 return self
-            key, make = ("numbers", alpha, light, words, len(texels)), (numbers_program, convert, len(texels))
-            numbers = self.programs.run(key, functools.partial(*make), texels, sizes)
+            numbers = self.programs.run(decoded, (convert, len(texels)), texels, sizes)
             return self._replace(source=self.source._replace(numbers=numbers), num_levels=1)
         if not (self.read.antialias or self.read.has_numbers(channels)):
             return self
@@ -195,8 +193,7 @@ class ImageWarp(NamedTuple):
         if wanted or self.read.has_numbers(channels):
             weights, flag = sent((chain_weights(height, width), np.array(wanted)), device)
             given = texels, sizes, weights, flag, into
-            key = "chain", alpha, light, words
-            into = self.programs.run(key, lambda: functools.partial(with_levels, convert), *given, donated=4)
+            into = self.programs.run(with_levels, (convert,), *given, donated=4)
         num_levels = longest_side(height, width).bit_length() - 1
         return self._replace(source=self.source._replace(numbers=into), num_levels=num_levels, reused=Reused(into))
 
@@ -240,9 +237,8 @@ class ImageWarp(NamedTuple):
         if self.filters is not None and program.resize is not None:
             filters = sent(self.filters.at(place, program.resize), self.programs.device)
             source = source._replace(filters=filters)
-        make = functools.partial(getattr, program, name)
         at = TileOperands(tuple(parameters), origin, self.target)
-        return self.programs.run((program, name), make, source, at, *more)
+        return self.programs.run(getattr(TileProgram, name), (program,), source, at, *more)
 
 
 def takes_words(pixels: Array, mapping: Mapping, read: ReadOptions, device: Device) -> bool:
@@ -285,40 +281,33 @@ class Programs:
         self.compile_seconds = 0.0
 
     def run(
-        self, key: tuple[Any, ...], make: Callable[[], Callable[..., Any]], *arguments: Any, donated: int | None = None
+        self, function: Callable[..., Any], static: tuple[Any, ...], *arguments: Any, donated: int | None = None
     ) -> Any:
-        """Runs a program, which is compiled once for each key and each shape of arguments.
+        """Runs a program, which is compiled once for each function and each shape of arguments.
 
         Args:
-            make: returns its function.
-            donated: the number of the argument whose memory the result reuses.
+            function: of a module or a class.
+            static: its first arguments.
+            arguments: the others.
+            donated: the number of the one whose memory the result reuses.
         """
         leaves, structure = jax.tree.flatten(arguments)
         avals = tuple((leaf.shape, leaf.dtype) for leaf in leaves)
         start, before = time.perf_counter(), compiled.cache_info().misses
-        program = compiled(ProgramFactory(key, make), structure, avals, self.device, donated)
+        program = compiled(function, static, structure, avals, self.device, donated)
         if compiled.cache_info().misses > before:
             self.compile_seconds += time.perf_counter() - start
         return program(*arguments)
 
 
-class ProgramFactory:
-    """The maker of a program's function, with a key."""
-
-    def __init__(self, key: tuple[Any, ...], make: Callable[[], Callable[..., Any]]):
-        self.key = key
-        self.make = make
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ProgramFactory) and self.key == other.key
-
-
 @functools.lru_cache(maxsize=128)
 def compiled(
-    factory: ProgramFactory, structure: Any, avals: tuple[Any, ...], device: Device, donated: int | None = None
+    function: Callable[..., Any],
+    static: tuple[Any, ...],
+    structure: Any,
+    avals: tuple[Any, ...],
+    device: Device,
+    donated: int | None = None,
 ) -> Callable[..., Any]:
     """The compiled program for arguments of these shapes and dtypes."""
     sharding = jax.sharding.SingleDeviceSharding(device)
@@ -326,7 +315,7 @@ def compiled(
     options = CPU_OPTIONS if device.platform == "cpu" else None
 
     def compile_program() -> Any:
-        program = jax.jit(factory.make(), donate_argnums=() if donated is None else donated)
+        program = jax.jit(functools.partial(function, *static), donate_argnums=() if donated is None else donated)
         return program.lower(*jax.tree.unflatten(structure, leaves)).compile(compiler_options=options)
 
-    return kept((factory.key, str(structure), avals, donated, options), device, compile_program)
+    return kept((function, static, str(structure), avals, donated, options), device, compile_program)

@@ -1,7 +1,7 @@
 """A cache of compiled programs in a folder, which saves tracing and compiling.
 
 JAX's own cache is keyed by the lowered program, and tracing and lowering take most of the time that a process needs for
-one image. Here the key is the origin of a program: its name in `image.Programs`, its arguments, the files of jaxtex,
+one image. Here the key is the origin of a program: its function and arguments in `image.compiled`, the files of jaxtex,
 the versions, the settings and the processor.
 
 Files are loaded as code, as from JAX's cache: the folder must belong to the user.

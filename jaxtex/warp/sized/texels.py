@@ -4,6 +4,7 @@ Decoded texels may be followed by a mip chain: texels lie row after row and leve
 texels, as many as the sizes need. Elements after the last level are never read.
 """
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterable
@@ -109,28 +110,33 @@ def with_room(pixels: Array, shape: tuple[int, int]) -> Array | None:
 # Decoding, in a program of its own: a program for tiles would decode for every tile
 
 
-def numbers_of(texels: jax.Array, *, alpha: bool, light: bool, channels_of_words: int | None) -> jax.Array:
-    """Decoded texels, (N, C), from stored ones or their words; premultiplied if there is an alpha."""
-    if channels_of_words is not None:
-        texels = bytes_in(texels, channels_of_words)
-    if light:
-        texels = to_light(to_fractions(texels))
-    if alpha:
-        return premultiply(texels)
-    return texels.astype(np.float32)
+@dataclasses.dataclass(frozen=True)
+class Decode:
+    """A function that decodes stored texels, or their words, to numbers, (N, C).
+
+    Attributes:
+        alpha: whether there is an alpha, by which colors are premultiplied.
+        light: whether numbers are linear light.
+        channels_of_words: the channels of texels that are stored as words.
+    """
+
+    alpha: bool
+    light: bool
+    channels_of_words: int | None
+
+    def __call__(self, texels: jax.Array) -> jax.Array:
+        if self.channels_of_words is not None:
+            texels = bytes_in(texels, self.channels_of_words)
+        if self.light:
+            texels = to_light(to_fractions(texels))
+        return premultiply(texels) if self.alpha else texels.astype(np.float32)
 
 
-def numbers_program(
-    convert: Callable[[jax.Array], jax.Array], capacity: int
-) -> Callable[[jax.Array, jax.Array], jax.Array]:
-    """The program that decodes texels, by their sizes, into an array of so many; both are multiples of `RUN`."""
-
-    def run(texels: jax.Array, sizes: jax.Array) -> jax.Array:
-        like = jax.eval_shape(convert, texels)
-        into = jnp.zeros((capacity, like.shape[-1]), like.dtype)
-        return written(convert, texels, sizes[0] * sizes[1], into)
-
-    return run
+def decoded(convert: Callable[[jax.Array], jax.Array], capacity: int, texels: jax.Array, sizes: jax.Array) -> jax.Array:
+    """The numbers of texels, by their sizes, in an array of so many; both are multiples of `RUN`."""
+    like = jax.eval_shape(convert, texels)
+    into = jnp.zeros((capacity, like.shape[-1]), like.dtype)
+    return written(convert, texels, sizes[0] * sizes[1], into)
 
 
 def chain_capacity(height: int, width: int) -> int:
