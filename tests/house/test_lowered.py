@@ -102,4 +102,4 @@ def test_a_call_of_each_group_is_lowered():
     for group, calls in GROUPS.items():
         if group not in ("sharded", "automatic") or jax.device_count() >= 8:
             name, call = next(iter(calls.items()))
-            assert programs.texts_of(call), name
+            assert programs.texts_of(call if group == "reads" else call._replace(ways=("value",))), name
