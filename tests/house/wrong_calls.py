@@ -1,5 +1,7 @@
 """Calls of public functions with a wrong argument: with a value of no use, or with what a caller may have instead."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -168,10 +170,11 @@ def changed(wrong, base, argument, change):
 
 
 def calls_with_samplers(parameters, base):
-    """Of what holds texels, the first argument, beside samplers and other options."""
+    """Of what holds texels, the first argument, beside samplers; each alone and beside two of the options in turn."""
     first = next(iter(parameters))
+    alone, *options = [beside for beside in BESIDE if {*beside} <= {*parameters}]
+    in_turn = itertools.cycle(options)
     for fields, change in SAMPLERS:
-        for beside in BESIDE:
-            if {*beside} <= {*parameters}:
-                wrong = f"{first} beside {', '.join((*fields, *beside))}"
-                yield from changed(wrong, base | beside | {"sampler": jt.Sampler(**fields)}, first, change)
+        for beside in (alone, *itertools.islice(in_turn, min(2, len(options)))):
+            wrong = f"{first} beside {', '.join((*fields, *beside))}"
+            yield from changed(wrong, base | beside | {"sampler": jt.Sampler(**fields)}, first, change)

@@ -200,20 +200,25 @@ def test_batches():
         assert_close("reordered", together[k], run(volumes[k], start[k], end[k]), 32)
 
 
+SAMPLES = 2**16  # of a segment, so that blocks of them are small beside all of them
+
+
+def integral(volume, start, end):
+    return jt.rays.line_integral(volume, start, end, num_samples=SAMPLES)
+
+
+def memory_of(function):
+    """The bytes that a function of a volume and 64 x 64 segments takes beside its arguments and results."""
+    args = normal(16, 16, 16, 1), *ends(64, 64, sizes=(16, 16, 16))
+    return jax.jit(function).lower(*args).compile().memory_analysis().temp_size_in_bytes
+
+
 @pytest.mark.compiled
 @pytest.mark.parametrize("wrt", [None, (0,), (1, 2), (0, 1, 2)])
 def test_no_array_of_samples(wrt):
-    """Twice as many samples take no more memory, and far less than a number for each."""
-    volume, (start, end) = normal(16, 16, 16, 1), ends(64, 64, sizes=(16, 16, 16))
-
-    def run(count):
-        integral = lambda v, s, e: jt.rays.line_integral(v, s, e, num_samples=count)
-        function = integral if wrt is None else jax.grad(lambda *args: (integral(*args) ** 2).sum(), wrt)
-        return jax.jit(function).lower(volume, start, end).compile().memory_analysis().temp_size_in_bytes
-
-    few, many = run(512), run(1024)
-    assert many < 1.1 * few + 4096  # a few words of a kernel's own
-    assert few < 4 * start.shape[0] * start.shape[1] * 512 * 4
+    """Not even of half a byte for each."""
+    function = integral if wrt is None else jax.grad(lambda *args: (integral(*args) ** 2).sum(), wrt)
+    assert memory_of(function) < 64 * 64 * SAMPLES / 2
 
 
 @pytest.mark.compiled
@@ -221,27 +226,19 @@ def test_no_array_of_samples(wrt):
 @pytest.mark.parametrize("order", [1, 2])
 def test_forward_mode_stores_no_samples(wrt, order):
     """Nor does the gradient of a tangent."""
-    volume, (start, end) = normal(16, 16, 16, 1), ends(64, 64, sizes=(16, 16, 16))
 
-    def run(count):
-        args = (volume, start, end)
+    def tangent(function):
+        def along(*args):
+            moving = tuple(args[k] for k in wrt)
+            given = lambda *some: function(*(dict(zip(wrt, some)).get(k, a) for k, a in enumerate(args)))
+            return jax.jvp(given, moving, moving)[1]
 
-        def tangent(function):
-            def along(*args):
-                moving = tuple(args[k] for k in wrt)
-                given = lambda *some: function(*(dict(zip(wrt, some)).get(k, a) for k, a in enumerate(args)))
-                return jax.jvp(given, moving, moving)[1]
+        return along
 
-            return along
-
-        function = lambda *args: jt.rays.line_integral(*args, num_samples=count)
-        for _ in range(order):
-            function = tangent(function)
-        pulled = jax.grad(lambda *args: tangent(lambda *a: jt.rays.line_integral(*a, num_samples=count))(*args).sum())
-        both = lambda *args: (function(*args), pulled(*args) if order == 1 else 0)
-        return jax.jit(both).lower(*args).compile().memory_analysis().temp_size_in_bytes
-
-    assert run(1024) < 1.1 * run(512) + 4096
+    once = tangent(integral)
+    pulled = jax.grad(lambda *args: once(*args).sum())
+    both = lambda *args: (once(*args), pulled(*args))
+    assert memory_of(both if order == 1 else tangent(once)) < 64 * 64 * SAMPLES / 2
 
 
 # Rays
@@ -295,12 +292,12 @@ def test_camera_rays():
 
 def test_gradients_with_respect_to_the_scanner():
     with jax.enable_x64(True):
-        volume, sampler = normal(*VOLUME, 1, dtype=np.float64), jt.Sampler(filter_mode="bspline", spline_order=4)
+        image, sampler = normal(*IMAGE, 1, dtype=np.float64), jt.Sampler(filter_mode="bspline", spline_order=4)
 
         def run(angles, source, detector, pitch):
             distances = {"source_distance": source, "detector_distance": detector, "pixel_size": pitch}
-            rays = jt.rays.cone_beam(VOLUME, angles, (1, 2), **distances)
-            return jt.rays.line_integral(volume, *rays, num_samples=3, sampler=sampler)
+            rays = jt.rays.cone_beam(IMAGE, angles, (2,), **distances)
+            return jt.rays.line_integral(image, *rays, num_samples=3, sampler=sampler)
 
         assert_derivatives(run, np.float64([0.2, 1.1]), np.float64(9), np.float64(6), np.float64(1.3))
 
