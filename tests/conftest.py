@@ -168,3 +168,10 @@ def x64():
     """Runs a test with 64-bit types."""
     with jax.enable_x64(True):
         yield
+
+
+@pytest.fixture
+def default_promotion():
+    """Runs a test as a caller would run it, without the strict flags of the tests."""
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        yield

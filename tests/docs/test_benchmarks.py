@@ -12,12 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 READS = r"2D reads: read 2D, 64x64, C=[14]$"
 
-
-@pytest.fixture(autouse=True)
-def default_promotion():
-    """They are run as a reader would run them, without the strict flags of the tests."""
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        yield
+pytestmark = pytest.mark.usefixtures("default_promotion")
 
 
 @pytest.fixture

@@ -21,12 +21,7 @@ EXAMPLES = {path.stem: path for path in sorted((ROOT / "examples").glob("*.py"))
 ANIMATIONS = ("register.webp", "spatial_transformer.webp")
 NUMBER = r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
 
-
-@pytest.fixture(autouse=True)
-def default_promotion():
-    """Examples are run as a reader would run them, without the strict flags of the tests."""
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        yield
+pytestmark = pytest.mark.usefixtures("default_promotion")
 
 
 @pytest.fixture

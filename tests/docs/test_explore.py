@@ -31,11 +31,7 @@ explore = load("explore")
 View = explore.View
 VIEWS = [View(scale=2.0), View(degrees=-30.0, tilt=50.0, address="wrap"), View(filter="cubic", scale=0.7)]
 
-
-@pytest.fixture(autouse=True)
-def default_promotion():
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        yield
+pytestmark = pytest.mark.usefixtures("default_promotion")
 
 
 @pytest.fixture

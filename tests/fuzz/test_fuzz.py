@@ -10,12 +10,7 @@ from tests.fuzz import reads, sanitize
 
 KERNELS = "gpu" if jax.default_backend() == "gpu" else "host"
 
-
-@pytest.fixture(autouse=True)
-def default_promotion():
-    """Calls are made as a caller would make them, without the strict flags of the tests."""
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        yield
+pytestmark = pytest.mark.usefixtures("default_promotion")
 
 
 # Calls whose programs compile in less than a second: of a splat, samples, a flow and a map; of floats, halves, integers

@@ -1,6 +1,5 @@
 """A few of the random cases of `tests/fuzz/memory.py`, and that it finds what is wrong."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -37,12 +36,7 @@ TASKS = {
     "blocks": (*range(16), 25),
 }
 
-
-@pytest.fixture(autouse=True)
-def default_promotion():
-    """Calls are made as a caller would make them, without the strict flags of the tests."""
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        yield
+pytestmark = pytest.mark.usefixtures("default_promotion")
 
 
 @pytest.mark.parametrize("task", TASKS)

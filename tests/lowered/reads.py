@@ -11,7 +11,6 @@ from tests.lowered.programs import Call
 
 MODES = ("clamp", "border", "wrap", "mirror", "reflect")
 FILTERS = ("point", "linear", "cubic", "bspline", "mitchell", "lanczos2", "lanczos3", "gaussian")
-ARITHMETICS = ("float", "hardware")
 XYZ = tuple(uniform(3, 9, 33))
 DIRECTIONS = tuple(normal(3, 9, 33))
 SIDES = tuple(0.1 * normal(2, 9, 33)), tuple(0.05 * normal(2, 9, 34)[..., :33])

@@ -8,19 +8,9 @@ import pytest
 import jaxtex as jt
 from tests.support.derivatives import assert_derivatives
 from tests.support.tolerances import assert_close
+from tests.unit.rays.test_rays import IMAGE, SAMPLES, VOLUME, ends, memory_of, normal
 
-VOLUME, IMAGE = (5, 6, 7), (6, 7)
 SMOOTH = jt.Sampler(filter_mode="bspline", spline_order=5)
-
-
-def normal(*shape, dtype=np.float32):
-    return np.random.default_rng(sum(shape)).normal(size=shape).astype(dtype)
-
-
-def ends(*shape, sizes=VOLUME, dtype=np.float32):
-    """Segments from and to points in and around a volume."""
-    rng, most = np.random.default_rng(sum(shape)), np.array(sizes[::-1])
-    return tuple(rng.uniform(-2, most + 2, (*shape, len(sizes))).astype(dtype) for _ in range(2))
 
 
 def samples(volume, start, end, count):
@@ -248,13 +238,9 @@ def test_integers_and_narrow_floats(name):
 @pytest.mark.parametrize("name", CALLS)
 def test_no_array_of_samples(name):
     """Not even of half a byte for each; with gradients, too."""
-    volume, (start, end) = normal(16, 16, 16, 1), ends(64, 64, sizes=(16, 16, 16))
-    count = 2**16  # so that blocks of samples are small beside all of them
-    value = lambda *args: getattr(jt.rays, name)(*args, *CALLS[name], num_samples=count)
+    value = lambda *args: getattr(jt.rays, name)(*args, *CALLS[name], num_samples=SAMPLES)
     gradients = jax.grad(lambda *args: (value(*args) ** 2).sum(), (0, 1, 2))
-    for function in (value, gradients):
-        memory = jax.jit(function).lower(volume, start, end).compile().memory_analysis().temp_size_in_bytes
-        assert memory < 64 * 64 * count / 2
+    assert max(map(memory_of, (value, gradients))) < 64 * 64 * SAMPLES / 2
 
 
 @pytest.mark.parametrize(
