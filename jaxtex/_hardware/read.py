@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.interpreters import batching
+from jax.extend.core import Primitive
 
 from .._engine.compute.operators import batched, mean
 from .._engine.compute.texel_value import SRGB_TO_LINEAR, LoadTexel, color_outside, decode, is_color
@@ -190,12 +190,13 @@ def srgb_code(x: jax.Array) -> jax.Array:
 BY_CHANNEL = functools.partial(read_array, by_channel=True)
 _, SUPPORTS_READ = kernel("read")
 LOWERING = Lowering("cuda", read_in_kernel, SUPPORTS_READ, functools.partial(batched, BY_CHANNEL), READ)
-read_p = define(
-    "texture_unit_read",
+read_p = Primitive("texture_unit_read")
+define(
+    read_p,
     read_array,
     static=("spec", "batch"),
+    batch=batching_rule(read_p, READ),
     form=over_batch(read_array, lambda _: (0,)),
     types=type_of_read,
     lowerings=(LOWERING,),
 )
-batching.primitive_batchers[read_p] = batching_rule(read_p, READ)

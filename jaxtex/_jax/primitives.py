@@ -47,6 +47,9 @@ def define(
     *,
     static: Sequence[str] = (),
     linear_in: Callable[..., Sequence[int]] | None = None,
+    jvp: Callable[..., Any] | None = None,
+    transpose: Callable[..., Any] | None = None,
+    batch: Callable[..., Any] | None = None,
     form: Callable[..., Any] | None = None,
     types: Callable[..., Any] | None = None,
     lowerings: Sequence[Form] = (),
@@ -57,8 +60,9 @@ def define(
     Args:
         name: its name, or a primitive without rules, so that the meaning can refer to it.
         static: the names of its parameters.
-        linear_in: from its parameters, the positions of the arguments in which it is jointly linear. Its rules are
-            those of `meaning`; without this it has none.
+        linear_in: from its parameters, the positions of the arguments in which it is jointly linear. With this, a rule
+            that is not given is that of `meaning`.
+        jvp, transpose, batch: its rules of differentiation, transposition and batching, as JAX calls them.
         form: the form on every platform; `None` is `meaning`. It returns an array, or several.
         types: the shapes and dtypes of its results, from those of its arguments; `None` to trace the form.
         lowerings: forms for some platforms.
@@ -72,9 +76,13 @@ def define(
     for row in lowerings:
         mlir.register_lowering(p, with_room(row.rule(form)), platform=row.platform)
     if linear_in is not None:
-        ad.primitive_jvps[p] = jvp_of_meaning(p, meaning)
-        ad.primitive_transposes[p] = transpose_of_meaning(meaning, linear_in)
-        batching.primitive_batchers[p] = batching_of_meaning(meaning, multiple_results)
+        jvp = jvp or jvp_of_meaning(p, meaning)
+        transpose = transpose or transpose_of_meaning(meaning, linear_in)
+        batch = batch or batching_of_meaning(meaning, multiple_results)
+    rules = (ad.primitive_jvps, jvp), (ad.primitive_transposes, transpose), (batching.primitive_batchers, batch)
+    for rules_of_jax, rule in rules:
+        if rule is not None:
+            rules_of_jax[p] = rule
     return p
 
 
@@ -94,7 +102,6 @@ def define_linear(
         batched: its parameters where the array has one more axis in front, from its own.
         static: the names of its parameters.
     """
-    p = define(name, form, static=static, lowerings=lowerings)
 
     def transpose(cotangent: Any, x: Any, **params: Any) -> list[Any]:
         return [p.bind(cotangent, **transposed(x.aval, **params))]
@@ -102,8 +109,8 @@ def define_linear(
     def batch(args: Sequence[jax.Array], dims: Dims, **params: Any) -> tuple[jax.Array, int]:
         return p.bind(at_front(args[0], dims[0]), **batched(**params)), 0
 
+    p = define(name, form, static=static, batch=batch, lowerings=lowerings)
     ad.deflinear2(p, transpose)
-    batching.primitive_batchers[p] = batch
     return p
 
 
@@ -291,6 +298,6 @@ straight_through_p = define(
     meaning_of,
     static=("meaning", "value", "linear_in"),
     linear_in=lambda *, linear_in, **_: linear_in,
+    batch=batching_of_both,
     form=value_of,
 )
-batching.primitive_batchers[straight_through_p] = batching_of_both

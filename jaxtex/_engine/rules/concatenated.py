@@ -87,6 +87,7 @@ def jvp(
 def transpose(cotangent: jax.Array, *args: Argument, parts: tuple[Part, ...], row_axes: int) -> Cotangents:
     """The transpose of tangents: for each read, the splat or the pullback of its slice of the cotangent."""
     if any(part.wrt is None for part in parts):
+        of_reads = transpose_of_meaning(meaning, textures_of)
         return of_reads(cotangent, *args, parts=parts, row_axes=row_axes)
     reads, out = list(each_part(parts, args)), list[jax.Array | None]()
     shape = lambda part, texels, operands: type_of_read(texels, *operands, spec=part.spec, batch=part.batch).shape
@@ -109,8 +110,7 @@ concatenated_read_p = define(
     meaning,
     static=("parts", "row_axes"),
     linear_in=textures_of,
+    jvp=jvp,
+    transpose=transpose,
     lowerings=LOWERINGS["concatenated_read"],
 )
-of_reads = transpose_of_meaning(meaning, textures_of)
-ad.primitive_jvps[concatenated_read_p] = jvp
-ad.primitive_transposes[concatenated_read_p] = transpose

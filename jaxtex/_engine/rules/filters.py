@@ -7,12 +7,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.interpreters import ad, batching
 
 from ..._jax.barriers import materialized, with_materialized
 from ..._jax.float_bits import rounded_to
 from ..._jax.indexing import is_sharded, uncut
-from ..._jax.primitives import at_front, define, define_linear
+from ..._jax.primitives import define_linear
 from ..._tables.storage_formats import sum_dtype
 from ..compute.filters import ScaledFilter, chain_of, multiplied
 from ..forms.choice import LOWERINGS
@@ -95,9 +94,11 @@ def scaled(values: jax.Array, filters: Sequence[tuple[int, ScaledFilter]], dtype
     """`values`, of any dtype, filtered along axes: an axis of `size` elements becomes one of `samples`.
 
     Args:
-        dtype: the dtype of the result. Sums are taken in float32 or float64, and rounded if `dtype` is integer.
+        dtype: the dtype of the result. Sums are taken in float32 or float64. If `dtype` is integer, they are rounded,
+            and have no derivative.
     """
     needed = tuple((axis, stretched) for axis, stretched in filters if not stretched.rows().is_identity)
+    values = values if jnp.issubdtype(dtype, jnp.floating) else jax.lax.stop_gradient(values)
     if not needed:
         return values.astype(dtype)
     if is_sharded(values):  # an axis is gathered just before its filter, when earlier filters have shrunk the array
@@ -119,25 +120,11 @@ def in_order(values: jax.Array, *, filters: Filters, transposed: bool, dtype: np
     return values.astype(dtype) if jnp.issubdtype(dtype, jnp.floating) else rounded_to(values, dtype)
 
 
-def transpose(cotangent: Any, values: Any, *, transposed: bool, dtype: np.dtype, **params: Any) -> list[Any]:
-    return [scale_p.bind(cotangent, transposed=not transposed, dtype=values.aval.dtype, **params)]
-
-
-def batch(args: Sequence[jax.Array], dims: Sequence[int], *, filters: Filters, **params: Any) -> tuple[jax.Array, int]:
-    along = tuple((axis + 1, stretched) for axis, stretched in filters)
-    return scale_p.bind(at_front(args[0], dims[0]), filters=along, **params), 0
-
-
-def jvp(primals: Sequence[Any], tangents: Sequence[Any], *, dtype: np.dtype, **params: Any) -> tuple[Any, Any]:
-    out = scale_p.bind(*primals, dtype=dtype, **params)
-    if not jnp.issubdtype(dtype, jnp.floating):
-        return out, np.zeros(out.shape, jax.dtypes.float0)
-    return out, scale_p.bind(*tangents, dtype=dtype, **params)
-
-
-scale_p = define(
-    "scaled_filter", in_order, static=("filters", "transposed", "dtype"), lowerings=LOWERINGS["scaled_filter"]
+scale_p = define_linear(
+    "scaled_filter",
+    in_order,
+    lambda values, *, transposed, dtype, **params: {"transposed": not transposed, "dtype": values.dtype, **params},
+    lambda *, filters, **params: {"filters": tuple((axis + 1, stretched) for axis, stretched in filters), **params},
+    static=("filters", "transposed", "dtype"),
+    lowerings=LOWERINGS["scaled_filter"],
 )
-ad.primitive_jvps[scale_p] = jvp
-ad.primitive_transposes[scale_p] = transpose
-batching.primitive_batchers[scale_p] = batch

@@ -14,7 +14,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.interpreters import ad, batching
+from jax.extend.core import Primitive
+from jax.interpreters import ad
 
 from ..._jax.indexing import as_varying
 from ..._jax.primitives import bind, define, is_nonzero
@@ -187,14 +188,22 @@ def transpose(
     )
 
 
-fold_p: Any = define(
-    "texture_fold", meaning, static=("spec", "fold", "batch"), types=types, lowerings=LOWERINGS["fold"]
+fold_p: Any = Primitive("texture_fold")
+define(
+    fold_p,
+    meaning,
+    static=("spec", "fold", "batch"),
+    jvp=jvp,
+    batch=batching_rule(fold_p, READ),
+    types=types,
+    lowerings=LOWERINGS["fold"],
 )
 pushforward_p: Any = define(
     "texture_fold_pushforward",
     pushforward,
     static=("spec", "fold", "wrt", "batch"),
     linear_in=lambda wrt, **_: range(len(wrt)),
+    transpose=transpose,
 )
 fold_pullback_p: Any = define(
     "texture_fold_pullback",
@@ -204,6 +213,3 @@ fold_pullback_p: Any = define(
     lowerings=LOWERINGS["fold_pullback"],
     multiple_results=True,
 )
-ad.primitive_jvps[fold_p] = jvp
-ad.primitive_transposes[pushforward_p] = transpose
-batching.primitive_batchers[fold_p] = batching_rule(fold_p, READ)

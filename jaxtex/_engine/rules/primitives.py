@@ -32,7 +32,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Primitive
-from jax.interpreters import ad, batching
 
 from ..._jax.barriers import with_materialized
 from ..._jax.calls import typed_jit
@@ -214,7 +213,7 @@ def define_read(
 ) -> None:
     """Defines a primitive of a read from its form and its types for whole arrays.
 
-    For other arrays, its form is its meaning, and a trace finds its types.
+    For other arrays, its form is its meaning, and a trace finds its types. The first argument is linear.
     """
 
     def form_of(*args: Any, storage: Storage = WHOLE, **params: Any) -> Any:
@@ -223,7 +222,8 @@ def define_read(
     def types_of(*args: Any, storage: Storage, **params: Any) -> Any:
         return types(*args, **params) if storage == WHOLE else None
 
-    define(p, meaning, static=("spec", "wrt", "batch", "storage"), form=form_of, types=types_of, **how)
+    static = ("spec", "wrt", "batch", "storage")
+    define(p, meaning, static=static, linear_in=lambda **_: (0,), form=form_of, types=types_of, **how)
 
 
 define_read(
@@ -231,6 +231,9 @@ define_read(
     read_meaning,
     over_batch(operators.read, lambda _: (0,)),
     type_of_read,
+    jvp=read_jvp,
+    transpose=read_transpose,
+    batch=batching_rule(read_p, READ, meaning=read_meaning),
     lowerings=LOWERINGS["read"],
 )
 define_read(
@@ -238,43 +241,39 @@ define_read(
     splat_meaning,
     over_batch(operators.splat, lambda _: (0,)),
     type_of_splat,
+    jvp=where_whole(splat_jvp, jvp_of_meaning(splat_p, splat_meaning)),
+    transpose=where_whole(splat_transpose, transpose_of_meaning(splat_meaning, lambda **_: (0,))),
+    batch=batching_rule(splat_p, SPLAT, lambda *_: False, splat_meaning),
     lowerings=LOWERINGS["splat"],
     multiple_results=True,
 )
-define_read(pushforward_p, pushforward_meaning, pushforward_form, type_of_pushforward)
+define_read(
+    pushforward_p,
+    pushforward_meaning,
+    pushforward_form,
+    type_of_pushforward,
+    transpose=pushforward_transpose,
+    batch=batching_rule(pushforward_p, PUSHFORWARD, pushforward_joins, pushforward_meaning),
+)
 define_read(
     pullback_p,
     pullback_meaning,
     over_batch(linearization.pullback, lambda _: (0, 1)),
     type_of_pullback,
+    transpose=where_whole(pullback_transpose, transpose_of_meaning(pullback_meaning, lambda **_: (0,))),
+    batch=batching_rule(pullback_p, PULLBACK, pullback_joins, pullback_meaning),
     lowerings=LOWERINGS["pullback"],
     multiple_results=True,
 )
-read_derivatives_p = define(
-    "texture_read_derivatives",
+read_derivatives_p = Primitive("texture_read_derivatives")
+define(
+    read_derivatives_p,
     derivatives_meaning,
     static=("spec", "batch"),
     linear_in=lambda *, spec, **_: READ.textures(spec, ()),
+    batch=batching_rule(read_derivatives_p, READ),
     form=over_batch(operators.derivatives, lambda _: (0,)),
     types=types_of_derivatives,
     lowerings=LOWERINGS["read_derivatives"],
     multiple_results=True,
 )
-
-ad.primitive_jvps[read_p] = read_jvp
-ad.primitive_jvps[splat_p] = where_whole(splat_jvp, jvp_of_meaning(splat_p, splat_meaning))
-ad.primitive_jvps[pushforward_p] = jvp_of_meaning(pushforward_p, pushforward_meaning)
-ad.primitive_jvps[pullback_p] = jvp_of_meaning(pullback_p, pullback_meaning)
-
-of_first = lambda meaning: transpose_of_meaning(meaning, lambda **_: (0,))
-ad.primitive_transposes[read_p] = read_transpose
-ad.primitive_transposes[splat_p] = where_whole(splat_transpose, of_first(splat_meaning))
-ad.primitive_transposes[pushforward_p] = pushforward_transpose
-ad.primitive_transposes[pullback_p] = where_whole(pullback_transpose, of_first(pullback_meaning))
-
-batchers = batching.primitive_batchers
-batchers[read_p] = batching_rule(read_p, READ, meaning=read_meaning)
-batchers[read_derivatives_p] = batching_rule(read_derivatives_p, READ)
-batchers[splat_p] = batching_rule(splat_p, SPLAT, lambda *_: False, splat_meaning)
-batchers[pushforward_p] = batching_rule(pushforward_p, PUSHFORWARD, pushforward_joins, pushforward_meaning)
-batchers[pullback_p] = batching_rule(pullback_p, PULLBACK, pullback_joins, pullback_meaning)

@@ -10,11 +10,11 @@ from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive, jaxpr_as_fun, jaxprs_in_params
-from jax.interpreters import ad, batching, mlir
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxpr_as_fun, jaxprs_in_params
 
 from ..._jax.calls import called
 from ..._jax.indexing import everywhere
+from ..._jax.primitives import define
 from ..._jax.versions import sizes_of_scan
 
 
@@ -33,12 +33,7 @@ def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
     return with_count(*primals), tangents[0]
 
 
-beside_p = Primitive("texture_beside")
-beside_p.def_impl(lambda values, count: values)
-beside_p.def_abstract_eval(lambda values, count: values)
-mlir.register_lowering(beside_p, lambda context, values, count: [values])
-ad.primitive_jvps[beside_p] = jvp
-batching.primitive_batchers[beside_p] = batched
+beside_p = define("texture_beside", lambda values, count: values, jvp=jvp, batch=batched)
 
 
 # The sum of all counts

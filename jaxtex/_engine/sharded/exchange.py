@@ -126,7 +126,11 @@ def added_at(texels: jax.Array, more: jax.Array, first: jax.Array | int, dimensi
 
 
 with_edges_p = define(
-    "with_edges", with_edges_meaning, static=("edges",), linear_in=lambda **_: (0,), multiple_results=True
+    "with_edges",
+    with_edges_meaning,
+    static=("edges",),
+    linear_in=lambda **_: (0,),
+    jvp=with_edges_jvp,
+    transpose=with_edges_transpose,
+    multiple_results=True,
 )
-ad.primitive_jvps[with_edges_p] = with_edges_jvp
-ad.primitive_transposes[with_edges_p] = with_edges_transpose
