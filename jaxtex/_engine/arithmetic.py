@@ -96,11 +96,9 @@ class FloatArithmetic(ReadArithmetic):
 
     def read(self, texture: Texture | SizedTexture, read: Read) -> jax.Array:
         if isinstance(texture, SizedTexture) and texture.channels_of_words is not None:
-            spec, channels = read.spec, texture.channels_of_words
-            color = border_of(texture.border_color, channels, spec)
-            args = read.operands if color is None else (color, *read.operands)
-            words = words_of_channels(texture.texels, channels)
-            return operators.read(words, *args, spec=spec.over(color), loads=loads_bytes)
+            channels = texture.channels_of_words
+            spec, args = read.over(border_of(texture.border_color, channels, read.spec))
+            return operators.read(words_of_channels(texture.texels, channels), *args, spec=spec, loads=loads_bytes)
         return read_texels(texture.texels, texture.border_color, read, texture.cut)
 
 
@@ -116,7 +114,7 @@ def read_derivatives(texture: Texture, read: Read) -> list[jax.Array]:
         one_by_one = (read._replace(spec=one) for one in read.spec.each_derivative())
         return [read_texels(texture.texels, texture.border_color, one, texture.cut) for one in one_by_one]
     color = border_of(texture.border_color, texture.num_channels, read.spec)
-    return primitives.read_derivatives(texture.texels, color, read.operands, read.spec)
+    return primitives.read_derivatives(texture.texels, color, read)
 
 
 def read_folded(texels: jax.Array, read: Read, fold: Fold, given: Sequence[jax.Array]) -> jax.Array:
@@ -131,7 +129,7 @@ def read_folded(texels: jax.Array, read: Read, fold: Fold, given: Sequence[jax.A
     if is_sharded(texels):
         block = lambda texels, *operands, spec: read_texels(texels, None, Read(spec, operands))
         return folds.by_reads(block, texels, *read.operands, spec=read.spec, fold=fold)
-    return folds.fold(texels, read.operands, read.spec, fold)
+    return folds.fold(texels, read, fold)
 
 
 def border_of(border_color: jax.Array | None, channels: int, spec: ReadSpec) -> jax.Array | None:
@@ -154,7 +152,7 @@ def read_where_placed(
         chain: how the levels of a mip chain are partitioned.
     """
     if chain is None and not is_sharded(texels):
-        return how(texels, color, read)
+        return how.run(texels, color, read)
     from .sharded.read import read_sharded
 
     return read_sharded(how, texels, color, read, chain)
@@ -163,7 +161,7 @@ def read_where_placed(
 def splat_where_placed(values: jax.Array, read: Read, placed: NamedSharding | None) -> jax.Array:
     """A splat, the adjoint of a read, into texels with the sharding `placed`; `None` for no sharding."""
     if placed is None or not any(placed.spec):
-        return primitives.splat(values, read.operands, read.spec)
+        return primitives.splat(values, read)
     from .sharded.read import splat_sharded
 
     return splat_sharded(READ_WITH_HALO, values, read, placed)

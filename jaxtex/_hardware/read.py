@@ -4,7 +4,7 @@ The border color is a texel, in the storage format of the texture.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ from jax.extend.core import Primitive
 from .._engine.compute.operators import batched, mean
 from .._engine.compute.texel_value import SRGB_TO_LINEAR, LoadTexel, color_outside, decode, is_color
 from .._engine.describe.operands import Coords
-from .._engine.describe.spec import ReadSpec
+from .._engine.describe.spec import Read, ReadSpec
 from .._engine.describe.storage import READ
 from .._engine.forms.choice import Lowering, kernel
 from .._engine.rules.primitives import over_batch, type_of_read
@@ -33,25 +33,20 @@ from .taps import ONE, Weighted, stencils, taps
 MOST_SINGLE_CHANNELS = 4
 
 
-def read(
-    texels: jax.Array,
-    border_color: jax.Array | None,
-    operands: Sequence[jax.Array],
-    spec: ReadSpec,
-) -> jax.Array:
+def read(texels: jax.Array, border_color: jax.Array | None, read: Read) -> jax.Array:
     """Reads `texels`, as `jaxtex._engine.compute.operators.read`, border color included.
 
     Args:
         texels: ``(*sizes, C)`` or a mip chain ``(total, C)``, of a dtype that texture units have.
-        operands: the arguments of `spec.grid`. The coordinates that it returns are float32 for filtered axes, int32 for
-            layers and faces, and int32 in 1/256 for mip levels.
+        read: its coordinates are float32 for filtered axes, int32 for layers and faces, and int32 in 1/256 for mip
+            levels.
 
     Returns:
-        S + (C,) of `spec.dtype`: float32, or a 16-bit dtype to which the result is rounded; for integers that are read
-        as elements, `spec.dtype` must be their dtype.
+        S + (C,) of the dtype of the read: float32, or a 16-bit dtype to which the result is rounded; integers that are
+        read as elements have their own dtype.
     """
-    color = stored_color(border_color, texels.shape[-1], texels.dtype, spec.decoding)
-    return bind(read_p, texels, color, *operands, spec=spec.over(color), batch=0)
+    spec, args = read.over(stored_color(border_color, texels.shape[-1], texels.dtype, read.spec.decoding))
+    return bind(read_p, texels, *args, spec=spec, batch=0)
 
 
 def result_dtype(stored: np.dtype, decoding: Decoding) -> np.dtype:

@@ -155,5 +155,5 @@ def windows(points: jax.Array, *volumes: jax.Array, radius: int) -> jax.Array:
         images = volume.reshape(count, *volume.shape[3:], 1)
         layout, dtype = Layout(TextureKind.TEXTURE2D, images.shape[1:]), rounded_dtype(volume.dtype, points.dtype)
         read = plan_of_grid(layout, displaced, (x, y, across, down), ZEROS, dtype)
-        reads.append(BatchedRead(images, read.operands, read.spec, 1))
+        reads.append(BatchedRead(images, read, 1))
     return concatenated(reads, 1).reshape(*front, len(reads) * len(offsets) ** 2)

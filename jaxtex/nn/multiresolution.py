@@ -16,7 +16,8 @@ from .._checks.integers import as_integer, as_number, is_integer
 from .._checks.words import check_word, shown
 from .._engine.describe.hashing import pyramid_axes
 from .._engine.describe.operands import Arrays, Stack
-from .._engine.describe.spec import ReadSpec
+from .._engine.describe.spec import Read, ReadSpec
+from .._engine.rules import primitives
 from .._engine.rules.concatenated import BatchedRead, concatenated
 from .._jax.calls import typed_jit
 from .._jax.indexing import everywhere
@@ -235,8 +236,8 @@ def encoded(tables: Any, points: ArrayLike, *, grid: MultiresolutionGrid) -> jax
     shape = *place.shape[:-1], grid.num_levels * grid.features_per_level
     if not isinstance(tables, tuple):
         table = check_table("tables", tables, sum(grid.table_sizes), grid)
-        read = plan_pyramid(table, place, grid.scales, sizes, grid.table_sizes, grid.hashed, kernel)
-        return read.values().reshape(shape).astype(table.dtype)
+        read = plan_pyramid(table.dtype, place, grid.scales, sizes, grid.table_sizes, grid.hashed, kernel)
+        return primitives.read(everywhere(table), None, read).reshape(shape).astype(table.dtype)
     given = cast(tuple[Any, ...], tables)
     if len(given) != grid.num_levels:
         raise ValueError(f"{NAME}: tables holds {len(given)} tables, expected {grid.num_levels}, one for each level.")
@@ -244,23 +245,24 @@ def encoded(tables: Any, points: ArrayLike, *, grid: MultiresolutionGrid) -> jax
     for k, rows in enumerate(grid.table_sizes):
         table = check_table(f"tables[{k}]", given[k], rows, grid)
         level = grid.scales[k : k + 1], sizes[k : k + 1], (rows,), grid.hashed[k : k + 1]
-        reads.append(plan_pyramid(table, place, *level, kernel))
+        # A point may read any row of the table.
+        reads.append(BatchedRead(everywhere(table), plan_pyramid(table.dtype, place, *level, kernel)))
     return concatenated(reads, place.ndim - 1).reshape(shape).astype(given[0].dtype)
 
 
 def plan_pyramid(
-    table: jax.Array,
+    stored: np.dtype[Any],
     points: jax.Array,
     scales: Sequence[float],
     sizes: Sequence[int],
     rows: Sequence[int],
     hashed: Sequence[bool],
     kernel: FilterKernel = LINEAR,
-) -> BatchedRead:
+) -> Read:
     """The read of all levels of a pyramid of grids, whose levels lie one after the other in a table.
 
     Args:
-        table: ``(sum of rows, C)``, floating.
+        stored: the floating dtype of the table, ``(sum of rows, C)``.
         points: S + (ndim,), x first. In a level a point lies at its scale times the point, in vertices; the first
             vertex is at 0.5.
         sizes, rows, hashed, kernel: as in `hashing.pyramid_axes`.
@@ -268,12 +270,11 @@ def plan_pyramid(
     ndim, front = points.shape[-1], [1] * (points.ndim - 1)
     level = jnp.asarray(np.arange(len(sizes), dtype=np.int32).reshape(*front, -1))
     scale = jnp.asarray(scales, points.dtype).reshape(*front, -1)
-    sums = sum_dtype(table.dtype, points.dtype)
-    axes, dtype = pyramid_axes(sizes, rows, hashed, ndim, kernel), rounded_dtype(table.dtype, sums)
+    sums = sum_dtype(stored, points.dtype)
+    axes, dtype = pyramid_axes(sizes, rows, hashed, ndim, kernel), rounded_dtype(stored, sums)
     stacks = None, None, Stack(-1, tuple(reversed(range(ndim))))
     spec = ReadSpec(axes, Decoding.ELEMENT, np.dtype(dtype), grid=scaled_points, stacks=stacks)
-    # A point may read any row of the table.
-    return BatchedRead(everywhere(table), (level, scale, points[..., None, :]), spec)
+    return Read(spec, (level, scale, points[..., None, :]))
 
 
 def scaled_points(level: jax.Array, scale: jax.Array, *points: jax.Array) -> Arrays:

@@ -10,7 +10,7 @@ import numpy as np
 import jaxtex as jt
 from jaxtex._engine.describe.operands import Stack
 from jaxtex._engine.describe.plan import SizedTexture, layout_of, space_axes
-from jaxtex._engine.describe.spec import ReadSpec
+from jaxtex._engine.describe.spec import Read, ReadSpec
 from jaxtex._engine.rules import primitives
 from jaxtex._reads.calls import sample_grid
 from jaxtex._tables.storage_formats import Decoding
@@ -38,7 +38,7 @@ def components_in_another_order(texels, points):
     """Points along the first axis, x before y, where the engine takes y first."""
     axes = space_axes(layout_of(jt.texture2d(texels)), jt.Sampler(normalized_coords=False, address_mode="mirror"))
     spec = ReadSpec(axes, Decoding.ELEMENT, np.dtype(np.float32), stacks=(Stack(-3, (1, 0)),))
-    return primitives.read(texels, None, (points,), spec)
+    return primitives.read(texels, None, Read(spec, (points,)))
 
 
 def map_coordinates(array, indices, **options):
@@ -176,7 +176,8 @@ def sized(address_mode, window=None):
 def read_hashed(table, *coords):
     """One hashed level of a pyramid."""
     points = jnp.stack(jnp.broadcast_arrays(*coords), -1)
-    return plan_pyramid(table, points, (1.0,), (6,), table.shape[:1], (True,)).values()[..., 0, :]
+    read = plan_pyramid(table.dtype, points, (1.0,), (6,), table.shape[:1], (True,))
+    return primitives.read(table, None, read)[..., 0, :]
 
 
 def multiresolution(**sizes):

@@ -199,7 +199,8 @@ def both_forms(read, read_as):
         found = read_in_kernel(texture.texels, color, *plan.operands, **static)
     elif color is not None:
         color = jnp.broadcast_to(jnp.asarray(color, spec.sums), (texture.num_channels,))
-        found = read_kernel.read(texture.texels, color, *plan.operands, **static | {"spec": spec.over(color)})
+        over_color, args = plan.over(color)
+        found = read_kernel.read(texture.texels, *args, **static | {"spec": over_color})
     else:
         found = read_kernel.read(texture.texels, *plan.operands, **static)
     assert found.dtype == expected.dtype == np.dtype(read_as)

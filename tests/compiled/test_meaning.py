@@ -101,12 +101,13 @@ def reads_of_levels(texels, color, coords, axes, **options):
         first += math.prod(shape)
 
 
-def splat(values, operands, spec):
+def splat(values, read):
     """The transpose of a read."""
+    spec, operands = read
     adjoint = dataclasses.replace(spec, decoding=Decoding.ELEMENT, dtype=values.dtype)
     texels = jnp.zeros(texels_shape(spec.axes, values.shape[-1]), values.dtype)
-    read = functools.partial(bind, primitives.read_p, spec=adjoint, batch=0, storage=WHOLE)
-    like, pull = jax.vjp(lambda texels: read(texels, *operands), texels)
+    read_texels = functools.partial(bind, primitives.read_p, spec=adjoint, batch=0, storage=WHOLE)
+    like, pull = jax.vjp(lambda texels: read_texels(texels, *operands), texels)
     return pull(jnp.broadcast_to(values, like.shape))[0].astype(spec.dtype)
 
 

@@ -45,7 +45,7 @@ def on_host(tree):
 
 
 def engine_read(texels, operands, spec):
-    return primitives.read(texels, None, operands, spec)
+    return primitives.read(texels, None, Read(spec, operands))
 
 
 def plan(texture, arguments, sampler, arithmetic=FLOAT):
@@ -58,7 +58,9 @@ def cut_read(method, spec, size, parts=PARTS, read=engine_read, capacity=ALL):
     partition = Partition(spec.axes, 0, ("rows",), Cut(0, parts), ((size,),))
 
     def on_device(texels, *operands):
-        how = TexelRead(lambda texels, color, *given: read(texels, *given), takes_halo=method == "edges")
+        how = TexelRead(
+            lambda texels, color, given: read(texels, given.operands, given.spec), takes_halo=method == "edges"
+        )
         part = Part(how, texels, None, partition)
         if method in ("halo", "edges"):
             return by_halo(part, Read(spec, operands), REACH)
@@ -193,7 +195,7 @@ def test_hardware_arithmetic(method):
 def hardware_read(texels, operands, spec):
     from jaxtex._hardware import read
 
-    return read.read(texels, None, operands, spec)
+    return read.read(texels, None, Read(spec, operands))
 
 
 @pytest.mark.parametrize("parts", [1, 2])

@@ -13,6 +13,7 @@ from jaxtex._checks.arguments import ReadArguments
 from jaxtex._engine.arithmetic import FLOAT
 from jaxtex._engine.describe.axis import Stored
 from jaxtex._engine.describe.plan import layout_of, plan_of_grid
+from jaxtex._engine.describe.spec import Read
 from jaxtex._engine.describe.storage import WithHalo
 from jaxtex._engine.rules import primitives
 from jaxtex._engine.rules.meanings import are_available
@@ -80,7 +81,7 @@ def test_kernels(name):
 
     def run(cotangent, *args):
         given, (start, *coords) = args[:3], args[3:]
-        read = lambda given, coords: primitives.read(WithHalo(*given), None, [start, *coords], spec)
+        read = lambda given, coords: primitives.read(WithHalo(*given), None, Read(spec, (start, *coords)))
         out, pull = jax.vjp(read, given, coords) if moves else (read(given, coords), None)
         found = {}
         if pull is not None:
@@ -104,7 +105,7 @@ def test_kernels(name):
     # The same as the whole texture gives, with no cotangent where texels are missing.
     @jax.jit
     def run_of_whole(cotangent, *args):
-        read = lambda texels, *coords: primitives.read(texels, None, coords, whole)
+        read = lambda texels, *coords: primitives.read(texels, None, Read(whole, coords))
         out, pull = jax.vjp(read, *args) if moves else (read(*args), None)
         return out, pull and pull(cotangent)
 
@@ -145,7 +146,7 @@ def affine_programs():
     def run(cotangent, given, matrix, first):
         start = jnp.full((1, 1), (first - AROUND) % stored.period, jnp.int32)
         operands = lambda matrix: [start, x, y + first.astype(jnp.float32), *matrix]
-        read = lambda given, matrix: primitives.read(WithHalo(*given), None, operands(matrix), spec)
+        read = lambda given, matrix: primitives.read(WithHalo(*given), None, Read(spec, operands(matrix)))
         out, pull = jax.vjp(read, given, matrix)
         cotangents = pull(cotangent), jax.vjp(lambda given: read(given, matrix), given)[1](cotangent)
         return out, are_available(spec, operands(matrix)), *cotangents
@@ -185,10 +186,10 @@ def test_derivatives_of_second_order_and_batches():
 
     def of_part(texels, *coords):
         given = WithHalo(texels[8:16], texels[FIRST:8], texels[16 : FIRST + 14])
-        return jnp.where(held(coords), primitives.read(given, None, [start, *coords], spec), 0)
+        return jnp.where(held(coords), primitives.read(given, None, Read(spec, (start, *coords))), 0)
 
     def of_whole(texels, *coords):
-        return jnp.where(held(coords), primitives.read(texels, None, coords, whole), 0)
+        return jnp.where(held(coords), primitives.read(texels, None, Read(whole, coords)), 0)
 
     def second(function):
         gradient = jax.grad(lambda *args: jnp.sum(function(*args) ** 3), (0, 1, 2))

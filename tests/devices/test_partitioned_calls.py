@@ -21,6 +21,7 @@ from jaxtex._engine.cuda.trace.statements import PrimitiveOfCaller
 from jaxtex._engine.describe import storage
 from jaxtex._engine.describe.operands import as_given
 from jaxtex._engine.describe.plan import layout_of, plan_of_grid
+from jaxtex._engine.describe.spec import Read
 from jaxtex._engine.forms import choice, device_axes, gpu_kernels, partitioned_call
 from jaxtex._engine.rules import primitives
 from tests.support.device_parts import COLLECTIVE, lowered_in_parts
@@ -277,7 +278,7 @@ def test_padding_has_no_part_in_the_cotangents_of_shared_operands(rows, parts):
     ).spec
 
     def whole(texels, scale, powers):
-        return jnp.sin(primitives.read(texels, None, (scale, powers), spec)).sum()
+        return jnp.sin(primitives.read(texels, None, Read(spec, (scale, powers)))).sum()
 
     rows_cut = lambda texels, scale, powers: whole(texels, scale, cut(mesh, powers, "a"))
     some = lambda f: jax.grad(f, (0, 1, 2))

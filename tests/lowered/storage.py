@@ -5,6 +5,7 @@ import functools
 import jax.numpy as jnp
 
 import jaxtex as jt
+from jaxtex._engine.describe.spec import Read
 from jaxtex._engine.rules import primitives
 from tests.devices.test_halo_reads import CASES, SAMPLERS, part
 from tests.lowered.programs import Call
@@ -17,7 +18,7 @@ MATRICES = (0.8, -0.6, 9.0, 0.6, 0.8, -9.0), (1.1, 0.2, 0.0, 0.1, 0.9, 3.0)
 def in_three_arrays(sampler, **case):
     """A read of a part of a texture, with derivatives in its three arrays and in coordinates."""
     texels, arrays, operands, spec, _ = part(sampler, **case)
-    read = lambda arrays, *operands: primitives.read(arrays, None, operands, spec)
+    read = lambda arrays, *operands: primitives.read(arrays, None, Read(spec, operands))
     moves = jnp.issubdtype(texels.dtype, jnp.floating)
     wrt = (0, *range(2, 1 + len(operands))) if moves else ()
     return Call(read, (arrays, *operands), wrt, DERIVATIVES if moves else ("value",))

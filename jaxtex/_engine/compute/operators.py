@@ -118,7 +118,7 @@ def read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, loads: Loads = gat
     alone = spec.several is None and not spec.summed_axes and spec.expected is None
     if color is not None and alone and blends_codes(texels, spec):
         # In a sum of stored integers, the color is added once, not for every tap.
-        out = read(texels, *operands, spec=spec.over(None).with_dtype(spec.sums), loads=loads)
+        out = read(texels, *operands, spec=spec.replace(has_color=False, dtype=spec.sums), loads=loads)
         color, masks = color.reshape(*[1] * (out.ndim - 1), -1), one_by_one(out.shape[-1])
         return with_color(out, color, *weight_outside(*operands, spec=spec), masks).astype(spec.dtype)
     if moves_as_bits(texels.dtype) and spec.returns_texels(texels.dtype):

@@ -164,11 +164,7 @@ class ReadSpec:
     def plain(self) -> "ReadSpec":
         """The spec of one plain read. If this read is a mean of several, its operands are coordinates."""
         one = self if self.several is None else self.of_coords().unsummed()
-        return one.over(None).with_dtype(self.sums)
-
-    def over(self, color: jax.Array | None) -> "ReadSpec":
-        """This spec with `has_color` set by whether there is a border color."""
-        return self.replace(has_color=color is not None)
+        return one.replace(has_color=False, dtype=self.sums)
 
     def unsummed(self) -> "ReadSpec":
         """The spec without a sum along sample axes."""
@@ -298,6 +294,11 @@ class Read(NamedTuple):
         """The read with changes of its spec."""
         return self._replace(spec=self.spec.replace(**changes))
 
+    def over(self, color: jax.Array | None) -> tuple[ReadSpec, tuple[jax.Array, ...]]:
+        """The spec of this read over a border color, `None` for zero, and the arrays that follow the texels."""
+        colors = () if color is None else (color,)
+        return self.spec.replace(has_color=color is not None), (*colors, *self.operands)
+
     def with_given(self, given: Sequence[jax.Array]) -> "Read":
         """The read with the sizes and starts that its axes need, one element each."""
         if not given:
@@ -358,15 +359,12 @@ class TexelRead(NamedTuple):
     """A function that reads texels, with its properties for reads of sharded texels.
 
     Attributes:
-        run: ``run(texels, color, operands, spec)`` returns values; the color `None` is zero.
+        run: ``run(texels, color, read)`` returns values; the color `None` is zero.
         takes_halo: whether `run` takes a `WithHalo`, if there is no color.
         axis_taps: the taps of one axis in `run`, if they are not the engine's `taps`. Then a value is not the sum of
             partial sums over taps.
     """
 
-    run: Callable[[Any, jax.Array | None, Sequence[jax.Array], ReadSpec], jax.Array]
+    run: Callable[[Any, jax.Array | None, Read], jax.Array]
     takes_halo: bool = False
     axis_taps: AxisTaps | None = None
-
-    def __call__(self, texels: Any, color: jax.Array | None, read: Read) -> jax.Array:
-        return self.run(texels, color, read.operands, read.spec)

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax.interpreters import ad
 
 from ..._jax.primitives import bind, define, jvp_of_meaning, transpose_of_meaning
-from ..describe.spec import TEXELS, ReadSpec
+from ..describe.spec import TEXELS, Read
 from ..describe.storage import Part, each_part, slices_of
 from ..describe.storage import bind as bind_read
 from ..forms.choice import LOWERINGS
@@ -25,19 +25,14 @@ class BatchedRead(NamedTuple):
     """A read of texels over `batch` leading axes."""
 
     texels: jax.Array
-    operands: tuple[jax.Array, ...]
-    spec: ReadSpec
+    read: Read
     batch: int = 0
-
-    def values(self) -> jax.Array:
-        """The result of this read, in an array of its own."""
-        return bind_read(read_p, self.texels, *self.operands, spec=self.spec, batch=self.batch)
 
 
 def concatenated(reads: Sequence[BatchedRead], row_axes: int) -> jax.Array:
     """The results of reads, concatenated: (rows, elements). The first `row_axes` axes of every result become rows."""
-    args = [a for read in reads for a in (read.texels, *read.operands)]
-    parts = tuple(Part(read.spec, read.batch, len(read.operands)) for read in reads)
+    args = [a for texels, read, _ in reads for a in (texels, *read.operands)]
+    parts = tuple(Part(read.spec, batch, len(read.operands)) for _, read, batch in reads)
     if any(0 in a.shape for a in args):
         return meaning(*args, parts=parts, row_axes=row_axes)
     return bind(concatenated_read_p, *args, parts=parts, row_axes=row_axes)

@@ -22,7 +22,7 @@ from ..._jax.primitives import bind, define, is_nonzero
 from ..compute import operators
 from ..describe.folds import Fold
 from ..describe.operands import Besides
-from ..describe.spec import TEXELS, ReadSpec, Wrt
+from ..describe.spec import TEXELS, Read, ReadSpec, Wrt
 from ..describe.storage import READ
 from ..describe.storage import bind as bind_read
 from ..forms.choice import LOWERINGS
@@ -37,13 +37,13 @@ UNROLLED = 8
 ReadFunction = Callable[..., jax.Array]
 
 
-def fold(texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, fold: Fold) -> jax.Array:
-    """The fold of the reads along the last axis of the samples, which `spec` sums: size 1 along it.
+def fold(texels: jax.Array, read: Read, fold: Fold) -> jax.Array:
+    """The fold of the reads along the last axis of the samples, which the read sums: size 1 along it.
 
     Args:
-        operands: of the read, followed by those of the fold, see `Read.besides`.
+        read: its last operands are those of the fold, see `Read.besides`.
     """
-    return bind(fold_p, texels, *operands, spec=spec, fold=fold, batch=0)
+    return bind(fold_p, texels, *read.operands, spec=read.spec, fold=fold, batch=0)
 
 
 class Blocks:

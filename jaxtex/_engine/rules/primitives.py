@@ -38,7 +38,7 @@ from ..._jax.calls import typed_jit
 from ..._jax.primitives import bind, define, jvp_of_meaning, transpose_of_meaning
 from ..compute import linearization, operators
 from ..describe.operands import Grid, SeveralReads, Stacks, numbers
-from ..describe.spec import TEXELS, ReadSpec, Wrt
+from ..describe.spec import TEXELS, Read, ReadSpec, Wrt
 from ..describe.storage import (
     PULLBACK,
     PUSHFORWARD,
@@ -79,32 +79,28 @@ from .transformations import (
 )
 
 
-def read(
-    texels: jax.Array | WithHalo, color: jax.Array | None, operands: Sequence[jax.Array], spec: ReadSpec
-) -> jax.Array:
+def read(texels: jax.Array | WithHalo, color: jax.Array | None, read: Read) -> jax.Array:
     """`operators.read`, with a border color or zero outside, and derivatives of any order.
 
     A sample that needs texels that are not stored is NaN, or zero if it is an integer.
     """
-    args = operands if color is None else (color, *operands)
+    spec, args = read.over(color)
     storage = Halo(texels.before.shape[0], marks_missing=True) if isinstance(texels, WithHalo) else WHOLE
-    return bind(read_p, *arrays_of(texels), *args, spec=spec.over(color), batch=0, storage=storage)
+    return bind(read_p, *arrays_of(texels), *args, spec=spec, batch=0, storage=storage)
 
 
-def splat(values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
+def splat(values: jax.Array, read: Read) -> jax.Array:
     """`operators.splat`, with derivatives of any order."""
-    return splat_whole(values, *operands, spec=spec, batch=0)
+    return splat_whole(values, *read.operands, spec=read.spec, batch=0)
 
 
-def read_derivatives(
-    texels: jax.Array, color: jax.Array | None, operands: Sequence[jax.Array], spec: ReadSpec
-) -> list[jax.Array]:
-    """The derivatives `spec.derivatives` of a read, S + (C,) each, in one walk; with derivatives of any order.
+def read_derivatives(texels: jax.Array, color: jax.Array | None, read: Read) -> list[jax.Array]:
+    """The derivatives `ReadSpec.derivatives` of a read, S + (C,) each, in one walk; with derivatives of any order.
 
     They are derivatives along the axes of the read, whatever its grid is.
     """
-    args = operands if color is None else (color, *operands)
-    return bind(read_derivatives_p, texels, *args, spec=spec.over(color), batch=0)
+    spec, args = read.over(color)
+    return bind(read_derivatives_p, texels, *args, spec=spec, batch=0)
 
 
 def derivatives_meaning(texels: jax.Array, *args: jax.Array, spec: ReadSpec, batch: int) -> list[jax.Array]:

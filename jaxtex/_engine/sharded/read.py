@@ -45,11 +45,11 @@ def read_sharded(
 ) -> jax.Array:
     """A read; if texels carry an explicit sharding, each device computes a part of it."""
     if not is_sharded(texels):
-        return how(whole(texels, read.spec.axes, chain), color, read)
+        return how.run(whole(texels, read.spec.axes, chain), color, read)
     access = ShardedAccess.of(struct_of(texels), read, None, chain, how.axis_taps)
     if access is None:
         report_whole(struct_of(texels))
-        return how(whole(texels, read.spec.axes, chain), color, read)
+        return how.run(whole(texels, read.spec.axes, chain), color, read)
     method = access.method()
     access.report(method)
     if isinstance(method, Whole):
@@ -67,7 +67,7 @@ def splat_sharded(how: TexelRead, values: jax.Array, read: Read, sharding: Named
     else:
         access.report(method)
     if access is None or isinstance(method, Whole):
-        return jax.reshard(primitives.splat(values, read.operands, read.spec), sharding)
+        return jax.reshard(primitives.splat(values, read), sharding)
 
     def transposed(texels: jax.Array) -> jax.Array:
         return read_in_parts(how, texels, None, access, method)
@@ -103,8 +103,8 @@ def read_in_parts(
 def read_whole(how: TexelRead, texels: jax.Array, color: jax.Array | None, access: ShardedAccess) -> jax.Array:
     """A read in which each device has the whole texture, and the samples that the other methods would give it."""
     if access.samples.padding[1]:
-        return how(texels, color, access.read)
-    values = how(texels, color, Read(access.read.spec, tuple(access.sharded_numbers()[0])))
+        return how.run(texels, color, access.read)
+    values = how.run(texels, color, Read(access.read.spec, tuple(access.sharded_numbers()[0])))
     return as_given_samples(values, access)
 
 
@@ -155,7 +155,7 @@ class Part(NamedTuple):
             window = WithHalo(*with_edges(texels, partition.edges(0, reach)))
         else:
             window = partition.window(texels, reach)
-        return lambda read: self.how(window, self.color, partition.in_window(read, reach))
+        return lambda read: self.how.run(window, self.color, partition.in_window(read, reach))
 
 
 class ReadResult(NamedTuple):

@@ -12,6 +12,7 @@ from jaxtex._engine.cuda.read import read_kernel
 from jaxtex._engine.describe.plan import Layout, plan_of_grid
 from jaxtex._engine.describe.storage import Sliced
 from jaxtex._engine.forms import gpu_kernels
+from jaxtex._engine.rules import primitives
 from jaxtex._engine.rules.concatenated import BatchedRead, concatenated
 from jaxtex.nn.multiresolution import plan_pyramid
 from jaxtex.warp.coordinate_functions import affine
@@ -108,7 +109,7 @@ def turned(images, matrices, deterministic=False):
             [jnp.full((1, 1), number, jnp.float32) for number in matrix], image.shape[:2], 0, image.dtype
         )
         plan = plan_of_grid(layout, affine, operands, sampler, np.dtype("float32"), 2)
-        return BatchedRead(image, plan.operands, plan.replace(deterministic=deterministic).spec)
+        return BatchedRead(image, plan.replace(deterministic=deterministic))
 
     return concatenated([read(*some) for some in zip(images, matrices)], 2)
 
@@ -153,7 +154,8 @@ def test_every_rule_is_that_of_the_reads():
 def one_level(table, points, *, grid, k):
     """The features of one level."""
     level = grid.scales[k : k + 1], [grid.resolutions[k] + 1], [len(table)], [grid.hashed[k]]
-    return plan_pyramid(table, points[..., :2], *level).values()[..., 0, :]
+    read = plan_pyramid(table.dtype, points[..., :2], *level)
+    return primitives.read(table, None, read)[..., 0, :]
 
 
 def test_without_jit():

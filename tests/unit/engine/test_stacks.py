@@ -12,7 +12,7 @@ import pytest
 import jaxtex as jt
 from jaxtex._engine.describe.operands import Stack, split
 from jaxtex._engine.describe.plan import layout_of, space_axes
-from jaxtex._engine.describe.spec import ReadSpec
+from jaxtex._engine.describe.spec import Read, ReadSpec
 from jaxtex._engine.rules import primitives
 from jaxtex._tables.storage_formats import Decoding
 from tests.support import host_kernels
@@ -120,7 +120,7 @@ def test_an_operand_in_any_order(axis):
 
     def stacked(texels, points):
         spec = ReadSpec(axes, Decoding.ELEMENT, np.dtype(np.float32), stacks=(Stack(axis, (1, 0)),))
-        return primitives.read(texels, None, (points,), spec)
+        return primitives.read(texels, None, Read(spec, (points,)))
 
     def separate(texels, points):
         x, y = jnp.moveaxis(points, axis, 0)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
+from jaxtex._engine.rules import primitives
 from jaxtex.nn.multiresolution import INTERPOLATIONS, plan_pyramid
 from tests.support.derivatives import assert_derivatives
 from tests.support.tolerances import assert_close, assert_exact
@@ -29,7 +30,8 @@ def read_hashed(table, coords, sizes, interpolation="linear"):
     """The read of a pyramid of one hashed level, at places among its vertices, of which the first is at 0.5."""
     points = jnp.stack(jnp.broadcast_arrays(*coords), -1) - 1
     level = (1.0,), sizes[:1], table.shape[:1], (True,)
-    return plan_pyramid(table, points, *level, INTERPOLATIONS[interpolation]).values()[..., 0, :]
+    read = plan_pyramid(table.dtype, points, *level, INTERPOLATIONS[interpolation])
+    return primitives.read(table, None, read)[..., 0, :]
 
 
 BLENDS = {"linear": lambda t: t, "smoothstep": lambda t: t * t * (3 - 2 * t)}
