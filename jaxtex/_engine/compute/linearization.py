@@ -54,8 +54,13 @@ def pushforward(
     def of_coordinate(texels: jax.Array, tangent: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
         return summed(weighted(tangent, read(texels, *operands, spec=spec.unsummed())), spec)
 
-    for k, tangent in coordinate_tangents(tangents, operands, spec, computed).items():
-        terms.append(computed(of_coordinate, texels, tangent, *operands, spec=spec.differentiated(k)))
+    if spec.sums_along_grid:  # each sample computes the tangents of its coordinates, which are weights of the sum
+        for k in spec.axes_of(tuple(tangents)):
+            along = spec.along_tangents(k, tuple(tangents), len(operands))
+            terms.append(read(texels, *operands, *tangents.values(), spec=along))
+    else:
+        for k, tangent in coordinate_tangents(tangents, operands, spec, computed).items():
+            terms.append(computed(of_coordinate, texels, tangent, *operands, spec=spec.differentiated(k)))
     return functools.reduce(jnp.add, terms)
 
 

@@ -153,21 +153,8 @@ def limited(plain_read: Callable[..., jax.Array], *operands: jax.Array, spec: Re
 
 def pushforward_of_whole(*args: jax.Array, spec: ReadSpec, wrt: Wrt, batch: int) -> jax.Array:
     """Line (a) of `rules.primitives`."""
-    if spec.sums_along_grid:
-        return pushforward_of_sums(*args, spec=spec, wrt=wrt, batch=batch)
     read = functools.partial(bind, read_p, batch=batch)
     return linearization.pushforward(*args, spec=spec, wrt=wrt, read=read, computed=rematerialized)
-
-
-def pushforward_of_sums(*args: jax.Array, spec: ReadSpec, wrt: Wrt, batch: int) -> jax.Array:
-    """Line (a) by sums whose weights are tangents of coordinates, which each sample computes."""
-    tangents, (texels, *operands) = dict(zip(wrt, args)), args[len(wrt) :]
-    read = functools.partial(bind, read_p, batch=batch)
-    terms = [read(tangents.pop(TEXELS), *operands, spec=spec)] if TEXELS in tangents else []
-    for k in spec.axes_of(tuple(tangents)):
-        along = spec.along_tangents(k, tuple(tangents), len(operands))
-        terms.append(read(texels, *operands, *tangents.values(), spec=along))
-    return functools.reduce(jnp.add, terms)
 
 
 def pullback_of_whole(

@@ -58,7 +58,7 @@ from .meanings import (
     pullback_meaning,
     pullback_p,
     pushforward_meaning,
-    pushforward_of_sums,
+    pushforward_of_whole,
     pushforward_p,
     read_meaning,
     read_p,
@@ -128,7 +128,7 @@ def over_batch(implementation: Callable[..., Any], materialized: Callable[[Wrt],
 
 def pushforward_form(*args: jax.Array, spec: ReadSpec, wrt: Wrt, batch: int) -> jax.Array:
     """Line (a) as array operations, or as sums that have forms of their own."""
-    form = pushforward_of_sums if spec.sums_along_grid else of_all_samples
+    form = pushforward_of_whole if spec.sums_along_grid else of_all_samples
     return form(*args, spec=spec, wrt=wrt, batch=batch)
 
 
