@@ -17,7 +17,7 @@ from .._engine.describe.operands import Coords
 from .._engine.describe.spec import Read, ReadSpec
 from .._engine.describe.storage import READ
 from .._engine.forms.choice import Lowering, kernel
-from .._engine.rules.primitives import over_batch, type_of_read
+from .._engine.rules.primitives import array_form, type_of_read
 from .._engine.rules.transformations import batching_rule
 from .._engine.walk.texel_order import flattened
 from .._engine.walk.texel_walk import TexelAddress, walks
@@ -191,7 +191,7 @@ define(
     read_array,
     static=("spec", "batch"),
     batch=batching_rule(read_p, READ),
-    form=over_batch(read_array, lambda _: (0,)),
+    form=array_form(read_array, lambda _: (0,)),
     types=type_of_read,
     lowerings=(LOWERING,),
 )

@@ -22,7 +22,7 @@ from jaxtex._engine.rules import primitives
 from jaxtex._engine.sharded import routes
 from jaxtex._engine.sharded.counted import total_of, with_count
 from jaxtex._engine.sharded.partition import Partition
-from jaxtex._engine.sharded.read import Part, ReadResult, by_halo, by_routing
+from jaxtex._engine.sharded.read import DeviceTexels, ReadResult, by_halo, by_routing
 from jaxtex._hardware import HARDWARE
 from jaxtex._reads.calls import plan_of_call
 from tests.support.tolerances import assert_trees_close
@@ -61,7 +61,7 @@ def cut_read(method, spec, size, parts=PARTS, read=engine_read, capacity=ALL):
         how = TexelRead(
             lambda texels, color, given: read(texels, given.operands, given.spec), takes_halo=method == "edges"
         )
-        part = Part(how, texels, None, partition)
+        part = DeviceTexels(how, texels, None, partition)
         if method in ("halo", "edges"):
             return by_halo(part, Read(spec, operands), REACH)
         if method == "routing":

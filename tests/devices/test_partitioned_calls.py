@@ -313,7 +313,7 @@ def test_padding_that_is_no_number_adds_nothing():
     spec = plan.spec
     result = jax.ShapeDtypeStruct((7, 2), np.float32)
     call = partitioned_call.PartitionedCall.of(storage.SPLAT, (values, x), (result,), spec=spec, batch=0)
-    cut = partitioned_call.Cut(axes, {"sample0": axes.names})
+    cut = partitioned_call.CallPartition(axes, {"sample0": axes.names})
     local = functools.partial(partitioned_call.sum_of_parts, call, cut, operators.splat, spec)
     split = P(axes.names)
     mapped = jax.shard_map(local, mesh=axes.mesh, in_specs=split, out_specs=(P(),), check_vma=False)

@@ -29,7 +29,7 @@ CALLS = {
 }
 # Modules that a call may load while JAX traces it.
 LATE = (*KERNELS, *SHARDED, "jaxtex._engine.sharded.read", "jaxtex._engine.sharded.write")
-LATE += ("jaxtex._engine.sharded.access", "jaxtex._engine.forms.partitioned_adjoint", "jaxtex._hardware")
+LATE += ("jaxtex._engine.sharded.access", "jaxtex._engine.forms.gpu_adjoint", "jaxtex._hardware")
 
 
 def printed_by(statements, result, after=""):

@@ -53,8 +53,8 @@ class Parts:
             self.seen.append((name, *(x.shape for x in operands)))
             return array_form(name)(*operands, **static)
 
-        supports, layout = lambda *avals, **static: self.supports(*avals, **static), FORMS[name][2]
-        return choice.Lowering("cpu", run, supports, layout=layout)
+        supports, signature = lambda *avals, **static: self.supports(*avals, **static), FORMS[name][2]
+        return choice.Lowering("cpu", run, supports, signature=signature)
 
     def names(self):
         return {name for name, *_ in self.seen}

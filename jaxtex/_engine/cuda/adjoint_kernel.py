@@ -10,7 +10,7 @@ import numpy as np
 
 from ..describe.axis import stored_part
 from ..describe.spec import TEXELS, ReadSpec, Wrt
-from ..describe.storage import WHOLE, Halo, Sliced, Storage, WithHalo, whole_array
+from ..describe.storage import WHOLE, HaloStorage, Sliced, Storage, WithHalo, whole_array
 from ..walk.texel_order import texels_shape
 from .build.arrays import ArrayRole, KernelArray, KernelArrays, operands_of
 from .gather.gather_source import GatherSource, Rows, ViewSource, is_gathered
@@ -62,7 +62,7 @@ def adjoint(
     read_from = texels.shape[:batch] if texels is not None and of_operands else (1,) * batch
     textures = np.broadcast_shapes(read_from, *(a.shape[:batch] for a in (cotangent, *operands)))
     shape = samples_shape(read_from, [cotangent.shape[:-1], *spec.sample_shapes(operands)])
-    reach = storage.reach if isinstance(storage, Halo) else None
+    reach = storage.reach if isinstance(storage, HaloStorage) else None
     only_within = None if reach is None else (0, stored_part(spec.axes)[0])
     plan = AdjointPlan(spec, of_operands, shape, read_from, textures, reach, only_within)
     plan = plan._replace(shared=plan.shared_of(operands))

@@ -25,8 +25,8 @@ class Content(Enum):
     SAMPLES = "numbers of samples, S; an operand's broadcast to it"
 
 
-class Layout(NamedTuple):
-    """The contents of a primitive's arrays: of its arguments before the operands of the grid, and of its results."""
+class Signature(NamedTuple):
+    """What a primitive's arrays hold: its arguments before the operands of the grid, and its results."""
 
     operands: Callable[[ReadSpec, Wrt], tuple[Content, ...]]
     results: Callable[[ReadSpec, Wrt], tuple[Content, ...]]
@@ -45,23 +45,23 @@ def of_wrt(wrt: Wrt) -> tuple[Content, ...]:
     return tuple(Content.TEXTURE if k == TEXELS else Content.SAMPLES for k in wrt)
 
 
-READ = Layout(
+READ = Signature(
     lambda spec, _: (Content.TEXTURE, Content.COLOR) if spec.has_color else (Content.TEXTURE,),
     lambda spec, _: (Content.VALUES,) * max(1, len(spec.derivatives)),
 )
-SPLAT = Layout(lambda *_: (Content.VALUES,), lambda *_: (Content.TEXTURE,))
-PUSHFORWARD = Layout(lambda _, wrt: (*of_wrt(wrt), Content.TEXTURE), lambda *_: (Content.VALUES,))
-PULLBACK = Layout(lambda *_: (Content.VALUES, Content.TEXTURE), lambda _, wrt: of_wrt(wrt))
+SPLAT = Signature(lambda *_: (Content.VALUES,), lambda *_: (Content.TEXTURE,))
+PUSHFORWARD = Signature(lambda _, wrt: (*of_wrt(wrt), Content.TEXTURE), lambda *_: (Content.VALUES,))
+PULLBACK = Signature(lambda *_: (Content.VALUES, Content.TEXTURE), lambda _, wrt: of_wrt(wrt))
 
 
 # Storage
 
 
-class Whole(NamedTuple):
+class WholeStorage(NamedTuple):
     """The storage in which every texture, and the values of samples, are one whole array."""
 
 
-WHOLE = Whole()
+WHOLE = WholeStorage()
 
 
 class Slice(NamedTuple):
@@ -115,7 +115,7 @@ class WithHalo(NamedTuple):
         return {f"{name}_before": self.before, f"{name}_own": self.own, f"{name}_after": self.after}
 
 
-class Halo(NamedTuple):
+class HaloStorage(NamedTuple):
     """The storage in which a texture and its cotangent are three arrays, a `WithHalo`.
 
     A sample that needs texels that are not stored has no gradient.
@@ -138,7 +138,7 @@ class Halo(NamedTuple):
         return jnp.nan if self.marks_missing and jnp.issubdtype(dtype, jnp.floating) else 0
 
 
-Storage = Whole | Slice | Halo
+Storage = WholeStorage | Slice | HaloStorage
 
 
 class Sliced(NamedTuple):
@@ -170,7 +170,7 @@ def views(args: Sequence[Any], contents: Sequence[Content], storage: Storage) ->
     rest = iter(args)
 
     def view(content: Content) -> View:
-        if content is Content.TEXTURE and isinstance(storage, Halo):
+        if content is Content.TEXTURE and isinstance(storage, HaloStorage):
             return WithHalo(next(rest), next(rest), next(rest))
         return Sliced(next(rest), storage) if content is Content.VALUES and isinstance(storage, Slice) else next(rest)
 
@@ -214,7 +214,7 @@ def slice_of(values: Shaped | Sliced) -> Slice:
 # Concatenated results
 
 
-class Part(NamedTuple):
+class ConcatenatedRead(NamedTuple):
     """The static half of one of several reads whose results are concatenated; with `wrt`, of its tangent."""
 
     spec: ReadSpec
@@ -223,7 +223,9 @@ class Part(NamedTuple):
     wrt: Wrt | None = None
 
 
-def each_part(parts: Sequence[Part], args: Sequence[Any]) -> Iterator[tuple[Part, Sequence[Any], Any, Sequence[Any]]]:
+def each_part(
+    parts: Sequence[ConcatenatedRead], args: Sequence[Any]
+) -> Iterator[tuple[ConcatenatedRead, Sequence[Any], Any, Sequence[Any]]]:
     """The parts, each with its tangents, its texels and its operands."""
     rest = list(args)
     for part in parts:

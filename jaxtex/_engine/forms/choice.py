@@ -34,7 +34,7 @@ from ..._jax.versions import (
 )
 from ..compute.operators import batched
 from ..describe.spec import TEXELS, ReadSpec
-from ..describe.storage import PULLBACK, READ, SPLAT, WHOLE, Halo, Layout, Slice, Storage, views
+from ..describe.storage import PULLBACK, READ, SPLAT, WHOLE, HaloStorage, Signature, Slice, Storage, views
 from . import cpu
 from .device_axes import Devices
 from .partitioned_call import partitioned, smallest_parts
@@ -53,7 +53,7 @@ class Lowering(NamedTuple):
         supports: the condition for `run`: ``supports(*avals, batch=..., **params)``.
         fallback: the form over all batch axes if `run` is not supported and arrays are whole; `None` for the general
             form.
-        layout: the contents of the primitive's arrays, if `run` may also compute a device's part of a program that XLA
+        signature: what the primitive's arrays hold, if `run` may also compute a device's part of a program that XLA
             partitions; otherwise `None`.
         storages: the storages besides `WHOLE` that `run` supports. For these, `run` and `supports` get the parameter
             `storage`.
@@ -63,7 +63,7 @@ class Lowering(NamedTuple):
     run: Callable[..., Any]
     supports: Callable[..., bool]
     fallback: Callable[..., Any] | None = None
-    layout: Layout | None = None
+    signature: Signature | None = None
     storages: tuple[type[Storage], ...] = ()
 
     def rule(self, general: Callable[..., Any]) -> Callable[..., Any]:
@@ -101,7 +101,7 @@ class Lowering(NamedTuple):
 
     def warn_of_slow_sums(self, ctx: Any, **params: Any) -> None:
         """Warns if the fallback adds to texels in memory, and the installed jaxlib does that slowly."""
-        if self.layout is not None and self.layout.makes_texture(params["spec"], params.get("wrt", ())):
+        if self.signature is not None and self.signature.makes_texture(params["spec"], params.get("wrt", ())):
             warn_of_slow_atomics(ctx)
 
     def may_run(self, ctx: Any, avals: Sequence[Any], static: dict[str, Any]) -> bool:
@@ -117,12 +117,12 @@ class Lowering(NamedTuple):
     def devices_to_run_on(self, ctx: Any, **params: Any) -> Devices:
         """The devices of a program that XLA partitions, if `run` may be supported on their parts; otherwise none."""
         devices = devices_of_partition(ctx)
-        if self.layout is None or not devices:
+        if self.signature is None or not devices:
             return ()
         # Reproducible sums need one unit for the samples of all devices. The general form computes it.
-        if params["spec"].deterministic and self.layout.makes_texture(params["spec"], params.get("wrt", ())):
+        if params["spec"].deterministic and self.signature.makes_texture(params["spec"], params.get("wrt", ())):
             return ()
-        parts = smallest_parts(self.layout, ctx.avals_in, params["spec"], params["batch"], len(devices))
+        parts = smallest_parts(self.signature, ctx.avals_in, params["spec"], params["batch"], len(devices))
         return devices if any(self.supports(*avals, **params) for avals in (ctx.avals_in, parts)) else ()
 
     def in_parts(self, general: Callable[..., Any], ctx: Any, devices: Devices, **params: Any) -> Callable[..., Any]:
@@ -136,8 +136,10 @@ class Lowering(NamedTuple):
             self.warn_of_slow_sums(ctx, **params)
             return general(*operands, **static)
 
-        assert self.layout is not None
-        return partitioned(self.layout, on_part, functools.partial(general, **params), ctx.avals_out, devices, **params)
+        assert self.signature is not None
+        return partitioned(
+            self.signature, on_part, functools.partial(general, **params), ctx.avals_out, devices, **params
+        )
 
 
 # NVRTC takes most of the time of lowering. So the kernels of a program are compiled at the same time: the lowering rule
@@ -160,7 +162,7 @@ def begun(ctx: Any) -> Callable[..., Any]:
     if program not in BEGUN:
         BEGUN[program] = typed_jit("form", "static")(gpu_kernels().without_waiting(of_form))
         # Adjoints take longest, so they begin first.
-        for row, eqn in sorted(kernels_of(program), key=lambda pair: pair[0].layout not in (SPLAT, PULLBACK)):
+        for row, eqn in sorted(kernels_of(program), key=lambda pair: pair[0].signature not in (SPLAT, PULLBACK)):
             avals, static = [without_varying_axes(v.aval) for v in eqn.invars], row.static(**eqn.params)
             # The equation's own rule meets the same error, and says so.
             with contextlib.suppress(Exception):
@@ -224,11 +226,11 @@ def kernel(name: str, module: str = "gpu_kernels") -> tuple[Callable[..., Any], 
     return run, supports
 
 
-def by_views(function: Callable[..., Any], layout: Layout) -> Callable[..., Any]:
+def by_views(function: Callable[..., Any], signature: Signature) -> Callable[..., Any]:
     """`function`, whose arguments are views as `describe.storage.views` returns them, as a function of arrays."""
 
     def run(*args: Any, spec: ReadSpec, storage: Storage = WHOLE, **params: Any) -> Any:
-        given = views(args, layout.operands(spec, params.get("wrt", ())), storage)
+        given = views(args, signature.operands(spec, params.get("wrt", ())), storage)
         return function(*given, spec=spec, **params if storage == WHOLE else params | {"storage": storage})
 
     return run
@@ -256,12 +258,12 @@ def as_pullback(adjoint: Callable[..., Any]) -> Callable[..., Any]:
     return pullback
 
 
-def adjoints(name: str, layout: Layout, form_of: Callable[..., Callable[..., Any]]) -> tuple[Lowering, ...]:
+def adjoints(name: str, signature: Signature, form_of: Callable[..., Callable[..., Any]]) -> tuple[Lowering, ...]:
     """The forms of a splat or of a pullback."""
-    run, supports = (by_views(form_of(function), layout) for function in kernel("adjoint"))
-    fallback = functools.partial(batched, on_first_use("partitioned_adjoint", name))
+    run, supports = (by_views(form_of(function), signature) for function in kernel("adjoint"))
+    fallback = functools.partial(batched, on_first_use("gpu_adjoint", name))
     return (
-        Lowering("cuda", run, supports, fallback, layout, (Slice, Halo)),
+        Lowering("cuda", run, supports, fallback, signature, (Slice, HaloStorage)),
         Lowering("cpu", form_of(cpu.adjoint), form_of(cpu.supports_adjoint)),
     )
 
@@ -270,12 +272,14 @@ LOWERINGS: dict[str, tuple[Lowering, ...]] = {
     "convolve": (Lowering("cuda", *kernel("convolve")),),
     "mip_chain": (Lowering("cuda", *kernel("mip_chain")),),
     "concatenated_read": (Lowering("cuda", *kernel("concatenated_read")),),
-    "read_derivatives": (Lowering("cuda", *kernel("read_derivatives"), layout=READ),),
-    "fold": (Lowering("cuda", *kernel("fold"), layout=READ),),
+    "read_derivatives": (Lowering("cuda", *kernel("read_derivatives"), signature=READ),),
+    "fold": (Lowering("cuda", *kernel("fold"), signature=READ),),
     "fold_pullback": (Lowering("cuda", *kernel("fold_pullback")),),
     "scaled_filter": (Lowering("cpu", *kernel("resized", "cpu_resize")),),
     "read": (
-        Lowering("cuda", *(by_views(function, READ) for function in kernel("read")), layout=READ, storages=(Halo,)),
+        Lowering(
+            "cuda", *(by_views(function, READ) for function in kernel("read")), signature=READ, storages=(HaloStorage,)
+        ),
         Lowering("cpu", cpu.read, cpu.supports_read),
     ),
     "splat": adjoints("splat", SPLAT, as_splat),

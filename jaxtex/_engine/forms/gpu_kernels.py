@@ -21,7 +21,7 @@ from ..cuda.trace.statements import PrimitiveOfCaller, UnknownPrimitive
 from ..describe.axis import sizes_are_known
 from ..describe.folds import Fold
 from ..describe.spec import TEXELS, ReadSpec, Wrt
-from ..describe.storage import WHOLE, Halo, Part, Shaped, Slice, Storage, each_part, slices_of
+from ..describe.storage import WHOLE, ConcatenatedRead, HaloStorage, Shaped, Slice, Storage, each_part, slices_of
 from ..walk.texel_order import flat_sizes
 
 # The kernels, and the errors that say why a kernel cannot be made.
@@ -93,7 +93,7 @@ def supports_read(texels: Shaped, *args: Shaped, spec: ReadSpec, batch: int, sto
     dtypes = spec.dtype, *(a.dtype for a in operands)
     if spec.several and spec.summed_axes:
         return False
-    if isinstance(storage, Halo) and (
+    if isinstance(storage, HaloStorage) and (
         spec.several or spec.summed_axes or spec.has_color or spec.returns_texels(texels.dtype)
     ):
         return False
@@ -128,7 +128,7 @@ def supports_fold_pullback(
     return alike and shared_by_fold(texels, operands, wrt=wrt, **in_sums)
 
 
-def supports_concatenated_read(*avals: Shaped, parts: Sequence[Part], row_axes: int) -> bool:
+def supports_concatenated_read(*avals: Shaped, parts: Sequence[ConcatenatedRead], row_axes: int) -> bool:
     """Whether every part is a read that the kernel supports and computes, of one dtype, and fills whole sectors."""
     reads = [(part, texels, operands) for part, _, texels, operands in each_part(parts, avals)]
     shapes = [result_shape(t, operands, part.spec, t.shape[: part.batch]) for part, t, operands in reads]
@@ -156,7 +156,9 @@ def supports_adjoint(
     """Whether the adjoint kernels support a call; `texels` is `None` if they are not read."""
     if not loads_values(cotangent, storage):
         return False
-    if isinstance(storage, Halo) and (storage.reach == 0 or spec.several or spec.summed_axes or spec.deterministic):
+    if isinstance(storage, HaloStorage) and (
+        storage.reach == 0 or spec.several or spec.summed_axes or spec.deterministic
+    ):
         return False
     if texels is not None and not (
         (wrt == (TEXELS,) or kernel_decodes(texels, spec)) and kernel_fits([texels], math.prod(texels.shape[:-1]))

@@ -20,7 +20,7 @@ from jax.sharding import AbstractMesh
 from ..._jax.primitives import as_tuple
 from ..describe.operands import Stack
 from ..describe.spec import TEXELS, ReadSpec, Wrt
-from ..describe.storage import Content, Layout, Shaped
+from ..describe.storage import Content, Shaped, Signature
 from .device_axes import DeviceAxes, Devices, device_axes, parts_of
 
 NO_MESH = AbstractMesh((), ())
@@ -68,7 +68,7 @@ def names_of_dimensions(content: Content, shape: tuple[int, ...], batch: int, nu
     return tuple(name if n > 1 else f"single{number}_{k}" for k, (name, n) in enumerate(zip(names, shape)))
 
 
-def is_cut(name: str) -> bool:
+def may_be_partitioned(name: str) -> bool:
     """Whether dimensions of this name may be partitioned."""
     return name.startswith(("batch", "sample"))
 
@@ -88,7 +88,7 @@ class PartitionedCall(NamedTuple):
     @classmethod
     def of(
         cls,
-        layout: Layout,
+        signature: Signature,
         operands: Sequence[Shaped],
         results: Sequence[Shaped] = (),
         *,
@@ -97,12 +97,12 @@ class PartitionedCall(NamedTuple):
         wrt: Wrt = (),
     ) -> "PartitionedCall":
         """The call with abstract values `operands` and `results`."""
-        given = layout.operands(spec, wrt)
+        given = signature.operands(spec, wrt)
         first = len(given)
         contents = [
             *given,
             *[Content.SAMPLES] * (len(operands) - first),
-            *(layout.results(spec, wrt) if results else ()),
+            *(signature.results(spec, wrt) if results else ()),
         ]
         numbers = [*range(-first, len(operands) - first), *(wrt or [TEXELS] * len(results))]
         stack_of = lambda content, k: spec.stack_of(k) if content is Content.SAMPLES else None
@@ -135,11 +135,11 @@ class PartitionedCall(NamedTuple):
         kept = {name for a in self.results for name in a.names}
         return SdyShardingRule(
             *mappings,
-            reduction_factors=tuple(name for name in self.sizes if is_cut(name) and name not in kept),
-            need_replication_factors=tuple(name for name in self.sizes if not is_cut(name)),
+            reduction_factors=tuple(name for name in self.sizes if may_be_partitioned(name) and name not in kept),
+            need_replication_factors=tuple(name for name in self.sizes if not may_be_partitioned(name)),
         )
 
-    def cut(self, operands: Sequence[Any], results: Sequence[Any], devices: Devices) -> "Cut":
+    def partition(self, operands: Sequence[Any], results: Sequence[Any], devices: Devices) -> "CallPartition":
         """The partition of the arrays that follows XLA's shardings; if two arrays disagree, the larger one decides.
 
         Args:
@@ -152,7 +152,7 @@ class PartitionedCall(NamedTuple):
             (name, part)
             for a, sharding in arrays
             for name, part in zip(a.names, parts_of(sharding, len(a.shape), len(devices)))
-            if is_cut(name) and part.any()
+            if may_be_partitioned(name) and part.any()
         ]
         axes = device_axes([part for _, part in wanted], devices)
         along: dict[str, tuple[str, ...]] = {}
@@ -161,10 +161,10 @@ class PartitionedCall(NamedTuple):
             used = {axis for axes_of_name in along.values() for axis in axes_of_name}
             if names is not None and name not in along and used.isdisjoint(names):
                 along[name] = names
-        return Cut(axes, along)
+        return CallPartition(axes, along)
 
 
-class Cut(NamedTuple):
+class CallPartition(NamedTuple):
     """The partition of the arrays of a call.
 
     Attributes:
@@ -223,7 +223,7 @@ class Cut(NamedTuple):
 
 
 def partitioned(
-    layout: Layout,
+    signature: Signature,
     on_part: Callable[..., Any],
     general: Callable[..., Any],
     results: Sequence[Shaped],
@@ -248,23 +248,23 @@ def partitioned(
             return as_tuple(general(*operands, spec=spec))
 
     def of_operands(operands: Sequence[Shaped]) -> PartitionedCall:
-        return PartitionedCall.of(layout, operands, results, spec=spec, batch=batch, wrt=wrt)
+        return PartitionedCall.of(signature, operands, results, spec=spec, batch=batch, wrt=wrt)
 
-    def partition(mesh: Any, operands: Sequence[Any], shaped: Sequence[Any]):
+    def divide(mesh: Any, operands: Sequence[Any], shaped: Sequence[Any]):
         del mesh
         call = of_operands(operands)
-        cut = call.cut(operands, shaped, devices)
-        local = functools.partial(sum_of_parts, call, cut, on_part, spec)
-        arguments, outputs = (tuple(map(cut.sharding, arrays)) for arrays in (call.operands, call.results))
-        return cut.axes.mesh, local, outputs, arguments
+        partition = call.partition(operands, shaped, devices)
+        local = functools.partial(sum_of_parts, call, partition, on_part, spec)
+        arguments, outputs = (tuple(map(partition.sharding, arrays)) for arrays in (call.operands, call.results))
+        return partition.axes.mesh, local, outputs, arguments
 
     def run(*operands: jax.Array) -> tuple[jax.Array, ...]:
         function = custom_partitioning(whole)
         rule = of_operands(operands).sharding_rule
         # Names of the caller's mesh axes may not suffice to express a sharding, so JAX must not decode it to them.
-        function.def_partition(partition, decode_shardings=False, sharding_rule=rule)
+        function.def_partition(divide, decode_shardings=False, sharding_rule=rule)
         # XLA's program names the call by an address. This hash lets JAX's cache of compiled programs tell calls apart.
-        meaning = hashlib.sha256(repr((layout, spec, batch, wrt, *others.values())).encode()).hexdigest()
+        meaning = hashlib.sha256(repr((signature, spec, batch, wrt, *others.values())).encode()).hexdigest()
         with set_xla_metadata(texture_call=meaning):
             return function(*operands)
 
@@ -272,30 +272,35 @@ def partitioned(
 
 
 def sum_of_parts(
-    call: PartitionedCall, cut: Cut, on_part: Callable[..., Any], spec: ReadSpec, *operands: jax.Array
+    call: PartitionedCall, partition: CallPartition, on_part: Callable[..., Any], spec: ReadSpec, *operands: jax.Array
 ) -> tuple[jax.Array, ...]:
     """The results on one device, each summed over the devices that hold terms of it, in the dtype of the values."""
     with jax.sharding.use_abstract_mesh(NO_MESH):
-        axes = [tuple(axis for name in cut.summed(result) for axis in cut.along[name]) for result in call.results]
+        axes = [
+            tuple(axis for name in partition.summed(result) for axis in partition.along[name])
+            for result in call.results
+        ]
         if any(axes):
             dtype = call.values.dtype
             spec = spec.with_dtype(dtype)
             wide = lambda array, x: x.astype(dtype) if array.content is Content.TEXTURE else x
-            operands = tuple(map(wide, call.operands, cut.without_padding(call, operands)))
+            operands = tuple(map(wide, call.operands, partition.without_padding(call, operands)))
         sums = []
         for result, over, x in zip(call.results, axes, as_tuple(on_part(*operands, spec=spec)), strict=True):
             if over:
-                x = jax.lax.psum(cut.without_padding_summed(call, result, x), over)
+                x = jax.lax.psum(partition.without_padding_summed(call, result, x), over)
             sums.append(x.astype(result.dtype))
         return tuple(sums)
 
 
 def smallest_parts(
-    layout: Layout, operands: Sequence[Shaped], spec: ReadSpec, batch: int, count: int
+    signature: Signature, operands: Sequence[Shaped], spec: ReadSpec, batch: int, count: int
 ) -> list[jax.ShapeDtypeStruct]:
     """The smallest part of each operand that one of `count` devices may hold, as abstract values."""
-    call = PartitionedCall.of(layout, operands, spec=spec, batch=batch)
+    call = PartitionedCall.of(signature, operands, spec=spec, batch=batch)
     return [
-        jax.ShapeDtypeStruct([-(-n // count) if is_cut(name) else n for name, n in zip(a.names, a.shape)], a.dtype)
+        jax.ShapeDtypeStruct(
+            [-(-n // count) if may_be_partitioned(name) else n for name, n in zip(a.names, a.shape)], a.dtype
+        )
         for a in call.operands
     ]

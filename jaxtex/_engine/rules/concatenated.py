@@ -14,7 +14,7 @@ from jax.interpreters import ad
 
 from ..._jax.primitives import bind, define, jvp_of_meaning, transpose_of_meaning
 from ..describe.spec import TEXELS, Read
-from ..describe.storage import Part, each_part, slices_of
+from ..describe.storage import ConcatenatedRead, each_part, slices_of
 from ..describe.storage import bind as bind_read
 from ..forms.choice import LOWERINGS
 from .primitives import pushforward_p, read_p, type_of_read
@@ -32,18 +32,20 @@ class BatchedRead(NamedTuple):
 def concatenated(reads: Sequence[BatchedRead], row_axes: int) -> jax.Array:
     """The results of reads, concatenated: (rows, elements). The first `row_axes` axes of every result become rows."""
     args = [a for texels, read, _ in reads for a in (texels, *read.operands)]
-    parts = tuple(Part(read.spec, batch, len(read.operands)) for _, read, batch in reads)
+    parts = tuple(ConcatenatedRead(read.spec, batch, len(read.operands)) for _, read, batch in reads)
     if any(0 in a.shape for a in args):
         return meaning(*args, parts=parts, row_axes=row_axes)
     return bind(concatenated_read_p, *args, parts=parts, row_axes=row_axes)
 
 
-def meaning(*args: jax.Array, parts: tuple[Part, ...], row_axes: int) -> jax.Array:
+def meaning(*args: jax.Array, parts: tuple[ConcatenatedRead, ...], row_axes: int) -> jax.Array:
     """The results of reads, or the tangents of these, concatenated."""
-    return side_by_side((result(*arguments) for arguments in each_part(parts, args)), row_axes)
+    return in_rows((result(*arguments) for arguments in each_part(parts, args)), row_axes)
 
 
-def result(part: Part, tangents: Sequence[jax.Array], texels: jax.Array, operands: Sequence[jax.Array]) -> jax.Array:
+def result(
+    part: ConcatenatedRead, tangents: Sequence[jax.Array], texels: jax.Array, operands: Sequence[jax.Array]
+) -> jax.Array:
     """The result of one read, or, if `part.wrt` is given, its tangent."""
     params = {"spec": part.spec, "batch": part.batch}
     if part.wrt is None:
@@ -55,20 +57,20 @@ def result(part: Part, tangents: Sequence[jax.Array], texels: jax.Array, operand
     return jnp.zeros_like(bind_read(read_p, texels, *operands, **params))
 
 
-def side_by_side(results: Iterable[jax.Array], row_axes: int) -> jax.Array:
+def in_rows(results: Iterable[jax.Array], row_axes: int) -> jax.Array:
     """Results, concatenated along the elements of a row: (rows, elements)."""
     cut = lambda a: a.reshape(math.prod(a.shape[:row_axes]), math.prod(a.shape[row_axes:]))
     return jnp.concatenate([cut(a) for a in results], axis=1)
 
 
 def jvp(
-    primals: Sequence[jax.Array], tangents: Sequence[Tangent], *, parts: tuple[Part, ...], row_axes: int
+    primals: Sequence[jax.Array], tangents: Sequence[Tangent], *, parts: tuple[ConcatenatedRead, ...], row_axes: int
 ) -> WithTangent:
     """The tangents are concatenated by the primitive too, if every read is plain."""
     params = {"parts": parts, "row_axes": row_axes}
     if not all(p.wrt is None and p.spec.is_plain and p.spec.expected is None for p in parts):
         return jvp_of_meaning(concatenated_read_p, meaning)(primals, tangents, **params)
-    out, args, moved = bind(concatenated_read_p, *primals, **params), list[Any](), list[Part]()
+    out, args, moved = bind(concatenated_read_p, *primals, **params), list[Any](), list[ConcatenatedRead]()
     for (part, _, *given), (_, _, *d_given) in zip(each_part(parts, primals), each_part(parts, tangents)):
         (texels, operands), (d_texels, d_operands) = given, d_given
         nonzero = active(part.spec, [d_texels, *d_operands])
@@ -79,7 +81,7 @@ def jvp(
     return out, bind(concatenated_read_p, *args, parts=tuple(moved), row_axes=row_axes)
 
 
-def transpose(cotangent: jax.Array, *args: Argument, parts: tuple[Part, ...], row_axes: int) -> Cotangents:
+def transpose(cotangent: jax.Array, *args: Argument, parts: tuple[ConcatenatedRead, ...], row_axes: int) -> Cotangents:
     """The transpose of tangents: for each read, the splat or the pullback of its slice of the cotangent."""
     if any(part.wrt is None for part in parts):
         of_reads = transpose_of_meaning(meaning, textures_of)
@@ -94,7 +96,7 @@ def transpose(cotangent: jax.Array, *args: Argument, parts: tuple[Part, ...], ro
     return tuple(out)
 
 
-def textures_of(*, parts: tuple[Part, ...], row_axes: int) -> list[int]:
+def textures_of(*, parts: tuple[ConcatenatedRead, ...], row_axes: int) -> list[int]:
     """The positions of the texels among the arguments."""
     del row_axes
     return [sum(1 + part.num_operands for part in parts[:k]) for k in range(len(parts))]

@@ -22,8 +22,8 @@ from ..describe.storage import (
     READ,
     SPLAT,
     Content,
-    Halo,
-    Layout,
+    HaloStorage,
+    Signature,
     Storage,
     bind,
     views,
@@ -74,17 +74,17 @@ def where_available(
     return jnp.where(are_available(spec, operands, axis_taps)[..., None], values, jnp.asarray(missing, values.dtype))
 
 
-def of_whole_arrays(p: Primitive, layout: Layout) -> Callable[..., Any]:
+def of_whole_arrays(p: Primitive, signature: Signature) -> Callable[..., Any]:
     """The meaning of `p` for any storage: `p` of whole arrays, whose results are stored as `storage` says."""
 
     def meaning(*args: Any, spec: ReadSpec, storage: Storage, **params: Any) -> Any:
         wrt = params.get("wrt", ())
-        contents = layout.operands(spec, wrt)
+        contents = signature.operands(spec, wrt)
         given = views(args, contents, storage)
-        operands, masks = given[len(contents) :], isinstance(storage, Halo)
+        operands, masks = given[len(contents) :], isinstance(storage, HaloStorage)
 
         def stored(content: Content, a: jax.Array) -> Sequence[jax.Array]:
-            if not isinstance(storage, Halo) or content is Content.SAMPLES:
+            if not isinstance(storage, HaloStorage) or content is Content.SAMPLES:
                 return [a]
             if content is Content.TEXTURE:
                 return storage.divided(a)
@@ -97,7 +97,7 @@ def of_whole_arrays(p: Primitive, layout: Layout) -> Callable[..., Any]:
         results = primitives.as_tuple(bind(p, *whole, *operands, spec=spec, **params))
         out = [
             a
-            for content, result in zip(layout.results(spec, wrt), results, strict=True)
+            for content, result in zip(signature.results(spec, wrt), results, strict=True)
             for a in stored(content, result)
         ]
         return out if p.multiple_results else out[0]

@@ -45,7 +45,7 @@ from ..describe.storage import (
     READ,
     SPLAT,
     WHOLE,
-    Halo,
+    HaloStorage,
     Storage,
     WithHalo,
     arrays_of,
@@ -85,7 +85,7 @@ def read(texels: jax.Array | WithHalo, color: jax.Array | None, read: Read) -> j
     A sample that needs texels that are not stored is NaN, or zero if it is an integer.
     """
     spec, args = read.over(color)
-    storage = Halo(texels.before.shape[0], marks_missing=True) if isinstance(texels, WithHalo) else WHOLE
+    storage = HaloStorage(texels.before.shape[0], marks_missing=True) if isinstance(texels, WithHalo) else WHOLE
     return bind(read_p, *arrays_of(texels), *args, spec=spec, batch=0, storage=storage)
 
 
@@ -108,7 +108,7 @@ def derivatives_meaning(texels: jax.Array, *args: jax.Array, spec: ReadSpec, bat
     return [bind_read(read_p, texels, *args, spec=one, batch=batch) for one in spec.each_derivative()]
 
 
-def over_batch(implementation: Callable[..., Any], materialized: Callable[[Wrt], Sequence[int]]) -> Callable[..., Any]:
+def array_form(implementation: Callable[..., Any], materialized: Callable[[Wrt], Sequence[int]]) -> Callable[..., Any]:
     """The form of array operations: `implementation` over `batch` leading axes.
 
     It is a function of `jax.jit`, whose cache lets equal reads of a program share a jaxpr.
@@ -137,7 +137,7 @@ def pushforward_textures(wrt: Wrt) -> tuple[int, ...]:
     return len(wrt), *(k for k, w in enumerate(wrt) if w == TEXELS)
 
 
-of_all_samples = over_batch(linearization.pushforward, pushforward_textures)
+of_all_samples = array_form(linearization.pushforward, pushforward_textures)
 
 
 # The shapes and dtypes of results, from those of arguments, without tracing the walk. S is the shape of the samples.
@@ -225,7 +225,7 @@ def define_read(
 define_read(
     read_p,
     read_meaning,
-    over_batch(operators.read, lambda _: (0,)),
+    array_form(operators.read, lambda _: (0,)),
     type_of_read,
     jvp=read_jvp,
     transpose=read_transpose,
@@ -235,7 +235,7 @@ define_read(
 define_read(
     splat_p,
     splat_meaning,
-    over_batch(operators.splat, lambda _: (0,)),
+    array_form(operators.splat, lambda _: (0,)),
     type_of_splat,
     jvp=where_whole(splat_jvp, jvp_of_meaning(splat_p, splat_meaning)),
     transpose=where_whole(splat_transpose, transpose_of_meaning(splat_meaning, lambda **_: (0,))),
@@ -254,7 +254,7 @@ define_read(
 define_read(
     pullback_p,
     pullback_meaning,
-    over_batch(linearization.pullback, lambda _: (0, 1)),
+    array_form(linearization.pullback, lambda _: (0, 1)),
     type_of_pullback,
     transpose=where_whole(pullback_transpose, transpose_of_meaning(pullback_meaning, lambda **_: (0,))),
     batch=batching_rule(pullback_p, PULLBACK, pullback_joins, pullback_meaning),
@@ -268,7 +268,7 @@ define(
     static=("spec", "batch"),
     linear_in=lambda *, spec, **_: READ.textures(spec, ()),
     batch=batching_rule(read_derivatives_p, READ),
-    form=over_batch(operators.derivatives, lambda _: (0,)),
+    form=array_form(operators.derivatives, lambda _: (0,)),
     types=types_of_derivatives,
     lowerings=LOWERINGS["read_derivatives"],
     multiple_results=True,

@@ -22,7 +22,18 @@ from ..._jax.primitives import (
 )
 from ..compute.linearization import coordinate_tangents, rematerialized, summed_to
 from ..describe.spec import TEXELS, Combination, ReadSpec, Wrt
-from ..describe.storage import PUSHFORWARD, READ, WHOLE, Halo, Layout, Storage, WithHalo, arrays_of, bind, views
+from ..describe.storage import (
+    PUSHFORWARD,
+    READ,
+    WHOLE,
+    HaloStorage,
+    Signature,
+    Storage,
+    WithHalo,
+    arrays_of,
+    bind,
+    views,
+)
 from .meanings import (
     pullback_p,
     pushforward_p,
@@ -62,7 +73,9 @@ def read_jvp(
     if not nonzero:
         return out, jnp.zeros_like(out)
     # The tangent of a sample is zero if it needs texels that are not stored.
-    linear = params | {"storage": storage._replace(marks_missing=False) if isinstance(storage, Halo) else storage}
+    linear = params | {
+        "storage": storage._replace(marks_missing=False) if isinstance(storage, HaloStorage) else storage
+    }
     if tuple(nonzero) == (TEXELS,):
         return out, bind(read_p, nonzero[TEXELS], *given[1:], **linear)
     return out, bind(pushforward_p, *nonzero.values(), *given, wrt=tuple(nonzero), **linear)
@@ -228,7 +241,7 @@ def as_cotangent(x: jax.Array, aval: ShapedArray) -> jax.Array:
 
 def batching_rule(
     p: Primitive,
-    layout: Layout,
+    signature: Signature,
     joins: Callable[[Wrt, Dims], bool] = lambda *_: True,
     meaning: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
@@ -247,7 +260,7 @@ def batching_rule(
         if meaning is not None and params["storage"] != WHOLE:
             return batching_of_meaning(meaning, p.multiple_results)(args, dims, spec=spec, batch=batch, **params)
         wrt = params.get("wrt", ())
-        positions = layout.textures(spec, wrt)
+        positions = signature.textures(spec, wrt)
         shared = all(dims[k] is None for k in positions) and joins(wrt, dims)
         if shared:
             args = [a if k in positions else at_front(a, d, batch) for k, (a, d) in enumerate(zip(args, dims))]

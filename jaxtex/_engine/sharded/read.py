@@ -24,8 +24,7 @@ from ..describe.axis import Axis, Role
 from ..describe.levels import Cut, joined_levels
 from ..describe.operands import Coords, StoredOrder
 from ..describe.spec import Read, ReadSpec, TexelRead
-from ..describe.storage import Halo as HaloStorage
-from ..describe.storage import WithHalo
+from ..describe.storage import HaloStorage, WithHalo
 from ..rules import primitives
 from ..rules.meanings import are_available, where_available
 from ..walk.texel_order import texels_shape
@@ -89,7 +88,7 @@ def read_in_parts(
     spec = (access.stacked if stays else access.read).spec
 
     def on_device(texels: jax.Array, colors: list[jax.Array], *operands: jax.Array) -> jax.Array:
-        part, read = Part(how, texels, colors[0] if colors else None, partition), Read(spec, operands)
+        part, read = DeviceTexels(how, texels, colors[0] if colors else None, partition), Read(spec, operands)
         if isinstance(method, Halo):
             return by_halo(part, read, method.reach).values
         return by_routing(part, read, access.capacity(method.slack))
@@ -131,7 +130,7 @@ def as_given_samples(values: jax.Array, access: ShardedAccess) -> jax.Array:
 # The work of each device, inside `jax.shard_map`
 
 
-class Part(NamedTuple):
+class DeviceTexels(NamedTuple):
     """The texels of a device, and the function that reads them.
 
     Attributes:
@@ -168,7 +167,7 @@ class ReadResult(NamedTuple):
     reached: jax.Array
 
 
-def by_halo(part: Part, read: Read, reach: int) -> ReadResult:
+def by_halo(part: DeviceTexels, read: Read, reach: int) -> ReadResult:
     """The read of samples whose taps lie at most `reach` texels from the part of their device."""
     values, axis_taps = part.with_halo(reach)(read), part.how.axis_taps or taps
     spec, operands = part.partition.in_window(read, reach)
@@ -179,7 +178,7 @@ def by_halo(part: Part, read: Read, reach: int) -> ReadResult:
     return ReadResult(values, jnp.broadcast_to(available, values.shape[:-1]))
 
 
-def by_routing(part: Part, read: Read, capacity: int) -> jax.Array:
+def by_routing(part: DeviceTexels, read: Read, capacity: int) -> jax.Array:
     """The read of samples that travel to the device that stores their texels.
 
     In a round, each device sends at most `capacity` samples to each other device. If a sample is the mean of several
@@ -202,7 +201,7 @@ def by_routing(part: Part, read: Read, capacity: int) -> jax.Array:
 
 
 def one_by_routing(
-    part: Part,
+    part: DeviceTexels,
     window: WindowRead,
     coords: Coords,
     *,

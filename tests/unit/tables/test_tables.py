@@ -14,7 +14,7 @@ from jaxtex._engine.compute import linearization, operators
 from jaxtex._engine.cuda.adjoint_kernel import adjoint
 from jaxtex._engine.describe.plan import layout_of, space_axes
 from jaxtex._engine.describe.spec import ReadSpec
-from jaxtex._engine.forms import cpu, gpu_kernels, partitioned_adjoint
+from jaxtex._engine.forms import cpu, gpu_adjoint, gpu_kernels
 from jaxtex._engine.forms.choice import as_pullback, as_splat
 from jaxtex._tables.address_rules import ADDRESS_RULES, AddressRule
 from jaxtex._tables.filter_kernels import FILTER_KERNELS, FilterKernel, FilterOptions, WeightFunction, filter_kernel
@@ -124,7 +124,7 @@ def every_form(texels, x, y, spec):
         return splat, pulled
 
     def of_arrays(*args):
-        pairs = (operators.splat, linearization.pullback), (partitioned_adjoint.splat, partitioned_adjoint.pullback)
+        pairs = (operators.splat, linearization.pullback), (gpu_adjoint.splat, gpu_adjoint.pullback)
         return [*(run(*pair, *args) for pair in pairs), run_adjoint(cpu.adjoint, *args)]
 
     with RUN_HERE:

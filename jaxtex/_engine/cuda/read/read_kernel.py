@@ -16,7 +16,18 @@ from ...describe.axis import Role
 from ...describe.folds import Fold
 from ...describe.operands import Coords
 from ...describe.spec import Combination, ReadSpec
-from ...describe.storage import WHOLE, Halo, Part, Shaped, Sliced, Storage, WithHalo, each_part, slice_of, slices_of
+from ...describe.storage import (
+    WHOLE,
+    ConcatenatedRead,
+    HaloStorage,
+    Shaped,
+    Sliced,
+    Storage,
+    WithHalo,
+    each_part,
+    slice_of,
+    slices_of,
+)
 from ...walk.known_taps import with_taps_inside
 from ...walk.texel_walk import other_part, taps_are_available
 from ..build.arrays import ArrayRole, KernelArray, KernelArrays, operands_of
@@ -50,7 +61,7 @@ def read(
 ) -> jax.Array:
     """`operators.read` over `batch` leading axes, along which an operand has the batch size or 1."""
     if isinstance(texels, WithHalo):
-        assert isinstance(storage, Halo)
+        assert isinstance(storage, HaloStorage)
         return read_with_halo(texels, args, spec, batch, storage)
     stored = texels.dtype
     if spec.returns_texels(stored) and jnp.issubdtype(stored, jnp.floating) and stored.itemsize == 2:
@@ -76,7 +87,7 @@ def fold(texels: jax.Array, *operands: jax.Array, spec: ReadSpec, fold: Fold, ba
 
 
 def read_with_halo(
-    texels: WithHalo, operands: Sequence[jax.Array], spec: ReadSpec, batch: int, storage: Halo
+    texels: WithHalo, operands: Sequence[jax.Array], spec: ReadSpec, batch: int, storage: HaloStorage
 ) -> jax.Array:
     """The read in two steps: all samples in `own`, which need not wait for the halo; then the tiles that need it."""
     axes, own, missing = spec.axes, texels.own, storage.missing(spec.dtype)
@@ -96,7 +107,7 @@ def read_with_halo(
     return read_each_sample(marked, texels, None, operands, spec, batch, "texture_read_edges", into=into, noted=notes)
 
 
-def concatenated_read(*args: jax.Array, parts: Sequence[Part], row_axes: int) -> jax.Array:
+def concatenated_read(*args: jax.Array, parts: Sequence[ConcatenatedRead], row_axes: int) -> jax.Array:
     """Several reads that fill slices of one array; see `rules.concatenated`."""
     reads = [(part, texels, operands) for part, _, texels, operands in each_part(parts, args)]
     shapes = [result_shape(t, operands, part.spec, t.shape[: part.batch]) for part, t, operands in reads]

@@ -93,11 +93,11 @@ def pairs(value: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> Iterator[
     last = padded(axes)[-1]
     for weight, start, (*steps, step) in walks(coords, axes):
         for address, part in contributions_of_steps(start, steps, weighted(weight, value)):
-            first, pair = side_by_side(step, zero_outside(address, part), last)
+            first, pair = adjacent_pair(step, zero_outside(address, part), last)
             yield address.advance(Tap((first,), None, ()), (last.known_size,)), pair
 
 
-def side_by_side(step: Step, value: jax.Array, axis: Axis) -> tuple[jax.Array, jax.Array]:
+def adjacent_pair(step: Step, value: jax.Array, axis: Axis) -> tuple[jax.Array, jax.Array]:
     """The lower of the two adjacent texels that a step's taps read, and the share of each texel, S + (2, C).
 
     The texel of the second tap follows that of the first, precedes it (in a mirrored period), or is equal to it. Under
