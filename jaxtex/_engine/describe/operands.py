@@ -3,7 +3,7 @@
 import abc
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +17,7 @@ Coords = Sequence[jax.Array]
 Arrays = tuple[jax.Array, ...]
 # A function from the operands of a read, which broadcast, to one coordinate for each axis; elementwise and hashable.
 Grid = Callable[..., Coords]
+Entry = TypeVar("Entry")
 
 
 class Shaped(Protocol):
@@ -50,7 +51,18 @@ class Stack(NamedTuple):
 
     def without_axis(self, shape: Sequence[int]) -> tuple[int, ...]:
         """`shape` without the axis of the numbers."""
-        return (*shape[: self.axis], *shape[len(shape) + self.axis + 1 :])
+        before, _, after = self.around(shape)
+        return (*before, *after)
+
+    def with_axis(self, entries: Sequence[Entry], entry: Entry) -> tuple[Entry, ...]:
+        """Entries for the axes of samples, with another one for the axis of the numbers."""
+        along = len(entries) + 1 + self.axis
+        return (*entries[:along], entry, *entries[along:])
+
+    def around(self, shape: Sequence[int]) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
+        """The sizes before the axis of the numbers, the size of that axis, and the sizes after it."""
+        along = len(shape) + self.axis
+        return tuple(shape[:along]), shape[along], tuple(shape[along + 1 :])
 
 
 # The stack of each operand, or `None` for an operand of one number; empty if all operands have one number.

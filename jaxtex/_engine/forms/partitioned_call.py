@@ -47,8 +47,8 @@ class Array(NamedTuple):
         shape = tuple(aval.shape)
         if stack is None:
             return cls(content, shape, aval.dtype, names_of_dimensions(content, shape, batch, number))
-        names, along = names_of_dimensions(content, stack.without_axis(shape), batch, number), len(shape) + stack.axis
-        return cls(content, shape, aval.dtype, (*names[:along], f"stack{number}", *names[along:]), stack)
+        names = names_of_dimensions(content, stack.without_axis(shape), batch, number)
+        return cls(content, shape, aval.dtype, stack.with_axis(names, f"stack{number}"), stack)
 
     def dimension_of(self, d: int) -> int:
         """The dimension of this array that is dimension `d` of batch and samples, which do not count the stack."""

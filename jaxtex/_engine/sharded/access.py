@@ -119,9 +119,7 @@ class Samples(NamedTuple):
         """The sharding of an operand, which may hold several numbers of each sample."""
         if stack is None:
             return self.spec_of(a.shape)
-        entries = list(self.spec_of(stack.without_axis(a.shape)))
-        entries.insert(a.ndim + stack.axis, None)
-        return P(*entries)
+        return P(*stack.with_axis(tuple(self.spec_of(stack.without_axis(a.shape))), None))
 
     def wanted(self) -> jax.Array:
         """The mask of samples that are not padding; it broadcasts to the samples."""

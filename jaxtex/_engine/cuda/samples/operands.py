@@ -34,7 +34,7 @@ def load_numbers(spec: ReadSpec, operands: Sequence[Shaped], index: list[jax.Arr
 
 def load_stack(name: str, a: Shaped, stack: Stack, index: list[jax.Array]) -> list[jax.Array]:
     """The numbers of a stacked operand for the sample at `index`."""
-    before, count, after = around(stack, a.shape)
+    before, count, after = stack.around(a.shape)
     near, far = offset(index[: len(before)], before), offset(index[len(before) :], after)
     step = math.prod(after)
     if step == 1:
@@ -42,18 +42,6 @@ def load_stack(name: str, a: Shaped, stack: Stack, index: list[jax.Array]) -> li
         return [row[:, place] for place in stack.order]
     places = ([(near, count * step), (jnp.full((1,), place, jnp.int32), step), (far, 1)] for place in stack.order)
     return [load_row(name, place, 1, a.dtype)[:, 0] for place in places]
-
-
-def around(stack: Stack, shape: tuple[int, ...]) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
-    """The sizes before the axis of a stack, the size of that axis, and the sizes after it."""
-    along = len(shape) + stack.axis
-    return shape[:along], shape[along], shape[along + 1 :]
-
-
-def stacked_shape(stack: Stack, samples: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of a stacked operand without broadcasting, for samples of shape `samples`."""
-    along = len(samples) + 1 + stack.axis
-    return (*samples[:along], len(stack.order), *samples[along:])
 
 
 def stored_at(stack: Stack | None, samples: tuple[int, ...], number: int, sample: str) -> str:
@@ -65,7 +53,7 @@ def stored_at(stack: Stack | None, samples: tuple[int, ...], number: int, sample
     """
     if stack is None:
         return sample
-    _, count, after = around(stack, stacked_shape(stack, samples))
+    _, count, after = stack.around(stack.with_axis(samples, len(stack.order)))
     place, step = stack.order[number], math.prod(after)
     if step == 1:
         return f"(int64){sample} * {count} + {place}"
@@ -119,7 +107,7 @@ class OperandResults(NamedTuple):
         dtype, samples = self.plan.spec.dtype, self.plan.shape
         stacks = {k: self.plan.spec.stack_of(k) for k in self.stored}
         owners = {k: self.plan.shape_of_sums if k in self.added else samples for k in stacks}
-        shapes = {k: owners[k] if s is None else stacked_shape(s, owners[k]) for k, s in stacks.items()}
+        shapes = {k: owners[k] if s is None else s.with_axis(owners[k], len(s.order)) for k, s in stacks.items()}
         starts = {k: jnp.zeros(shapes[k], dtype) for k in self.added}
         arrays = {k: jax.ShapeDtypeStruct(shape, dtype) for k, shape in shapes.items()}
         results = [KernelArray(ArrayRole.COTANGENT, array, k, starts.get(k)) for k, array in arrays.items()]
