@@ -103,14 +103,7 @@ def public(function: Any = None, /, *, compiled: bool = False, called: str | Non
         called: its name in errors; for a constructor, the class.
     """
     if function is None:
-        return functools.partial(public_function, compiled=compiled, called=called)
-    return public_function(function, compiled=compiled, called=called)
-
-
-def public_function(
-    function: Callable[Parameters, Result], compiled: bool, called: str | None
-) -> Callable[Parameters, Result]:
-    """A function decorated by `public`."""
+        return functools.partial(public, compiled=compiled, called=called)
     name, signature = called or function.__name__, inspect.signature(function)
     parameters = signature.parameters
     sorts = {p.name: sort_of(p.annotation) for p in parameters.values()}
@@ -126,7 +119,7 @@ def public_function(
     required = [key for key in names if parameters[key].default is inspect.Parameter.empty]
 
     @functools.wraps(function)
-    def call(*args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
+    def call(*args: Any, **keywords: Any) -> Any:
         check_keywords(name, keywords, names, remedy)
         for number in tuples:
             check_is_together(name, args, positional, number)
@@ -149,7 +142,7 @@ def public_function(
                 value = in_native_order(value)
                 given[argument] = prepared(name, argument, value, argument in static) if compiled else value
         front = [given.pop(key) for key in [*itertools.takewhile(given.__contains__, positional)]]
-        return cast(Callable[..., Result], run)(*front, **given)
+        return run(*front, **given)
 
     return call
 

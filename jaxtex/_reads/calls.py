@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -46,26 +46,17 @@ from ..texture import Texture
 from .complex_parts import by_parts, in_parts
 
 
-class Numbers(NamedTuple):
-    """The dtypes of a read.
-
-    Attributes:
-        sums: in which texels are decoded, weighted and summed.
-        differentiable: whether the read has derivatives; stored integers have none.
-    """
-
-    sums: np.dtype
-    differentiable: bool
-
-
 def numbers_of(
     texture: Texture | SizedTexture, decoding: Decoding, coords: Sequence[jax.Array], *, blends: bool
-) -> Numbers:
-    """The dtypes of a read at `coords`; `blends` forces numbers for other texels."""
+) -> tuple[np.dtype, bool]:
+    """The dtype in which a read decodes, weights and sums texels, and whether it has derivatives.
+
+    Stored integers that are read as elements have none, unless `blends` says that they are blended.
+    """
     row = storage_format(texture.dtype)
     if decoding is Decoding.ELEMENT and not row.floating and not blends:
-        return Numbers(np.dtype(texture.dtype), False)
-    return Numbers(sum_dtype(texture.dtype, *(c.dtype for c in coords)), True)
+        return np.dtype(texture.dtype), False
+    return sum_dtype(texture.dtype, *(c.dtype for c in coords)), True
 
 
 def blends(texture: Texture | SizedTexture, sampler: Sampler) -> bool:

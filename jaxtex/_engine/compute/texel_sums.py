@@ -142,9 +142,7 @@ def weight_bound(axes: tuple[Axis, ...]) -> float:
     return math.prod(axis.kernel.weights.bound(axis.order) * float(scale(axis)) ** axis.order for axis in filtered)
 
 
-# Memory
-
-"""Where additions into texels go: rows of a width that memory likes, and private copies where samples crowd."""
+# Where additions into texels go: rows of a width that memory likes, and private copies where samples crowd
 
 # From so many samples per texel on, samples often meet at a texel.
 CROWDED_SAMPLES = 4
