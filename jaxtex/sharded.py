@@ -118,10 +118,10 @@ def explain(function: Callable[..., Any], *args: Any) -> str:
         texels (64, 48, 3) float32, axis 0 in 1 part: Whole(); receives 0 MiB, holds 0.0352 MiB of texels
     """
     check_function("explain", "function", function)
-    lines = Lines()
-    with REPORT(lines):
+    report = Report()
+    with REPORT(report):
         jax.eval_shape(function, *args)
-    return "\n".join(lines.found) or "No texture is sharded."
+    return "\n".join(report.lines) or "No texture is sharded."
 
 
 def count_beyond(function: Callable[..., Any], *args: Any) -> jax.Array:
@@ -156,8 +156,8 @@ def count_beyond(function: Callable[..., Any], *args: Any) -> jax.Array:
         return total_of(function, *args)
 
 
-class Lines:
-    """The lines of one report. JAX traces a function again for each new object in a context."""
+class Report:
+    """The lines of a report. JAX traces a function again for each new object in a context."""
 
     def __init__(self):
-        self.found: list[str] = []
+        self.lines: list[str] = []

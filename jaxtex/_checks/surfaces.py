@@ -105,5 +105,5 @@ def first_fault_of_batch(
     whole = (
         a if batched else jnp.broadcast_to(a, (axis_size, *a.shape)) for a, batched in zip((fine, *arrays), in_batched)
     )
-    found = first_fault(*whole)
-    return found, tuple(False for _ in found)
+    fault = first_fault(*whole)
+    return fault, tuple(False for _ in fault)

@@ -131,7 +131,7 @@ def check_knots(name: str, knots: Any, sizes: Sequence[int]) -> tuple[jax.Array 
     if not isinstance(knots, tuple | list) or len(knots) != len(sizes):  # pyright: ignore[reportUnknownArgumentType]
         expected = ", ".join("xyz"[: len(sizes)]) + ("," if len(sizes) == 1 else "")
         raise ValueError(f"{name}: knots is {described(knots)}, expected a tuple ({expected}) of arrays or None.")
-    found: list[jax.Array | None] = []
+    checked: list[jax.Array | None] = []
     for axis, size, given in zip("xyz", sizes, cast(Sequence[Any], knots)):
         array = None if given is None else jnp.asarray(given)
         if array is not None:
@@ -143,8 +143,8 @@ def check_knots(name: str, knots: Any, sizes: Sequence[int]) -> tuple[jax.Array 
                     f"{' or '.join(f'({n},)' for n in lengths)}: the coordinates of the {size} texels along {axis}, "
                     f"{'or these ' if size > 1 else ''}and those of both edges."
                 )
-        found.append(array)
-    return None if all(a is None for a in found) else tuple(found)
+        checked.append(array)
+    return None if all(a is None for a in checked) else tuple(checked)
 
 
 def check_color(

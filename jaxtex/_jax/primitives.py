@@ -144,9 +144,9 @@ def as_aval(struct: jax.ShapeDtypeStruct) -> ShapedArray:
     return ShapedArray(struct.shape, struct.dtype)
 
 
-def as_tuple(found: Any) -> tuple[Any, ...]:
+def as_tuple(results: Any) -> tuple[Any, ...]:
     """The results of a function, as a tuple."""
-    return tuple(found) if isinstance(found, tuple | list) else (found,)
+    return tuple(results) if isinstance(results, tuple | list) else (results,)
 
 
 def lowered(form: Callable[..., Any]) -> Callable[..., Any]:

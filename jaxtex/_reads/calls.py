@@ -306,8 +306,8 @@ def gather(
 ) -> jax.Array:
     """Four reads of one tap each, of one channel."""
     if is_complex(texture.dtype):
-        each = functools.partial(gather, in_parts(texture), arguments, sampler=sampler, dtype=real_dtype(dtype))
-        return jax.lax.complex(each(component=2 * component), each(component=2 * component + 1))
+        part = functools.partial(gather, in_parts(texture), arguments, sampler=sampler, dtype=real_dtype(dtype))
+        return jax.lax.complex(part(component=2 * component), part(component=2 * component + 1))
     arguments, texture = jax.lax.stop_gradient(arguments.as_operands()), one_channel(texture, component)
     arguments = at_positions(texture, arguments, sampler)
     layout, (low, high) = layout_of(texture), LINEAR_TAPS

@@ -35,8 +35,8 @@ def by_parts(function: Callable[..., Any], first: Any, *args: Any, **static: Any
     Other complex arguments have channels last. Results and derivatives are complex, by the conventions of JAX.
     """
     static = {name: real_dtype(value) if name == "dtype" else value for name, value in static.items()}
-    some = cast(Any, first[0] if isinstance(first, tuple) else first)
-    color = some.border_color if isinstance(some, Texture) else None
+    source = cast(Any, first[0] if isinstance(first, tuple) else first)
+    color = source.border_color if isinstance(source, Texture) else None
     return mapped(functools.partial(joined, color=color), function(*mapped(in_parts, (first, *args)), **static))
 
 

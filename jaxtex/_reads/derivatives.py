@@ -49,10 +49,10 @@ def sample_with_derivatives(
 ) -> Derivatives:
     """The read of `sample` in float arithmetic, or a given `value`, with its derivatives along the coordinates."""
     axes, orders = range(len(arguments.coords)), range(0 if value is None else 1, order + 1)
-    wanted = tuple(some for n in orders for some in itertools.combinations_with_replacement(axes, n))
+    wanted = tuple(along for n in orders for along in itertools.combinations_with_replacement(axes, n))
     # The compiled function returns each array once: a program copies a result that it returns twice.
-    found = derivatives_along(texture, arguments, wanted=wanted, sampler=sampler, dtype=dtype)
-    of = dict(zip(wanted, found))
+    results = derivatives_along(texture, arguments, wanted=wanted, sampler=sampler, dtype=dtype)
+    of = dict(zip(wanted, results))
     hessian = tuple(tuple(of[min(i, j), max(i, j)] for j in axes) for i in axes) if order > 1 else None
     return Derivatives(of[()] if value is None else value, tuple(of[i,] for i in axes), hessian)
 
@@ -77,8 +77,8 @@ def derivatives_along(
         in_one_look if one_look else by_tangents, wanted=wanted, sampler=sampler, dtype=rounded_dtype(dtype, sums)
     )
     # Reverse mode computes the footprint again, and keeps its sides alone.
-    found = (jax.checkpoint(read) if arguments.ddx is not None else read)(texture, arguments)
-    return [jnp.broadcast_to(out, shape).astype(dtype) for out in found]
+    results = (jax.checkpoint(read) if arguments.ddx is not None else read)(texture, arguments)
+    return [jnp.broadcast_to(out, shape).astype(dtype) for out in results]
 
 
 def in_one_look(
@@ -89,14 +89,14 @@ def in_one_look(
     axes = read.spec.axes
     space = [k for k, axis in enumerate(axes) if axis.role is Role.SPACE][::-1]  # x first
     orders = [tuple(sum(space[i] == k for i in along) for k in range(len(axes))) for along in wanted]
-    present = [some for some in orders if not any(axis.vanishes for axis in with_orders(axes, some))]
+    present = [of_axes for of_axes in orders if not any(axis.vanishes for axis in with_orders(axes, of_axes))]
     read = read.replace(derivatives=tuple(present))
     if len(present) > 1:
-        found = read_derivatives(texture, read)
+        results = read_derivatives(texture, read)
     else:
-        found = [FLOAT.read(texture, read._replace(spec=one)) for one in read.spec.each_derivative()]
-    known = dict(zip(present, found))
-    return [known.get(some, jnp.zeros((), dtype)) for some in orders]
+        results = [FLOAT.read(texture, read._replace(spec=one)) for one in read.spec.each_derivative()]
+    known = dict(zip(present, results))
+    return [known.get(of_axes, jnp.zeros((), dtype)) for of_axes in orders]
 
 
 def by_tangents(
@@ -114,4 +114,4 @@ def by_tangents(
     def value(coords: Arrays) -> jax.Array:
         return one_read(FLOAT, texture, arguments._replace(coords=coords), sampler=sampler, dtype=dtype)
 
-    return [functools.reduce(lambda f, k: along(k, f), some, value)(arguments.coords) for some in wanted]
+    return [functools.reduce(lambda f, k: along(k, f), coords, value)(arguments.coords) for coords in wanted]

@@ -153,14 +153,14 @@ def cells_of_axes(texture: Texture, sampler: Sampler, dtype: np.dtype) -> list[C
     """The cells of each axis, x first; `None` for an axis without knots."""
     layout = layout_of(texture)
     rules = sampler.address_rules(texture.kind.texel_ndim)
-    found: list[Cells | None] = []
+    cells: list[Cells | None] = []
     for k, (knots, size, rule) in enumerate(zip(texture.knots or (), layout.sizes[::-1], rules)):
         how = rule.continuations[::-1][min(k, rule.num_axes - 1)]
         if knots is None:
-            found.append(None)
+            cells.append(None)
         else:
-            found.append(cells_of(as_float(knots).astype(dtype), size, rule, how, sampler.deterministic))
-    return found
+            cells.append(cells_of(as_float(knots).astype(dtype), size, rule, how, sampler.deterministic))
+    return cells
 
 
 def at_positions(texture: Texture, arguments: ReadArguments, sampler: Sampler) -> ReadArguments:

@@ -122,15 +122,15 @@ def counting_axes(axes: tuple[Axis, ...]) -> tuple[tuple[Axis, ...], int]:
     axis may bring two taps of one sample to a texel. Mip levels, the faces of a cube and address rules of unknown
     multiplicity count all taps.
     """
-    found, multiplicity = [], 1
+    counted, multiplicity = list[Axis](), 1
     for axis in axes:
         taps, repeats = axis.kernel.num_taps, axis.address.multiplicity
         every = axis.role is Role.LEVEL or repeats is None
         kept = taps if every else 1
         kernel = axis.kernel._replace(weights=Polynomials(((1.0,),) * kept))
-        found.append(axis._replace(order=0, kernel=kernel))
+        counted.append(axis._replace(order=0, kernel=kernel))
         multiplicity *= taps // kept * (repeats or 1)
-    return tuple(found), multiplicity
+    return tuple(counted), multiplicity
 
 
 def weight_bound(axes: tuple[Axis, ...]) -> float:

@@ -68,11 +68,11 @@ def adjoint(
     plan = plan._replace(shared=plan.shared_of(operands))
     if alone := shared_alone(plan, channels):
         assert isinstance(texels, jax.Array)
-        found = dict(zip(alone, pull_sums(whole_array(cotangent), texels, operands, spec, alone, batch)))
-        rest = tuple(k for k in wrt if k not in found)
+        by_number = dict(zip(alone, pull_sums(whole_array(cotangent), texels, operands, spec, alone, batch)))
+        rest = tuple(k for k in wrt if k not in by_number)
         how = {"spec": spec, "wrt": rest, "texel_dtype": texel_dtype, "batch": batch, "storage": storage}
-        found |= dict(zip(rest, adjoint(cotangent, texels, *operands, **how) if rest else ()))
-        return tuple(found[k] for k in wrt)
+        by_number |= dict(zip(rest, adjoint(cotangent, texels, *operands, **how) if rest else ()))
+        return tuple(by_number[k] for k in wrt)
     if TEXELS not in wrt:
         return tuple(in_windows(plan, cotangent, texels, operands, adds=False))
     if reach is not None and looks_for_samples(plan, reach, operands):
@@ -141,13 +141,13 @@ def in_windows(
     given += [] if texels is None or not plan.wrt else [KernelArray(ArrayRole.TEXELS, texels)]
     cotangents = OperandResults.of(plan, samples, operands)
     arrays = KernelArrays([*given, *operands_of(operands)], [*totals, *cotangents.results], ABSENT)
-    found = WindowSource(cotangents, arrays).run("texture_pullback" if plan.wrt else "texture_splat")
-    of_texels = [found[ArrayRole.TOTALS, 0]] if totals else []
+    filled = WindowSource(cotangents, arrays).run("texture_pullback" if plan.wrt else "texture_splat")
+    of_texels = [filled[ArrayRole.TOTALS, 0]] if totals else []
     if unit is not None:
         of_texels = [joined(plan, of_texels[0], unit)]
     elif plan.reach is None:
         of_texels = [jnp.sum(total.reshape(-1, plan.num_texels, total.shape[-1]), 0) for total in of_texels]
-    return [*of_texels, *cotangents.collected(found, operands)]
+    return [*of_texels, *cotangents.collected(filled, operands)]
 
 
 def in_stored_windows(
@@ -167,12 +167,12 @@ def in_stored_windows(
         return WindowSource(cotangents, KernelArrays([*given, *read, *operands_of(operands)], results, ABSENT))
 
     size = source(0, 0)
-    found = source(size.window_cells, size.row).run("texture_pullback" if plan.wrt else "texture_splat")
+    filled = source(size.window_cells, size.row).run("texture_pullback" if plan.wrt else "texture_splat")
     windows, crowds, boxes, lists, marks = (
-        KernelArray(role, found[role, 0])
+        KernelArray(role, filled[role, 0])
         for role in (ArrayRole.WINDOWS, ArrayRole.CROWDS, ArrayRole.BOXES, ArrayRole.LISTS, ArrayRole.MARKS)
     )
-    noted: jax.Array = found[ArrayRole.MARKS, 0]
+    noted: jax.Array = filled[ArrayRole.MARKS, 0]
     largest = jax.lax.bitcast_convert_type(noted[-3, 0], jnp.float32)
     unit, sums = unit_of(plan, largest), started(plan, channels, noted)
     rest = [*given, KernelArray(ArrayRole.UNIT, unit), crowds, boxes, marks, *operands_of(operands)]
@@ -181,7 +181,7 @@ def in_stored_windows(
     sums = WindowSource(no_cotangents, arrays).run("texture_rest")[ArrayRole.TOTALS, 0]
     of_rest = [KernelArray(ArrayRole.TOTALS, sums), KernelArray(ArrayRole.UNIT, unit)]
     total = collected(plan, channels, size.window_cells, [windows, boxes, lists, marks, *of_rest])
-    return [total, *cotangents.collected(found, operands)]
+    return [total, *cotangents.collected(filled, operands)]
 
 
 def with_zero(cotangent: jax.Array | Sliced, zero: jax.Array) -> tuple[jax.Array | Sliced, jax.Array]:

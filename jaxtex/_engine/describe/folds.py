@@ -116,10 +116,10 @@ class FirstCrossing(Fold):
         return [0.0] * channels + [-1.0] * channels
 
     def step(self, state: jax.Array, value: jax.Array, number: jax.Array, *given: jax.Array) -> jax.Array:
-        before, found = jnp.split(state, 2, -1)
+        before, crossing = jnp.split(state, 2, -1)
         number, level = number[..., None], given[0][..., None]
-        crosses = ((value >= level) != (before >= level)) & (number > 0) & (found < 0)
-        return jnp.concatenate([jnp.broadcast_to(value, found.shape), jnp.where(crosses, number, found)], -1)
+        crosses = ((value >= level) != (before >= level)) & (number > 0) & (crossing < 0)
+        return jnp.concatenate([jnp.broadcast_to(value, crossing.shape), jnp.where(crosses, number, crossing)], -1)
 
     def result(self, state: jax.Array) -> jax.Array:
         return jnp.split(state, 2, -1)[1]

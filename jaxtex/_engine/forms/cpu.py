@@ -113,8 +113,8 @@ def summed_read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, loads: Call
     in_sums = spec.with_dtype(spec.sums)
 
     def step(start: jax.Array | int, count: int, total: jax.Array) -> jax.Array:
-        some = blocks.operands(operands, spec, start, count)
-        return total + operators.read(texels, *colors, *some, spec=in_sums, loads=loads)
+        of_block = blocks.operands(operands, spec, start, count)
+        return total + operators.read(texels, *colors, *of_block, spec=in_sums, loads=loads)
 
     sums = tuple(1 if k - len(shape) in spec.summed_axes else n for k, n in enumerate(shape))
     return blocks.fold(step, jnp.zeros((*sums, texels.shape[-1]), spec.sums)).astype(spec.dtype)
@@ -204,14 +204,14 @@ def in_blocks(
     places = {k: blocks.place(operands[k], spec, k) for k in wrt if k != TEXELS}
 
     def step(start: jax.Array | int, count: int, state: tuple[jax.Array, ByNumber]) -> tuple[jax.Array, ByNumber]:
-        some = blocks.operands(operands, spec, start, count)
+        of_block = blocks.operands(operands, spec, start, count)
         value = blocks.part(cotangent, cotangent.ndim - 1 + blocks.axis, start, count)
-        total, found = of_samples(state[0], value, some)
+        total, cotangents = of_samples(state[0], value, of_block)
 
         def joined(k: int, a: jax.Array) -> jax.Array:
             if a.shape[places[k]] == 1:
-                return a + found[k]
-            return jax.lax.dynamic_update_slice_in_dim(a, found[k], start, places[k])
+                return a + cotangents[k]
+            return jax.lax.dynamic_update_slice_in_dim(a, cotangents[k], start, places[k])
 
         return total, {k: joined(k, a) for k, a in state[1].items()}
 

@@ -105,16 +105,16 @@ class Blocks:
 
         def step(state: Any, sample: tuple[jax.Array, jax.Array]) -> tuple[Any, jax.Array]:
             state, of_given = state
-            state, of_value, found = self.fold.pull(state, sample[0], cotangent, *self.given)
-            return (state, [a + b for a, b in zip(of_given, found)]), of_value
+            state, of_value, of_sample = self.fold.pull(state, sample[0], cotangent, *self.given)
+            return (state, [a + b for a, b in zip(of_given, of_sample)]), of_value
 
         def block(start: jax.Array | int, count: int, carry: Any) -> Any:
             state, totals = carry
             state, of_values = jax.lax.scan(step, state, self.samples(start, count), unroll=min(count, UNROLLED))
             if own:
                 args = jnp.moveaxis(of_values, 0, -2), self.texels, *self.part(start, count)
-                found = bind_read(pullback_p, *args, spec=self.spec, wrt=own, batch=0)
-                totals = {k: totals[k] + a.astype(self.spec.sums) for k, a in zip(own, found)}
+                of_block = bind_read(pullback_p, *args, spec=self.spec, wrt=own, batch=0)
+                totals = {k: totals[k] + a.astype(self.spec.sums) for k, a in zip(own, of_block)}
             return state, totals
 
         start = self.varying(self.fold.pull_start(result, cotangent)), of_given
@@ -167,8 +167,8 @@ def pullback(
     read = functools.partial(bind_read, read_p, batch=0)
     result = bind(fold_p, texels, *operands, spec=spec.with_dtype(spec.sums), fold=fold, batch=0)
     blocks = Blocks(read, texels, operands, spec, fold)
-    found = blocks.pulled(jnp.squeeze(result, -2), jnp.squeeze(cotangent, -2).astype(spec.sums), wrt)
-    return [found[k] for k in wrt]
+    cotangents = blocks.pulled(jnp.squeeze(result, -2), jnp.squeeze(cotangent, -2).astype(spec.sums), wrt)
+    return [cotangents[k] for k in wrt]
 
 
 def pullback_of_batch(*args: jax.Array, spec: ReadSpec, fold: Fold, wrt: Wrt, batch: int) -> list[jax.Array]:
@@ -182,10 +182,9 @@ def transpose(
     tangents, primals = args[: len(wrt)], args[len(wrt) :]
     linear = {k: t for k, t in zip(wrt, tangents) if ad.is_undefined_primal(t)}
     params = {"spec": spec, "fold": fold, "wrt": tuple(linear)}
-    found = dict(zip(linear, bind(fold_pullback_p, cotangent, *primals, batch=batch, **params)))
-    return *(as_cotangent(found[k], t.aval) if k in linear else None for k, t in zip(wrt, tangents)), *[None] * len(
-        primals
-    )
+    pulled = dict(zip(linear, bind(fold_pullback_p, cotangent, *primals, batch=batch, **params)))
+    of_tangents = (as_cotangent(pulled[k], t.aval) if k in linear else None for k, t in zip(wrt, tangents))
+    return *of_tangents, *(None for _ in primals)
 
 
 fold_p: Any = Primitive("texture_fold")

@@ -274,7 +274,7 @@ def report(texels: jax.ShapeDtypeStruct, line: str) -> None:
     axes = f"{'axis' if len(parts) == 1 else 'axes'} {' and '.join(map(str, parts))}"
     counts = " and ".join(map(str, parts.values()))
     of = f"texels {texels.shape} {texels.dtype}, {axes} in {counts} part{'' if counts == '1' else 's'}"
-    REPORT.value.found.append(f"{of}: {line}")
+    REPORT.value.lines.append(f"{of}: {line}")
 
 
 def report_whole(texels: jax.ShapeDtypeStruct) -> None:

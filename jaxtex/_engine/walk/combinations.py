@@ -210,7 +210,7 @@ def blends(
     by_step = [tuple(orders[a:b] for a, b in itertools.pairwise(ends)) for orders in derivatives]
     distinct = [list(dict.fromkeys(orders)) for orders in zip(*by_step)]
     # As few walks as have the weights of every step for all of its orders.
-    covering = [[some[min(k, len(some) - 1)] for some in distinct] for k in range(max(map(len, distinct)))]
+    covering = [[orders[min(k, len(orders) - 1)] for orders in distinct] for k in range(max(map(len, distinct)))]
     every = [walks(coords, with_orders(axes, ((0,) * first + sum(orders, ())))) for orders in covering]
 
     def of_level(number: int, walks_there: Sequence[Walk]) -> list[jax.Array]:
@@ -219,8 +219,8 @@ def blends(
             {orders[n]: walk[n].weights() for orders, (_, _, walk) in zip(covering, walks_there)}
             for n in range(len(steps))
         ]
-        found = sums_of_steps(start, steps, weights, list(dict.fromkeys(by_step)), (number,), texel_value)
-        return [weighted(share, found[orders]) for orders in by_step]
+        sums = sums_of_steps(start, steps, weights, list(dict.fromkeys(by_step)), (number,), texel_value)
+        return [weighted(share, sums[orders]) for orders in by_step]
 
     totals = itertools.starmap(of_level, enumerate(zip(*every)))
     return [functools.reduce(jnp.add, levels) for levels in zip(*totals)]

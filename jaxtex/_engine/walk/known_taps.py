@@ -42,8 +42,8 @@ def taps_are_inside(coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
 
 def taps_are_outside(coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
     """Whether all taps are known to be outside, for axes of `with_taps_inside` whose rules drop such taps."""
-    found = ((at < 1 - axis.kernel.num_taps) | (at >= axis.known_size) for at, axis in first_taps(coords, axes))
-    return functools.reduce(jnp.logical_or, found)
+    outside = ((at < 1 - axis.kernel.num_taps) | (at >= axis.known_size) for at, axis in first_taps(coords, axes))
+    return functools.reduce(jnp.logical_or, outside)
 
 
 def first_taps(coords: Coords, axes: tuple[Axis, ...]) -> Iterator[tuple[jax.Array, Axis]]:

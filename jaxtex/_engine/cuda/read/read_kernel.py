@@ -188,10 +188,10 @@ def read_each_sample(
         columns = power_of_two_below(max(1, min(MOST_COLUMNS, LINE // (channels * texels.dtype.itemsize))))
     # Samples of a thread that lie below each other share rows of texels. Small texels of images gain more in a row.
     below = volumes or (width >= 3 and texels.dtype.itemsize != 2)
-    each = (1, steps, 1) if below or columns else (1, 1, steps)
-    tiles = tiles_of_block(kept, batch, volumes, parts, each, columns)
-    *found, last = result_shape(texels, operands, spec, batches)
-    own = jax.ShapeDtypeStruct((*found, last if fold is None else fold.width(last)), np.dtype(spec.dtype))
+    of_thread = (1, steps, 1) if below or columns else (1, 1, steps)
+    tiles = tiles_of_block(kept, batch, volumes, parts, of_thread, columns)
+    *samples, last = result_shape(texels, operands, spec, batches)
+    own = jax.ShapeDtypeStruct((*samples, last if fold is None else fold.width(last)), np.dtype(spec.dtype))
     result = KernelArray(ArrayRole.RESULT, own) if into is None else KernelArray(ArrayRole.RESULT, into.whole)
     if into is not None and isinstance(into.whole, jax.Array):
         result = result._replace(start=into.whole)
