@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import re
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,10 +20,11 @@ from jaxtex._engine.describe.levels import Cut
 from jaxtex._engine.describe.plan import layout_of
 from jaxtex._engine.describe.spec import Read, TexelRead
 from jaxtex._engine.rules import primitives
+from jaxtex._engine.rules.meanings import are_available
 from jaxtex._engine.sharded import routes
 from jaxtex._engine.sharded.counted import total_of, with_count
 from jaxtex._engine.sharded.partition import Partition
-from jaxtex._engine.sharded.read import DeviceTexels, ReadResult, by_halo, by_routing
+from jaxtex._engine.sharded.read import DeviceTexels, by_halo, by_routing
 from jaxtex._hardware import HARDWARE
 from jaxtex._reads.calls import plan_of_call
 from tests.support.tolerances import assert_trees_close
@@ -52,6 +54,13 @@ def plan(texture, arguments, sampler, arithmetic=FLOAT):
     return plan_of_call(arithmetic, layout_of(texture), arguments, sampler, np.dtype(np.float32))
 
 
+class ReadResult(NamedTuple):
+    """The values of samples, and the mask of those that the method is to read."""
+
+    values: jax.Array
+    reached: jax.Array
+
+
 def cut_read(method, spec, size, parts=PARTS, read=engine_read, capacity=ALL):
     """A read of texels, whose first dimension is cut, as are the samples; and which samples are right."""
     mesh = jax.make_mesh((parts,), ("rows",), axis_types=(AxisType.Auto,), devices=jax.devices()[:parts])
@@ -63,7 +72,9 @@ def cut_read(method, spec, size, parts=PARTS, read=engine_read, capacity=ALL):
         )
         part = DeviceTexels(how, texels, None, partition)
         if method in ("halo", "edges"):
-            return by_halo(part, Read(spec, operands), REACH)
+            values = by_halo(part, Read(spec, operands), REACH)
+            reached = are_available(*partition.in_window(Read(spec, operands), REACH))
+            return ReadResult(values, jnp.broadcast_to(reached, values.shape[:-1]))
         if method == "routing":
             values = by_routing(part, Read(spec, operands), min(capacity, operands[0].size))
         else:

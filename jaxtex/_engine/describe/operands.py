@@ -59,6 +59,10 @@ class Stack(NamedTuple):
         along = len(entries) + 1 + self.axis
         return (*entries[:along], entry, *entries[along:])
 
+    def dimension_of(self, d: int, rank: int) -> int:
+        """The dimension of an operand of `rank` dimensions that is axis `d` of the samples, both from the front."""
+        return d + (d >= rank + self.axis)
+
     def around(self, shape: Sequence[int]) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
         """The sizes before the axis of the numbers, the size of that axis, and the sizes after it."""
         along = len(shape) + self.axis

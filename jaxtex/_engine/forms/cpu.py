@@ -86,9 +86,8 @@ class SumBlocks(NamedTuple):
 
     def place(self, operand: Shaped, spec: ReadSpec, k: int) -> int:
         """The axis of operand `k` that is divided."""
-        stack = spec.stack_of(k)
-        place = len(operand.shape) + self.axis - (stack is not None)
-        return place + (stack is not None and place >= len(operand.shape) + stack.axis)
+        stack, rank = spec.stack_of(k), len(operand.shape)
+        return rank + self.axis if stack is None else stack.dimension_of(rank - 1 + self.axis, rank)
 
     def part(self, a: jax.Array, place: int, start: jax.Array | int, count: int) -> jax.Array:
         """The slice of an array of `count` places from `start` on; size 1 along the axis stays."""

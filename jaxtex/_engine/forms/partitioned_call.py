@@ -52,7 +52,7 @@ class Array(NamedTuple):
 
     def dimension_of(self, d: int) -> int:
         """The dimension of this array that is dimension `d` of batch and samples, which do not count the stack."""
-        return d + (self.stack is not None and d >= len(self.shape) + self.stack.axis)
+        return d if self.stack is None else self.stack.dimension_of(d, len(self.shape))
 
     @property
     def size(self) -> int:

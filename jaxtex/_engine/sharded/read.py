@@ -90,7 +90,7 @@ def read_in_parts(
     def on_device(texels: jax.Array, colors: list[jax.Array], *operands: jax.Array) -> jax.Array:
         part, read = DeviceTexels(how, texels, colors[0] if colors else None, partition), Read(spec, operands)
         if isinstance(method, Halo):
-            return by_halo(part, read, method.reach).values
+            return by_halo(part, read, method.reach)
         return by_routing(part, read, access.capacity(method.slack))
 
     colors = [jax.reshard(a, NamedSharding(mesh, P())) for a in colors]
@@ -157,25 +157,17 @@ class DeviceTexels(NamedTuple):
         return lambda read: self.how.run(window, self.color, partition.in_window(read, reach))
 
 
-class ReadResult(NamedTuple):
-    """The values of a device's samples, S + (C,), and the mask of the samples whose texels the window has.
+def by_halo(part: DeviceTexels, read: Read, reach: int) -> jax.Array:
+    """The read of samples whose taps lie at most `reach` texels from the part of their device.
 
-    Values of the other samples are NaN, or zero if they are integers.
+    The values of other samples are NaN, or zero if they are integers.
     """
-
-    values: jax.Array
-    reached: jax.Array
-
-
-def by_halo(part: DeviceTexels, read: Read, reach: int) -> ReadResult:
-    """The read of samples whose taps lie at most `reach` texels from the part of their device."""
-    values, axis_taps = part.with_halo(reach)(read), part.how.axis_taps or taps
+    values = part.with_halo(reach)(read)
+    if part.keeps_halo(reach):
+        return values
     spec, operands = part.partition.in_window(read, reach)
-    if not part.keeps_halo(reach):
-        missing = HaloStorage(reach, marks_missing=True).missing(values.dtype)
-        values = where_available(values, operands, spec, missing, axis_taps)
-    available = are_available(spec, operands, axis_taps)
-    return ReadResult(values, jnp.broadcast_to(available, values.shape[:-1]))
+    missing = HaloStorage(reach, marks_missing=True).missing(values.dtype)
+    return where_available(values, operands, spec, missing, part.how.axis_taps or taps)
 
 
 def by_routing(part: DeviceTexels, read: Read, capacity: int) -> jax.Array:
