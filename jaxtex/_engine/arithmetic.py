@@ -22,7 +22,7 @@ from .describe.folds import Fold
 from .describe.footprint import along_side, clamped, footprint_level
 from .describe.levels import Cut
 from .describe.plan import Layout, ResolvedLevel, SizedTexture, in_texels, sides_of
-from .describe.spec import Read, ReadSpec, TexelRead
+from .describe.spec import Read, ReadSpec, TexelReader
 from .rules import folds, primitives
 
 
@@ -37,7 +37,7 @@ class ReadArithmetic(abc.ABC):
     def resolve_level(self, layout: Layout, arguments: ReadArguments, sampler: Sampler) -> ResolvedLevel:
         """The mip level of a call, and the reads along its footprint."""
 
-    def located(self, layout: Layout, resolved: ResolvedLevel) -> ResolvedLevel:
+    def with_face(self, layout: Layout, resolved: ResolvedLevel) -> ResolvedLevel:
         """The call for a single read, with the face of a cube if the arithmetic computes it beforehand."""
         del layout
         return resolved
@@ -143,19 +143,19 @@ def border_of(border_color: jax.Array | None, channels: int, spec: ReadSpec) -> 
 
 
 def read_where_placed(
-    how: TexelRead, texels: jax.Array, color: jax.Array | None, read: Read, chain: Cut | None = None
+    reader: TexelReader, texels: jax.Array, color: jax.Array | None, read: Read, chain: Cut | None = None
 ) -> jax.Array:
     """A read; if texels carry an explicit sharding, each device computes a part of it.
 
     Args:
-        how: the read of a texture on one device.
+        reader: reads a texture on one device.
         chain: how the levels of a mip chain are partitioned.
     """
     if chain is None and not is_sharded(texels):
-        return how.run(texels, color, read)
+        return reader.read(texels, color, read)
     from .sharded.read import read_sharded
 
-    return read_sharded(how, texels, color, read, chain)
+    return read_sharded(reader, texels, color, read, chain)
 
 
 def splat_where_placed(values: jax.Array, read: Read, placed: NamedSharding | None) -> jax.Array:
@@ -167,5 +167,5 @@ def splat_where_placed(values: jax.Array, read: Read, placed: NamedSharding | No
     return splat_sharded(READ_WITH_HALO, values, read, placed)
 
 
-READ, READ_WITH_HALO = TexelRead(primitives.read), TexelRead(primitives.read, takes_halo=True)
+READ, READ_WITH_HALO = TexelReader(primitives.read), TexelReader(primitives.read, takes_halo=True)
 FLOAT = FloatArithmetic()

@@ -11,7 +11,7 @@ from .._engine.arithmetic import ReadArithmetic, read_where_placed
 from .._engine.compute.texel_value import decode
 from .._engine.describe.operands import Arrays
 from .._engine.describe.plan import Layout, ResolvedLevel, SizedTexture
-from .._engine.describe.spec import Read, TexelRead
+from .._engine.describe.spec import Read, TexelReader
 from .._tables.storage_formats import Decoding, rounded_dtype
 from ..sampler import Sampler
 from ..texture import Texture
@@ -46,7 +46,7 @@ class HardwareArithmetic(ReadArithmetic):
             side = tuple(d / n for d, n in zip(side, layout.sizes[::-1]))
         return ResolvedLevel(coords, arguments.layer, level, side, log_ratio=long.log_ratio)
 
-    def located(self, layout: Layout, resolved: ResolvedLevel) -> ResolvedLevel:
+    def with_face(self, layout: Layout, resolved: ResolvedLevel) -> ResolvedLevel:
         return resolved._replace(face_coords=to_face(resolved.coords)) if layout.kind.is_cube else resolved
 
     def along_footprint(
@@ -70,7 +70,7 @@ class HardwareArithmetic(ReadArithmetic):
         # `deterministic` concerns the derivatives alone, which are computed in float arithmetic.
         on_unit = dataclasses.replace(spec, dtype=np.dtype(stored), deterministic=False)
         single = Read(on_unit, tuple(map(as_single, read.operands)))
-        out = read_where_placed(UNIT_READ, texture.texels, texture.border_color, single, texture.cut)
+        out = read_where_placed(UNIT_READER, texture.texels, texture.border_color, single, texture.cut)
         return out.astype(spec.dtype)
 
     def read_texel(self, texture: Texture, read: Read) -> jax.Array:
@@ -129,5 +129,5 @@ def as_single(a: jax.Array) -> jax.Array:
     return a.astype(jnp.float32) if jnp.issubdtype(a.dtype, jnp.floating) else a
 
 
-UNIT_READ = TexelRead(unit.read, axis_taps=taps)
+UNIT_READER = TexelReader(unit.read, axis_taps=taps)
 HARDWARE = HardwareArithmetic()

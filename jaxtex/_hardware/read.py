@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Primitive
 
-from .._engine.compute.operators import batched, mean
+from .._engine.compute.operators import batched, result
 from .._engine.compute.texel_value import SRGB_TO_LINEAR, LoadTexel, color_outside, decode, is_color
 from .._engine.describe.operands import Coords
 from .._engine.describe.spec import Read, ReadSpec
@@ -71,7 +71,7 @@ def read_array(
 
     floating = not jnp.issubdtype(texels.dtype, jnp.integer)
     split = by_channel and floating and texels.shape[-1] <= MOST_SINGLE_CHANNELS
-    run = lambda *operands: mean(lambda c: value(load_texel, c, spec, texels.dtype, split), operands, spec)
+    run = lambda *operands: result(lambda c: value(load_texel, c, spec, texels.dtype, split), operands, spec)
     # Levels and faces take hundreds of operations. XLA for CPUs would repeat them for every tap.
     return with_materialized(run, range(len(operands)))(*operands) if spec.materialized else run(*operands)
 

@@ -108,14 +108,14 @@ def sample(
         number = jax.random.uniform(key, arguments.shape, arguments.coords[0].dtype)
 
     def run(arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments) -> jax.Array:
-        how = functools.partial(one_read, arithmetic)
+        form = functools.partial(one_read, arithmetic)
         if number is not None:
-            how = functools.partial(drawn_read, number=number, sums=sums)
+            form = functools.partial(drawn_read, number=number, sums=sums)
         if knots:
             from .knots import read_on_knots  # loaded only for textures with knots
 
-            how = functools.partial(read_on_knots, how)
-        read = functools.partial(how, sampler=sampler, dtype=rounded_dtype(dtype, sums))
+            form = functools.partial(read_on_knots, form)
+        read = functools.partial(form, sampler=sampler, dtype=rounded_dtype(dtype, sums))
         # Reverse mode computes the footprint again, and keeps its sides alone.
         rematerialize = arguments.ddx is not None and arithmetic is FLOAT
         return (jax.checkpoint(read) if rematerialize else read)(texture, arguments)
@@ -169,7 +169,7 @@ def plan_resolved(
     arithmetic: ReadArithmetic, layout: Layout, resolved: ResolvedLevel, sampler: Sampler, dtype: np.dtype
 ) -> Read:
     """The read at a resolved level, or the weighted mean of those along a footprint."""
-    read = plan_of_level(layout, arithmetic.located(layout, resolved), sampler, dtype)
+    read = plan_of_level(layout, arithmetic.with_face(layout, resolved), sampler, dtype)
     if resolved.side is None:
         return read
     operands, structure = jax.tree.flatten(resolved._replace(face_coords=None, sizes=()))
@@ -316,7 +316,7 @@ def gather(
     def run(
         arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments, kernels: Sequence[FilterKernel]
     ) -> jax.Array:
-        resolved = arithmetic.located(layout, arithmetic.resolve_level(layout, arguments, sampler))
+        resolved = arithmetic.with_face(layout, arithmetic.resolve_level(layout, arguments, sampler))
         read = plan_of_level(layout, resolved, sampler, rounded_dtype(dtype, sums))
         axes = (*read.spec.axes[:-2], *with_kernels(read.spec.axes[-2:], kernels))
         return arithmetic.read_texel(texture, read.replace(axes=axes, combination=Combination.BLEND))

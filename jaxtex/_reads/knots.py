@@ -155,11 +155,11 @@ def cells_of_axes(texture: Texture, sampler: Sampler, dtype: np.dtype) -> list[C
     rules = sampler.address_rules(texture.kind.texel_ndim)
     cells: list[Cells | None] = []
     for k, (knots, size, rule) in enumerate(zip(texture.knots or (), layout.sizes[::-1], rules)):
-        how = rule.continuations[::-1][min(k, rule.num_axes - 1)]
+        continuation = rule.continuations[::-1][min(k, rule.num_axes - 1)]
         if knots is None:
             cells.append(None)
         else:
-            cells.append(cells_of(as_float(knots).astype(dtype), size, rule, how, sampler.deterministic))
+            cells.append(cells_of(as_float(knots).astype(dtype), size, rule, continuation, sampler.deterministic))
     return cells
 
 
@@ -171,13 +171,13 @@ def at_positions(texture: Texture, arguments: ReadArguments, sampler: Sampler) -
 
 
 def read_on_knots(
-    how: Callable[..., jax.Array], texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype
+    read: Callable[..., jax.Array], texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype
 ) -> jax.Array:
-    """The read of a texture with knots; `how` reads at positions."""
+    """The read of a texture with knots, by `read` at positions."""
     if sampler.kernel.num_taps > 2:
         # Reverse mode computes weights and reads again, and keeps texels, knots and coordinates.
         return jax.checkpoint(functools.partial(cubic_read, sampler=sampler, dtype=dtype))(texture, arguments)
-    return how(texture, at_positions(texture, arguments, sampler), sampler=sampler, dtype=dtype)
+    return read(texture, at_positions(texture, arguments, sampler), sampler=sampler, dtype=dtype)
 
 
 def cubic_read(texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype) -> jax.Array:

@@ -18,7 +18,7 @@ from jaxtex._checks.arguments import ReadArguments
 from jaxtex._engine.arithmetic import FLOAT
 from jaxtex._engine.describe.levels import Cut
 from jaxtex._engine.describe.plan import layout_of
-from jaxtex._engine.describe.spec import Read, TexelRead
+from jaxtex._engine.describe.spec import Read, TexelReader
 from jaxtex._engine.rules import primitives
 from jaxtex._engine.rules.meanings import are_available
 from jaxtex._engine.sharded import routes
@@ -67,7 +67,7 @@ def cut_read(method, spec, size, parts=PARTS, read=engine_read, capacity=ALL):
     partition = Partition(spec.axes, 0, ("rows",), Cut(0, parts), ((size,),))
 
     def on_device(texels, *operands):
-        how = TexelRead(
+        how = TexelReader(
             lambda texels, color, given: read(texels, given.operands, given.spec), takes_halo=method == "edges"
         )
         part = DeviceTexels(how, texels, None, partition)

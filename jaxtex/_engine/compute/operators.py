@@ -129,7 +129,8 @@ def read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, loads: Loads = gat
         color = color.reshape(*[1] * len(spec.sample_shapes(operands)[0]), -1)
     codes = color is None and blends_codes(texels, spec)
     masks = alike if codes else masks_outside(texels, spec)
-    return mean(lambda coords: value(load_texel, coords, spec, color, codes=codes, for_channels=masks), operands, spec)
+    one_read = lambda coords: value(load_texel, coords, spec, color, codes=codes, for_channels=masks)
+    return result(one_read, operands, spec)
 
 
 def masks_outside(texels: jax.Array, spec: ReadSpec) -> ForChannels:
@@ -172,7 +173,7 @@ def value(
     return combine(coords, spec.axes, texel_value)
 
 
-def mean(
+def result(
     read: Callable[[Coords], jax.Array],
     operands: Sequence[jax.Array],
     spec: ReadSpec,
@@ -343,5 +344,5 @@ def expected_outside(expected: ReadSpec) -> Callable[..., jax.Array]:
     weight = lambda coords: beyond(coords, expected.axes)[0][..., None]
     in_sums = expected.with_dtype(expected.sums)
     return lambda number, *operands: jnp.broadcast_to(
-        mean(weight, operands, in_sums)[..., 0], np.broadcast_shapes(*(a.shape for a in (number, *operands)))
+        result(weight, operands, in_sums)[..., 0], np.broadcast_shapes(*(a.shape for a in (number, *operands)))
     )

@@ -70,8 +70,8 @@ def adjoint(
         assert isinstance(texels, jax.Array)
         by_number = dict(zip(alone, pull_sums(whole_array(cotangent), texels, operands, spec, alone, batch)))
         rest = tuple(k for k in wrt if k not in by_number)
-        how = {"spec": spec, "wrt": rest, "texel_dtype": texel_dtype, "batch": batch, "storage": storage}
-        by_number |= dict(zip(rest, adjoint(cotangent, texels, *operands, **how) if rest else ()))
+        params = {"spec": spec, "wrt": rest, "texel_dtype": texel_dtype, "batch": batch, "storage": storage}
+        by_number |= dict(zip(rest, adjoint(cotangent, texels, *operands, **params) if rest else ()))
         return tuple(by_number[k] for k in wrt)
     if TEXELS not in wrt:
         return tuple(in_windows(plan, cotangent, texels, operands, adds=False))

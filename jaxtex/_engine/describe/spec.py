@@ -355,16 +355,16 @@ class Read(NamedTuple):
 AxisTaps = Callable[[jax.Array, Axis], list[tuple[jax.Array, Weight]]]
 
 
-class TexelRead(NamedTuple):
+class TexelReader(NamedTuple):
     """A function that reads texels, with its properties for reads of sharded texels.
 
     Attributes:
-        run: ``run(texels, color, read)`` returns values; the color `None` is zero.
-        takes_halo: whether `run` takes a `WithHalo`, if there is no color.
-        axis_taps: the taps of one axis in `run`, if they are not the engine's `taps`. Then a value is not the sum of
+        read: ``read(texels, color, read)`` returns values; the color `None` is zero.
+        takes_halo: whether `read` takes a `WithHalo`, if there is no color.
+        axis_taps: the taps of one axis in `read`, if they are not the engine's `taps`. Then a value is not the sum of
             partial sums over taps.
     """
 
-    run: Callable[[Any, jax.Array | None, Read], jax.Array]
+    read: Callable[[Any, jax.Array | None, Read], jax.Array]
     takes_halo: bool = False
     axis_taps: AxisTaps | None = None

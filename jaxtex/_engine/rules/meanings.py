@@ -130,7 +130,7 @@ def by_plain_reads(plain_read: Callable[..., jax.Array], operands: Sequence[jax.
     once = functools.partial(plain_read, spec=spec.plain())
     if spec.several is None:
         return once(*operands).astype(spec.dtype)
-    return operators.mean(lambda coords: once(*coords), operands, spec, jax.checkpoint)
+    return operators.result(lambda coords: once(*coords), operands, spec, jax.checkpoint)
 
 
 def limited(plain_read: Callable[..., jax.Array], *operands: jax.Array, spec: ReadSpec) -> jax.Array:

@@ -146,7 +146,7 @@ class ShardedAccess(NamedTuple):
         texels: the shape, dtype and sharding of the texture.
         read: the read, with stacked operands split, so that each operand holds one number of each sample.
         stacked: the read as the caller gave it.
-        axis_taps: finds the taps of one axis, as in `TexelRead`.
+        axis_taps: finds the taps of one axis, as in `TexelReader`.
     """
 
     texels: jax.ShapeDtypeStruct

@@ -103,8 +103,8 @@ def walked_scan(params: dict[str, Any], values: list[jax.Array]) -> list[jax.Arr
         *results, count = walked(params["jaxpr"], [*values[:first], *carry, *x])
         return results[: last - first], (results[last - first :], count)
 
-    how = {"length": params["length"], "reverse": params["reverse"]}
-    carry, (ys, counts) = jax.lax.scan(turn, values[first:last], values[last:], **how)
+    options = {"length": params["length"], "reverse": params["reverse"]}
+    carry, (ys, counts) = jax.lax.scan(turn, values[first:last], values[last:], **options)
     return [*carry, *ys, jnp.sum(counts, dtype=jnp.int32)]
 
 

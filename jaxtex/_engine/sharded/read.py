@@ -23,7 +23,7 @@ from ..compute.operators import sum_of_calls, summed
 from ..describe.axis import Axis, Role
 from ..describe.levels import Cut, joined_levels
 from ..describe.operands import Coords, StoredOrder
-from ..describe.spec import Read, ReadSpec, TexelRead
+from ..describe.spec import Read, ReadSpec, TexelReader
 from ..describe.storage import HaloStorage, WithHalo
 from ..rules import primitives
 from ..rules.meanings import are_available, where_available
@@ -40,24 +40,24 @@ WindowRead = Callable[[Read], jax.Array]
 
 
 def read_sharded(
-    how: TexelRead, texels: jax.Array, color: jax.Array | None, read: Read, chain: Cut | None
+    reader: TexelReader, texels: jax.Array, color: jax.Array | None, read: Read, chain: Cut | None
 ) -> jax.Array:
     """A read; if texels carry an explicit sharding, each device computes a part of it."""
     if not is_sharded(texels):
-        return how.run(whole(texels, read.spec.axes, chain), color, read)
-    access = ShardedAccess.of(struct_of(texels), read, None, chain, how.axis_taps)
+        return reader.read(whole(texels, read.spec.axes, chain), color, read)
+    access = ShardedAccess.of(struct_of(texels), read, None, chain, reader.axis_taps)
     if access is None:
         report_whole(struct_of(texels))
-        return how.run(whole(texels, read.spec.axes, chain), color, read)
+        return reader.read(whole(texels, read.spec.axes, chain), color, read)
     method = access.method()
     access.report(method)
     if isinstance(method, Whole):
-        return read_whole(how, whole(texels, read.spec.axes, chain), color, access)
-    return reporting(read_in_parts(how, texels, color, access, method), access, method)
+        return read_whole(reader, whole(texels, read.spec.axes, chain), color, access)
+    return reporting(read_in_parts(reader, texels, color, access, method), access, method)
 
 
-def splat_sharded(how: TexelRead, values: jax.Array, read: Read, sharding: NamedSharding) -> jax.Array:
-    """A splat whose texels carry a sharding: the transpose of the read `how` of texels that do."""
+def splat_sharded(reader: TexelReader, values: jax.Array, read: Read, sharding: NamedSharding) -> jax.Array:
+    """A splat whose texels carry a sharding: the transpose of the read by `reader` of texels that do."""
     texels = jax.ShapeDtypeStruct(texels_shape(read.spec.axes, values.shape[-1]), values.dtype, sharding=sharding)
     access = ShardedAccess.of(texels, Read(read.spec.adjoint(values.dtype), read.operands), values)
     method = Whole() if access is None else access.method()
@@ -69,7 +69,7 @@ def splat_sharded(how: TexelRead, values: jax.Array, read: Read, sharding: Named
         return jax.reshard(primitives.splat(values, read), sharding)
 
     def transposed(texels: jax.Array) -> jax.Array:
-        return read_in_parts(how, texels, None, access, method)
+        return read_in_parts(reader, texels, None, access, method)
 
     values = jax.reshard(values, jax.eval_shape(transposed, texels).sharding)
     (sums,) = cast(tuple[jax.Array], jax.linear_transpose(transposed, texels)(values))
@@ -77,7 +77,7 @@ def splat_sharded(how: TexelRead, values: jax.Array, read: Read, sharding: Named
 
 
 def read_in_parts(
-    how: TexelRead, texels: jax.Array, color: jax.Array | None, access: ShardedAccess, method: Halo | Routing
+    reader: TexelReader, texels: jax.Array, color: jax.Array | None, access: ShardedAccess, method: Halo | Routing
 ) -> jax.Array:
     """A read by halo or by routing, in which each device computes a part of the values."""
     partition, samples, mesh = access.partition, access.samples, access.mesh
@@ -88,7 +88,7 @@ def read_in_parts(
     spec = (access.stacked if stays else access.read).spec
 
     def on_device(texels: jax.Array, colors: list[jax.Array], *operands: jax.Array) -> jax.Array:
-        part, read = DeviceTexels(how, texels, colors[0] if colors else None, partition), Read(spec, operands)
+        part, read = DeviceTexels(reader, texels, colors[0] if colors else None, partition), Read(spec, operands)
         if isinstance(method, Halo):
             return by_halo(part, read, method.reach)
         return by_routing(part, read, access.capacity(method.slack))
@@ -99,11 +99,11 @@ def read_in_parts(
     return as_given_samples(run(texels, colors, *operands), access)
 
 
-def read_whole(how: TexelRead, texels: jax.Array, color: jax.Array | None, access: ShardedAccess) -> jax.Array:
+def read_whole(reader: TexelReader, texels: jax.Array, color: jax.Array | None, access: ShardedAccess) -> jax.Array:
     """A read in which each device has the whole texture, and the samples that the other methods would give it."""
     if access.samples.padding[1]:
-        return how.run(texels, color, access.read)
-    values = how.run(texels, color, Read(access.read.spec, tuple(access.sharded_numbers()[0])))
+        return reader.read(texels, color, access.read)
+    values = reader.read(texels, color, Read(access.read.spec, tuple(access.sharded_numbers()[0])))
     return as_given_samples(values, access)
 
 
@@ -134,18 +134,18 @@ class DeviceTexels(NamedTuple):
     """The texels of a device, and the function that reads them.
 
     Attributes:
-        how: the read of a texture on one device.
+        reader: reads a texture on one device.
         color: the border color; `None` for zero.
     """
 
-    how: TexelRead
+    reader: TexelReader
     texels: jax.Array
     color: jax.Array | None
     partition: Partition
 
     def keeps_halo(self, reach: int) -> bool:
         """Whether the halo stays in arrays of its own, not concatenated with the part."""
-        return self.how.takes_halo and self.color is None and self.partition.is_split_first and reach > 0
+        return self.reader.takes_halo and self.color is None and self.partition.is_split_first and reach > 0
 
     def with_halo(self, reach: int) -> WindowRead:
         """A function that reads the window of this device; the halo is exchanged once."""
@@ -154,7 +154,7 @@ class DeviceTexels(NamedTuple):
             window = WithHalo(*with_edges(texels, partition.edges(0, reach)))
         else:
             window = partition.window(texels, reach)
-        return lambda read: self.how.run(window, self.color, partition.in_window(read, reach))
+        return lambda read: self.reader.read(window, self.color, partition.in_window(read, reach))
 
 
 def by_halo(part: DeviceTexels, read: Read, reach: int) -> jax.Array:
@@ -167,7 +167,7 @@ def by_halo(part: DeviceTexels, read: Read, reach: int) -> jax.Array:
         return values
     spec, operands = part.partition.in_window(read, reach)
     missing = HaloStorage(reach, marks_missing=True).missing(values.dtype)
-    return where_available(values, operands, spec, missing, part.how.axis_taps or taps)
+    return where_available(values, operands, spec, missing, part.reader.axis_taps or taps)
 
 
 def by_routing(part: DeviceTexels, read: Read, capacity: int) -> jax.Array:
