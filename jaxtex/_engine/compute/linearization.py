@@ -112,7 +112,7 @@ def operand_cotangents(of_coords: ByNumber, operands: Sequence[jax.Array], spec:
     wrt = tuple(k for k in wrt if k != TEXELS)
     if not wrt:
         return {}
-    shape = jnp.broadcast_shapes(*spec.sample_shapes(operands))
+    shape = spec.samples_shape(operands)
     function, variables = partial_grid(operands, spec, wrt, tuple(of_coords))
 
     def broadcast(*variables: jax.Array) -> list[jax.Array]:

@@ -256,6 +256,10 @@ class ReadSpec:
         stacks = self.stacks or [None] * len(operands)
         return [tuple(a.shape) if s is None else s.without_axis(a.shape) for s, a in zip(stacks, operands)]
 
+    def samples_shape(self, operands: Sequence[Shaped], batch: int = 0) -> tuple[int, ...]:
+        """The shape S of the samples of one texture; `batch` axes precede it in the shapes of operands."""
+        return np.broadcast_shapes(*(shape[batch:] for shape in self.sample_shapes(operands)))
+
     # Axes
 
     def axes_of(self, wrt: Wrt) -> tuple[int, ...]:

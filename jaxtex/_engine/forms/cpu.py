@@ -47,8 +47,7 @@ def read(*args: jax.Array, spec: ReadSpec, batch: int) -> jax.Array:
 def supports_read(texels: Shaped, *args: Shaped, spec: ReadSpec, batch: int) -> bool:
     """Whether texels are loaded as words, or reads are summed block by block."""
     _, operands = spec.color_and_operands(args)
-    shapes = [shape[batch:] for shape in spec.sample_shapes(operands)]
-    blocks = SumBlocks.of(spec, np.broadcast_shapes(*shapes), texels.shape[-1])
+    blocks = SumBlocks.of(spec, spec.samples_shape(operands, batch), texels.shape[-1])
     return blocks is not None or supports_words(texels, *args, spec=spec, batch=batch)
 
 
@@ -105,7 +104,7 @@ def summed_read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, loads: Call
     """`operators.read` of one texture, in blocks of a sum."""
     color, operands = spec.color_and_operands(args)
     colors = () if color is None else (color,)
-    shape = np.broadcast_shapes(*spec.sample_shapes(operands))
+    shape = spec.samples_shape(operands)
     blocks = SumBlocks.of(spec, shape, texels.shape[-1])
     if blocks is None:
         return operators.read(texels, *args, spec=spec, loads=loads)
@@ -132,8 +131,7 @@ def supports_words(texels: Shaped, *args: Shaped, spec: ReadSpec, batch: int) ->
     if texels.dtype != jnp.uint8 or texels.shape[-1] != WORD.itemsize or not 1 < spec.num_taps <= MOST_TAPS:
         return False
     _, operands = spec.color_and_operands(args)
-    shapes = (shape[batch:] for shape in spec.sample_shapes(operands))
-    samples = math.prod(np.broadcast_shapes(*shapes))
+    samples = math.prod(spec.samples_shape(operands, batch))
     return math.prod(texels.shape[batch:-1]) <= samples and math.prod(texels.shape[:-1]) <= MOST_TEXELS
 
 
@@ -180,7 +178,7 @@ def cotangents_of_one(
         units = units_of(cotangent, spec.axes, count, spec.factors(coords))
     sums = TexelSums(channels, row_lanes(channels), units)
     total = jnp.zeros((*flat_sizes(spec.axes), sums.width) if TEXELS in wrt else (), cotangent.dtype)
-    shape = np.broadcast_shapes(cotangent.shape[:-1], *spec.sample_shapes(operands))
+    shape = np.broadcast_shapes(cotangent.shape[:-1], spec.samples_shape(operands))
     blocks = None if units is not None else SumBlocks.of(spec, shape, channels)
     run = functools.partial(cotangents_of_samples, texels=texels, spec=spec, wrt=wrt, sums=sums)
     run = run if blocks is None else functools.partial(in_blocks, run, blocks, spec, wrt)
@@ -280,7 +278,7 @@ def supports_adjoint(
     cotangent: Shaped, texels: Shaped | None, *operands: Shaped, spec: ReadSpec, batch: int, **_: Any
 ) -> bool:
     """Whether the samples of one texture are more than a block, and int32 numbers suffice for samples and texels."""
-    shapes = (shape[batch:] for shape in spec.sample_shapes(operands))
-    samples, lanes = math.prod(np.broadcast_shapes(cotangent.shape[batch:-1], *shapes)), row_lanes(cotangent.shape[-1])
+    shape = np.broadcast_shapes(cotangent.shape[batch:-1], spec.samples_shape(operands, batch))
+    samples, lanes = math.prod(shape), row_lanes(cotangent.shape[-1])
     small = math.prod(texels_shape(spec.axes, lanes)) < 2**31
     return small and samples * lanes > BLOCK and samples < 2**31

@@ -13,7 +13,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad
 
@@ -58,7 +57,7 @@ class Blocks:
     def __init__(
         self, read: ReadFunction, texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, fold: Fold
     ):
-        *self.shape, count = np.broadcast_shapes(*spec.sample_shapes(operands))
+        *self.shape, count = spec.samples_shape(operands)
         own = len(operands) - fold.num_given
         self.read, self.texels, self.fold, self.channels = read, texels, fold, texels.shape[-1]
         self.operands, self.given = operands[:own], [jnp.squeeze(a, -1).astype(spec.sums) for a in operands[own:]]

@@ -29,15 +29,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 from jax.extend.core import Primitive
 
 from ..._jax.barriers import with_materialized
 from ..._jax.calls import typed_jit
 from ..._jax.primitives import bind, define, jvp_of_meaning, transpose_of_meaning
 from ..compute import linearization, operators
-from ..describe.operands import Grid, SeveralReads, Stacks, numbers
 from ..describe.spec import TEXELS, Read, ReadSpec, Wrt
 from ..describe.storage import (
     PULLBACK,
@@ -147,7 +144,7 @@ of_all_samples = array_form(linearization.pushforward, pushforward_textures)
 def type_of_read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, batch: int) -> jax.ShapeDtypeStruct:
     """The type of values, batch + S + (C,)."""
     _, operands = spec.color_and_operands(args)
-    samples = list(samples_shape(operands, spec, batch))
+    samples = list(spec.samples_shape(operands, batch))
     for axis in spec.summed_axes:
         samples[axis] = 1
     return jax.ShapeDtypeStruct((*batch_axes((texels, *args), batch), *samples, texels.shape[-1]), spec.dtype)
@@ -178,30 +175,6 @@ def type_of_pullback(*args: jax.Array, spec: ReadSpec, wrt: Wrt, batch: int) -> 
 
 def batch_axes(args: Sequence[jax.Array], batch: int) -> tuple[int, ...]:
     return tuple(max(a.shape[k] for a in args) for k in range(batch))
-
-
-def samples_shape(operands: Sequence[jax.Array], spec: ReadSpec, batch: int) -> tuple[int, ...]:
-    """The shape S of the samples of one texture of a batch."""
-    shapes = tuple(tuple(a.shape[batch:]) for a in operands)
-    if spec.takes_coords:
-        return np.broadcast_shapes(*shapes)
-    given, dtypes = spec.given, tuple(a.dtype for a in operands)
-    of_grid = shape_of_grid(spec.grid, spec.stacks[given:], shapes[given:], dtypes[given:])
-    return np.broadcast_shapes(*shapes[:given], of_grid)
-
-
-@functools.lru_cache(maxsize=1024)
-def shape_of_grid(
-    grid: Grid | SeveralReads, stacks: Stacks, shapes: tuple[tuple[int, ...], ...], dtypes: tuple[np.dtype, ...]
-) -> tuple[int, ...]:
-    """The shape to which the coordinates of a grid broadcast."""
-
-    def coords(*operands: jax.Array) -> Any:
-        given = numbers(operands, stacks)
-        return grid.read(jnp.int32(1), *given) if isinstance(grid, SeveralReads) else grid(*given)
-
-    results = jax.eval_shape(coords, *map(jax.ShapeDtypeStruct, shapes, dtypes))
-    return np.broadcast_shapes(*(a.shape for a in jax.tree.leaves(results)))
 
 
 def define_read(

@@ -12,7 +12,6 @@ from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.sharding import AbstractMesh, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
@@ -85,7 +84,7 @@ class Samples(NamedTuple):
 
         If need be, one more sample axis is sharded, but never an axis that is summed. `None` if there is no such axis.
         """
-        shape, spec = np.broadcast_shapes(*read.spec.sample_shapes(read.operands)), read.spec
+        shape, spec = read.spec.samples_shape(read.operands), read.spec
         names: list[tuple[str, ...]] = [()] * len(shape)
         for a in (*read.operands, *(() if values is None else (values,))):
             for d, along in enumerate(names_of(explicit_sharding(a))[: len(shape)]):

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from ..._tables.address_rules import BORDER, CLAMP
 from ..._tables.filter_kernels import POINT, Weight
 from ..describe.axis import Axis, Role
-from ..describe.operands import Coords, Grid, SeveralReads
+from ..describe.operands import Coords, Grid, SeveralReads, covering
 from .texel_order import in_level
 from .texel_walk import Step, Tap, axis_step, steps, taps
 
@@ -90,7 +90,8 @@ class DrawnTaps(NamedTuple):
         return tuple(axis._replace(kernel=POINT, address=rule, normalized=False, integer=True) for axis in self.axes)
 
     def __call__(self, number: jax.Array, *operands: jax.Array) -> Coords:
-        indices, walk, number = self.walk(number, *operands)
+        given = (number, *operands)
+        indices, walk, number = self.walk(*given)
         below: jax.Array | bool = self.below_zero
         rest = shares(walk) if self.signed else [Shares(1.0, 0.0)] * len(walk)
         for step, (positive, negative) in zip(walk, rest):
@@ -104,7 +105,7 @@ class DrawnTaps(NamedTuple):
                 below = below ^ choice.of([jnp.asarray(w) < 0 for w in step.weights()])
             indices += [choice.of(of_taps) for of_taps in zip(*map(stored_indices, step.taps))]
             number = choice.rest
-        return indices
+        return covering(indices, given)
 
     def negative_share(self, number: jax.Array, *operands: jax.Array) -> jax.Array:
         """The sum n of the magnitudes of the negative weights, for the drawn level and the drawn read."""
