@@ -364,8 +364,8 @@ def splat(
             "splat: out_sharding is given with a level of detail, but splat cannot shard a mip chain; leave "
             "out_sharding out, or splat into one level."
         )
-    placed = None if out_sharding is None else as_sharding("splat", out_sharding)
-    texels = calls.splat(values, arguments, layout=layout, sampler=sampler, dtype=result, placed=placed)
+    sharding = None if out_sharding is None else as_sharding("splat", out_sharding)
+    texels = calls.splat(values, arguments, layout=layout, sampler=sampler, dtype=result, sharding=sharding)
     return Texture(texels, None, texture_kind, chain)
 
 

@@ -158,13 +158,13 @@ def read_where_placed(
     return read_sharded(reader, texels, color, read, chain)
 
 
-def splat_where_placed(values: jax.Array, read: Read, placed: NamedSharding | None) -> jax.Array:
-    """A splat, the adjoint of a read, into texels with the sharding `placed`; `None` for no sharding."""
-    if placed is None or not any(placed.spec):
+def splat_where_placed(values: jax.Array, read: Read, sharding: NamedSharding | None) -> jax.Array:
+    """A splat, the adjoint of a read, into texels with the sharding `sharding`; `None` for no sharding."""
+    if sharding is None or not any(sharding.spec):
         return primitives.splat(values, read)
     from .sharded.read import splat_sharded
 
-    return splat_sharded(READ_WITH_HALO, values, read, placed)
+    return splat_sharded(READ_WITH_HALO, values, read, sharding)
 
 
 READ, READ_WITH_HALO = TexelReader(primitives.read), TexelReader(primitives.read, takes_halo=True)

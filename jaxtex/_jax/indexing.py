@@ -19,8 +19,8 @@ from .versions import varying_axes
 def gather(stored: jax.Array, indices: tuple[jax.Array, ...]) -> jax.Array:
     """The texels at `indices`, all within bounds."""
     indices = tuple(jnp.broadcast_arrays(*indices))
-    placed = explicit_sharding(indices[0], lambda spec: (*spec, None))
-    return stored.at[indices].get(mode="promise_in_bounds", wrap_negative_indices=False, out_sharding=placed)
+    sharding = explicit_sharding(indices[0], lambda spec: (*spec, None))
+    return stored.at[indices].get(mode="promise_in_bounds", wrap_negative_indices=False, out_sharding=sharding)
 
 
 def entry(table: jax.Array | np.ndarray, *indices: jax.Array) -> jax.Array:
@@ -50,9 +50,9 @@ def scatter(
     alone = stored.shape[-1] == 1
     if alone:  # an axis of one channel makes XLA copy the texels in every turn of a loop on a CPU
         stored, value = stored[..., 0], value[..., 0]
-    placed = explicit_sharding(indices[0], lambda _: [None] * stored.ndim)
+    sharding = explicit_sharding(indices[0], lambda _: [None] * stored.ndim)
     update = getattr(stored.at[indices], rule)
-    result = update(value, mode=mode, wrap_negative_indices=False, unique_indices=unique, out_sharding=placed)
+    result = update(value, mode=mode, wrap_negative_indices=False, unique_indices=unique, out_sharding=sharding)
     return result[..., None] if alone else result
 
 
@@ -86,38 +86,38 @@ def parts_of(sharding: NamedSharding, names: Sequence[str]) -> int:
 
 def is_sharded(x: jax.Array) -> bool:
     """Whether an array carries an explicit sharding that divides it over devices."""
-    placed = explicit_sharding(x)
-    return placed is not None and any(placed.spec)
+    sharding = explicit_sharding(x)
+    return sharding is not None and any(sharding.spec)
 
 
 def cut_like(x: jax.Array, shape: Sequence[int]) -> NamedSharding | None:
     """The sharding of an array like that of `x`, except for its last axis; `None` if parts would not be equal."""
-    placed = explicit_sharding(x, lambda spec: (*spec, *[None] * (x.ndim - len(spec)))[:-1])
-    if placed is None or not any(placed.spec):
+    sharding = explicit_sharding(x, lambda spec: (*spec, *[None] * (x.ndim - len(spec)))[:-1])
+    if sharding is None or not any(sharding.spec):
         return None
     try:
-        placed.shard_shape(tuple(shape))
+        sharding.shard_shape(tuple(shape))
     except ValueError:
         return None
-    return placed
+    return sharding
 
 
 def placed_like(x: jax.Array, like: jax.Array) -> jax.Array:
     """`x` with the sharding of an array of its rank."""
-    placed = explicit_sharding(like)
-    return x if placed is None or placed == explicit_sharding(x) else jax.reshard(x, placed)
+    sharding = explicit_sharding(like)
+    return x if sharding is None or sharding == explicit_sharding(x) else jax.reshard(x, sharding)
 
 
 def everywhere(x: jax.Array) -> jax.Array:
     """The array, replicated on each device if it carries an explicit sharding."""
-    placed = explicit_sharding(x)
-    return x if placed is None or not any(placed.spec) else jax.reshard(x, placed.update(spec=PartitionSpec()))
+    sharding = explicit_sharding(x)
+    return x if sharding is None or not any(sharding.spec) else jax.reshard(x, sharding.update(spec=PartitionSpec()))
 
 
 def uncut(x: jax.Array, axis: int) -> jax.Array:
     """The array with an axis gathered on each device, if an explicit sharding divides it."""
-    placed = explicit_sharding(x, lambda spec: [None if k == axis else names for k, names in enumerate(spec)])
-    return x if placed is None or placed == explicit_sharding(x) else jax.reshard(x, placed)
+    sharding = explicit_sharding(x, lambda spec: [None if k == axis else names for k, names in enumerate(spec)])
+    return x if sharding is None or sharding == explicit_sharding(x) else jax.reshard(x, sharding)
 
 
 def as_varying(x: jax.Array, *like: jax.Array) -> jax.Array:

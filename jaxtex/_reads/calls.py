@@ -351,7 +351,7 @@ def in_heads(texture: Texture, num_heads: int) -> Texture:
 # The adjoint
 
 
-@typed_jit("layout", "sampler", "dtype", "placed")
+@typed_jit("layout", "sampler", "dtype", "sharding")
 def splat(
     values: jax.Array,
     arguments: ReadArguments,
@@ -359,11 +359,11 @@ def splat(
     layout: Layout,
     sampler: Sampler,
     dtype: np.dtype,
-    placed: jax.NamedSharding | None = None,
+    sharding: jax.NamedSharding | None = None,
 ) -> jax.Array:
-    """The texels of a splat, which carry the sharding `placed`; of parts, as many channels as values have."""
+    """The texels of a splat, which carry the sharding `sharding`; of parts, as many channels as values have."""
     if is_complex(values.dtype):
-        return by_parts(splat, values, arguments, layout=layout, sampler=sampler, dtype=dtype, placed=placed)
+        return by_parts(splat, values, arguments, layout=layout, sampler=sampler, dtype=dtype, sharding=sharding)
     arguments, layout = arguments.as_operands(), layout._replace(shape=(*layout.shape[:-1], values.shape[-1]))
     sums = sum_dtype(values.dtype, dtype, *(c.dtype for c in arguments.coords))
     resolved, values = FLOAT.resolve_level(layout, arguments, sampler), values.astype(sums)
@@ -375,4 +375,4 @@ def splat(
         resolved, weight = FLOAT.along_footprint(layout, several, number)
         values = values[None] * weight[..., None].astype(sums)
     read = plan_of_level(layout, resolved, sampler, dtype).replace(decoding=Decoding.ELEMENT)
-    return splat_where_placed(values, read, placed)
+    return splat_where_placed(values, read, sharding)

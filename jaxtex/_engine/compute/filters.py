@@ -146,16 +146,16 @@ def multiplied(
 ) -> jax.Array:
     """The matrix of a filter, or its transpose, times `values` along an axis."""
     column, weight = scaled_filter.rows(transposed)
-    sums, placed = sum_dtype(values.dtype, dtype), explicit_sharding(values)
-    if placed is not None:
-        spec = (*placed.spec, *[None] * (values.ndim - len(placed.spec)))
-        placed = placed.update(spec=[*spec[:axis], None, *spec[axis + 1 :]])
-    entry = entries_along(materialized(values), axis, sums, placed)
+    sums, sharding = sum_dtype(values.dtype, dtype), explicit_sharding(values)
+    if sharding is not None:
+        spec = (*sharding.spec, *[None] * (values.ndim - len(sharding.spec)))
+        sharding = sharding.update(spec=[*spec[:axis], None, *spec[axis + 1 :]])
+    entry = entries_along(materialized(values), axis, sums, sharding)
     return sum_of_entries(entry, jnp.asarray(column.T, jnp.int32), jnp.asarray(weight.T, sums)).astype(dtype)
 
 
 def entries_along(
-    values: jax.Array, axis: int, sums: np.dtype, placed: jax.sharding.NamedSharding | None = None
+    values: jax.Array, axis: int, sums: np.dtype, sharding: jax.sharding.NamedSharding | None = None
 ) -> Callable[[jax.Array, jax.Array], jax.Array]:
     """A function ``entry(column, weight)``: the terms that one entry of every row adds to the sums.
 
@@ -165,7 +165,7 @@ def entries_along(
 
     def entry(column: jax.Array, weight: jax.Array) -> jax.Array:
         place = (*[slice(None)] * axis, column)
-        read = values.at[place].get(mode="promise_in_bounds", wrap_negative_indices=False, out_sharding=placed)
+        read = values.at[place].get(mode="promise_in_bounds", wrap_negative_indices=False, out_sharding=sharding)
         return read.astype(sums) * weight.reshape(shape)
 
     return entry

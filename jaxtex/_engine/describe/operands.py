@@ -15,8 +15,8 @@ from ..._tables.storage_formats import is_narrow
 Coords = Sequence[jax.Array]
 # Coordinates in the caller's order, x first.
 Arrays = tuple[jax.Array, ...]
-# A function from the operands of a read to one coordinate for each axis; elementwise and hashable. Coordinates broadcast
-# to the shape to which the operands do, which is that of the samples.
+# A function from the operands of a read to one coordinate for each axis; elementwise and hashable. Together, the
+# coordinates have the shape to which the operands broadcast, that of the samples.
 Grid = Callable[..., Coords]
 Entry = TypeVar("Entry")
 
