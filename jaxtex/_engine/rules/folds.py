@@ -134,11 +134,6 @@ def meaning(texels: jax.Array, *operands: jax.Array, spec: ReadSpec, fold: Fold,
     return operators.batched(functools.partial(by_reads, read), texels, *operands, spec=spec, fold=fold, batch=batch)
 
 
-def types(*args: jax.Array, spec: ReadSpec, fold: Fold, batch: int) -> jax.ShapeDtypeStruct:
-    del fold
-    return type_of_read(*args, spec=spec, batch=batch)
-
-
 def jvp(primals: Sequence[jax.Array], tangents: Sequence[Any], **params: Any) -> tuple[jax.Array, jax.Array]:
     out = bind(fold_p, *primals, **params)
     moving = {k: ad.instantiate_zeros(t) for k, t in enumerate(tangents, TEXELS) if is_nonzero(t)}
@@ -170,11 +165,6 @@ def pullback(
     return [cotangents[k] for k in wrt]
 
 
-def pullback_of_batch(*args: jax.Array, spec: ReadSpec, fold: Fold, wrt: Wrt, batch: int) -> list[jax.Array]:
-    """`pullback` over `batch` leading axes."""
-    return list(operators.batched(pullback, *args, spec=spec, fold=fold, wrt=wrt, batch=batch))
-
-
 def transpose(
     cotangent: jax.Array, *args: Any, spec: ReadSpec, fold: Fold, wrt: Wrt, batch: int
 ) -> tuple[jax.Array | None, ...]:
@@ -186,26 +176,26 @@ def transpose(
     return *of_tangents, *(None for _ in primals)
 
 
-fold_p: Any = Primitive("texture_fold")
+fold_p = Primitive("texture_fold")
 define(
     fold_p,
     meaning,
     static=("spec", "fold", "batch"),
     jvp=jvp,
     batch=batching_rule(fold_p, READ),
-    types=types,
+    types=type_of_read,
     lowerings=LOWERINGS["fold"],
 )
-pushforward_p: Any = define(
+pushforward_p = define(
     "texture_fold_pushforward",
     pushforward,
     static=("spec", "fold", "wrt", "batch"),
     linear_in=lambda wrt, **_: range(len(wrt)),
     transpose=transpose,
 )
-fold_pullback_p: Any = define(
+fold_pullback_p = define(
     "texture_fold_pullback",
-    pullback_of_batch,
+    functools.partial(operators.batched, pullback),
     static=("spec", "fold", "wrt", "batch"),
     linear_in=lambda **_: (0,),
     lowerings=LOWERINGS["fold_pullback"],

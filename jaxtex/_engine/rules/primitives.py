@@ -141,9 +141,9 @@ of_all_samples = array_form(linearization.pushforward, pushforward_textures)
 # Batch axes come first; along them an argument has the batch size or 1.
 
 
-def type_of_read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, batch: int) -> jax.ShapeDtypeStruct:
+def type_of_read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, batch: int, **_: Any) -> jax.ShapeDtypeStruct:
     """The type of values, batch + S + (C,)."""
-    _, operands = spec.color_and_operands(args)
+    operands = spec.color_and_operands(args)[1]
     samples = list(spec.samples_shape(operands, batch))
     for axis in spec.summed_axes:
         samples[axis] = 1
