@@ -13,12 +13,12 @@ import jax.numpy as jnp
 from jax.interpreters import ad
 
 from ..._jax.primitives import bind, define, jvp_of_meaning, transpose_of_meaning
-from ..describe.spec import TEXELS, Read
+from ..describe.spec import Read
 from ..describe.storage import ConcatenatedRead, each_part, slices_of
 from ..describe.storage import bind as bind_read
 from ..forms.choice import LOWERINGS
-from .primitives import pushforward_p, read_p, type_of_read
-from .transformations import Argument, Cotangents, Tangent, WithTangent, active, pushforward_transpose
+from .primitives import read_p, type_of_read
+from .transformations import Argument, Cotangents, Tangent, WithTangent, active, pushforward_transpose, tangent_of_read
 
 
 class BatchedRead(NamedTuple):
@@ -50,10 +50,8 @@ def result(
     params = {"spec": part.spec, "batch": part.batch}
     if part.wrt is None:
         return bind_read(read_p, texels, *operands, **params)
-    if part.wrt == (TEXELS,):
-        return bind_read(read_p, *tangents, *operands, **params)
     if part.wrt:
-        return bind_read(pushforward_p, *tangents, texels, *operands, wrt=part.wrt, **params)
+        return tangent_of_read(dict(zip(part.wrt, tangents)), (texels, *operands), **params)
     return jnp.zeros_like(bind_read(read_p, texels, *operands, **params))
 
 

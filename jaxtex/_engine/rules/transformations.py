@@ -76,9 +76,14 @@ def read_jvp(
     linear = params | {
         "storage": storage._replace(marks_missing=False) if isinstance(storage, HaloStorage) else storage
     }
-    if tuple(nonzero) == (TEXELS,):
-        return out, bind(read_p, nonzero[TEXELS], *given[1:], **linear)
-    return out, bind(pushforward_p, *nonzero.values(), *given, wrt=tuple(nonzero), **linear)
+    return out, tangent_of_read(nonzero, given, **linear)
+
+
+def tangent_of_read(tangents: dict[int, Any], given: Sequence[Any], **params: Any) -> jax.Array:
+    """Line (a), for the nonzero tangents of the texels and operands `given`."""
+    if tuple(tangents) == (TEXELS,):
+        return bind(read_p, tangents[TEXELS], *given[1:], **params)
+    return bind(pushforward_p, *tangents.values(), *given, wrt=tuple(tangents), **params)
 
 
 def splat_jvp(
@@ -211,12 +216,7 @@ def pullback_transpose(
     nothing = [None for _ in (texels, *operands)]
     if not tangents:
         return None, *nothing
-    if tuple(tangents) == (TEXELS,):
-        adjoint = bind(read_p, tangents[TEXELS], *operands, spec=spec, batch=batch)
-    else:
-        adjoint = bind(
-            pushforward_p, *tangents.values(), texels, *operands, spec=spec, wrt=tuple(tangents), batch=batch
-        )
+    adjoint = tangent_of_read(tangents, (texels, *operands), spec=spec, batch=batch)
     return as_cotangent(adjoint, cotangent.aval), *nothing
 
 
