@@ -45,6 +45,9 @@ READS = {
     "levels": functools.partial(sample, mips=True, mipmap_filter_mode="linear", more={"lod": 0.5}),
     "several reads": functools.partial(sample, mips=True, max_anisotropy=4, more=SIDES),
     "drawn": functools.partial(sample, filter_mode="cubic", more={"key": np.uint32([0, 1])}),
+    "drawn among one tap": functools.partial(
+        sample, filter_mode="point", more={"lod": np.zeros((3, 1), np.float32), "key": np.uint32([0, 1])}
+    ),
     "deterministic": functools.partial(sample, deterministic=True),
     "hardware": functools.partial(sample, arithmetic="hardware", address_mode="border", border_color=COLOR),
     "batches": several(sample),
