@@ -10,9 +10,9 @@ import jax.numpy as jnp
 
 from .._jax.calls import typed_jit
 from ..modes import BlockFormat
+from .bc1_to_bc5 import bc1_texels, bc2_texels, bc3_texels, bc4_texels, bc5_texels
+from .bc6h_bc7 import bc6h_texels, bc7_texels
 from .bits import rgb10a2_texels
-from .interpolated import bc1_texels, bc2_texels, bc3_texels, bc4_texels, bc5_texels
-from .partitioned import bc6h_texels, bc7_texels
 
 
 class FormatRow(NamedTuple):

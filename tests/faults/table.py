@@ -953,20 +953,20 @@ FAULTS = {
         "asks",
     ),
     "a half of two colors is another one": Fault(
-        BLOCKS + "interpolated.py", "(first + last) * 33 >> 3", "(first + last) * 32 >> 3", "test_blocks.py", "bc1"
+        BLOCKS + "bc1_to_bc5.py", "(first + last) * 33 >> 3", "(first + last) * 32 >> 3", "test_blocks.py", "bc1"
     ),
     "weights of numbers of 16 bits are exact": Fault(
-        BLOCKS + "interpolated.py",
+        BLOCKS + "bc1_to_bc5.py",
         "SEVENTHS_OF_16_BITS, FIFTHS_OF_16_BITS = (36, 72, 144)",
         "SEVENTHS_OF_16_BITS, FIFTHS_OF_16_BITS = (37, 73, 147)",
         "test_blocks.py",
         "bc4",
     ),
     "an anchor has all bits": Fault(
-        BLOCKS + "partitioned.py", 'ANCHOR_OF_TWO = "ffff', 'ANCHOR_OF_TWO = "fffe', "test_blocks.py", "bc7"
+        BLOCKS + "bc6h_bc7.py", 'ANCHOR_OF_TWO = "ffff', 'ANCHOR_OF_TWO = "fffe', "test_blocks.py", "bc7"
     ),
     "a difference of a half is not extended": Fault(
-        BLOCKS + "partitioned.py",
+        BLOCKS + "bc6h_bc7.py",
         "first + _extended(others, width) &",
         "first + others &",
         "test_blocks.py",
