@@ -143,6 +143,11 @@ def filtered(filter_mode, *sizes, **options):
     return at(normal(*sizes, 2), *coords, make=make, filter_mode=filter_mode, **IN_TEXELS, **options)
 
 
+# Places near the texels of a volume, as in a registration: their taps fit into windows.
+NEAR = tuple((np.mgrid[:9, :10, :11][::-1] + uniform(3, 9, 10, 11, low=0, high=1)).astype(np.float32))
+SPLINES = {"filter_mode": "bspline", **IN_TEXELS}
+
+
 FILTERS = {
     "bspline 2": filtered("bspline", 7, 5, spline_order=2, address_mode="border"),
     "bspline 3": filtered("bspline", 7, spline_order=3, address_mode="mirror", wrt=(0,)),
@@ -150,6 +155,17 @@ FILTERS = {
     "bspline 3 of a volume": filtered("bspline", 5, 6, 8, address_mode="mirror"),
     "bspline 3 far apart": at(
         normal(24, 25, 26, 5), *uniform(3, 6, 5, 7), make=jt.texture3d, filter_mode="bspline", address_mode="border"
+    ),
+    "bspline 5 near texels": at(
+        normal(7, 8, 9, 2), *NEAR, make=jt.texture3d, address_mode="mirror", spline_order=5, **SPLINES
+    ),
+    "bspline 4 near texels, reproducible": at(
+        normal(7, 8, 9, 1), *NEAR, make=jt.texture3d, address_mode="wrap", spline_order=4, deterministic=True, **SPLINES
+    ),
+    "bspline 5 of narrow volumes": Call(
+        jax.vmap(sample(jt.texture3d, spline_order=5, **SPLINES), (0, 0, None, None)),
+        (stored("float16", 2, 7, 8, 9, 4), np.stack([NEAR[0], 6 - NEAR[0]]), *NEAR[1:]),
+        (0, 1, 2, 3),
     ),
     "mitchell": filtered("mitchell", 7, address_mode="reflect", wrt=(1,)),
     "lanczos2": filtered("lanczos2", 7, address_mode="wrap", wrt=(0,)),

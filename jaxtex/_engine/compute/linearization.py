@@ -11,6 +11,7 @@ from ..._jax.indexing import gather, placed_like
 from ..describe.axis import Axis, differentiated
 from ..describe.operands import Coords
 from ..describe.spec import TEXELS, ReadSpec, Wrt
+from ..walk.combinations import blends
 from ..walk.texel_order import flattened
 from ..walk.texel_walk import Path, TexelAddress, TexelValue, weighted
 from . import operators
@@ -157,14 +158,24 @@ def coordinate_cotangents(
 
 
 def slopes(
-    coords: Coords, axes: tuple[Axis, ...], along: Sequence[int], texel_times_cotangent: TexelValue
+    coords: Coords,
+    axes: tuple[Axis, ...],
+    along: Sequence[int],
+    texel_times_cotangent: TexelValue,
+    *,
+    together: bool = False,
 ) -> tuple[jax.Array, ...]:
     """For each axis of `along`, the derivative of a read with respect to the coordinate, times a cotangent: shape S.
 
     Args:
         texel_times_cotangent: returns the texel of a tap times the cotangent, summed over the channels, S + (1,), so
             that blends are of scalars. It is called once for each tap.
+        together: whether all derivatives take a texel before the next one is loaded, so that a thread keeps few
+            texels. No axis may be a level.
     """
+    if together:
+        orders = [tuple(axis.order for axis in differentiated(axes, k)) for k in along]
+        return tuple(jnp.squeeze(total, -1) for total in blends(coords, axes, texel_times_cotangent, orders))
     known: dict[Path, jax.Array] = {}
 
     def once(address: TexelAddress, path: Path) -> jax.Array:

@@ -32,6 +32,8 @@ ADD_SUM_STEPS = STEPS | {3: (4, 2, 1)}
 SUM_STEPS = {2: (1, 1, 4), 3: (1, 1, 8), 0: (1, 1, 8)}
 # The samples of a lane of a warp whose lanes take the taps of one sample after the other.
 MANY_TAPS_STEPS = {2: (1, 4, 2), 3: (4, 2, 1), 0: (1, 1, 8)}
+# The samples of a lane with more taps than its registers hold texels, by whether it adds to texels.
+FULL_STEPS = {True: {2: (1, 4, 1), 3: (4, 1, 1), 0: (1, 1, 4)}, False: {2: (1, 1, 1), 3: (1, 1, 1), 0: (1, 1, 1)}}
 # Where many samples fall on few texels.
 CROWD_STEPS = {2: (1, 8, 4), 3: (8, 1, 4), 0: (1, 1, 32)}
 

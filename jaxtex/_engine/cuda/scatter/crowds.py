@@ -1,13 +1,15 @@
 """Choices that depend on the number of samples for each texel: the tiles of warps, and copies of the sums."""
 
 import math
+from collections.abc import Sequence
 
 from ...compute.texel_sums import power_of_two_below
-from ...describe.axis import Role
+from ...describe.axis import Axis, Role
 from ..samples.sample_source import AdjointPlan
 from ..samples.sample_tiles import (
     ADD_SUM_STEPS,
     CROWD_STEPS,
+    FULL_STEPS,
     MANY_TAPS_STEPS,
     PULL_STEPS,
     STEPS,
@@ -24,6 +26,8 @@ RUN_CROWD, FAR_CROWD = 48, 1024
 COPIES_CROWD, MOST_COPIES, COPIES_BYTES = 32, 64, 2**20
 # From so many taps on, the lanes of a warp take the taps of one sample, instead of one sample each.
 MANY_TAPS = 64
+# The most taps of a sample whose texels fit into the registers of a thread.
+MOST_TEXELS = 64
 # A warp sets the texture of its samples to zero if there are so many textures at least, of so many bytes at most.
 LEAST_OWN, OWN_BYTES = 1024, 2**17
 
@@ -46,13 +50,25 @@ def window_tiles(plan: AdjointPlan, channels: int, adds: bool, remaining: bool) 
     many = has_many_taps(plan)
     if adds and many:
         steps = MANY_TAPS_STEPS
+    if exceeds_registers(plan.spec.axes) and not plan.shared:
+        steps = FULL_STEPS[adds]
     least = dimensions if remaining else 0
     return tiles_of(plan.shape, len(plan.textures), dimensions, lanes, steps, least, wide=many and not adds)
 
 
 def has_many_taps(plan: AdjointPlan) -> bool:
     """Whether a sample has so many taps that texels and operands have a kernel each."""
-    return math.prod(axis.kernel.num_taps for axis in plan.spec.axes if axis.role is Role.SPACE) >= MANY_TAPS
+    return taps_in_space(plan.spec.axes) >= MANY_TAPS
+
+
+def taps_in_space(axes: Sequence[Axis]) -> int:
+    """The number of taps of a sample in one level."""
+    return math.prod(axis.kernel.num_taps for axis in axes if axis.role is Role.SPACE)
+
+
+def exceeds_registers(axes: Sequence[Axis]) -> bool:
+    """Whether a sample of one level has more texels than fit into the registers of a thread."""
+    return taps_in_space(axes) > MOST_TEXELS and axes[0].role is not Role.LEVEL
 
 
 def crowd_of(plan: AdjointPlan) -> float:

@@ -108,6 +108,7 @@ template <class W> struct Share { bool exists; int part, offset[axes], factor[W:
 // How many shares a lane has.
 template <class W> constexpr int shares = ceil_div(W::taps * Channels::parts, lanes);
 
+// A share in memory: adjacent lanes take adjacent taps.
 template <class W> DEVICE Share<W> share_of(int lane, int k) {
   constexpr int all = W::taps * Channels::parts;
   Share<W> share = {};
@@ -124,6 +125,34 @@ template <class W> DEVICE Share<W> share_of(int lane, int k) {
   return share;
 }
 
+// How many boxes of taps the lanes take, one after the other.
+template <class W> DEVICE constexpr int num_boxes() {
+  int all = 1;
+  if constexpr (W::many)
+    for (int n = 0; n < W::steps; n++) all *= ceil_div(W::count(n), W::along(n));
+  return all;
+}
+template <class W> constexpr int boxes = num_boxes<W>();
+
+// A share in a window: the lanes take a box of taps. Shares have factors in common, and lanes meet in no bank.
+template <class W> DEVICE Share<W> share_of_box(int lane, int k) {
+  Share<W> share = {};
+  share.part = lane % Channels::parts;
+  uint32 rest = lane / Channels::parts, box = k;
+  bool exists = true;
+  int end = W::factors;
+#pragma unroll
+  for (int n = W::steps - 1; n >= 0; n--) {
+    const uint32 along = W::along(n), count = W::count(n), boxes = ceil_div(count, along);
+    uint32 place = rest % along + box % boxes * along;
+    rest /= along, box /= boxes, end -= count;
+    if (count % along > 0 && place >= count) exists = false, place = 0;
+    share.offset[W::axis(n)] += place, share.factor[n] = end + place;
+  }
+  share.exists = exists && rest == 0;
+  return share;
+}
+
 // The samples of a warp, in shared memory. Numbers of one kind lie side by side.
 template <class W> struct alignas(16) Shown {
   static constexpr int samples = lanes / lanes_per_sample, pitch = samples < 8 ? 4 : samples + 4;
@@ -137,11 +166,11 @@ template <class W> DEVICE Shown<W>& shown_samples() {
 
 // Adds samples of many taps one after the other. Of each, every lane adds its own shares, by `add`. The taps of a
 // lane's own sample begin at `first`.
-template <class W, class Add>
+template <class W, int count, class Add>
 DEVICE void add_by_taps(const int (&first)[axes], const Taps<W::factors>& taps, const Value& value, const Lane& lane,
-                        const Share<W> (&own)[shares<W>], Add add) {
-  constexpr int samples = Shown<W>::samples, width = Channels::width, numbers = shares<W> * width;
-  constexpr int at_once = samples < 4 || numbers > 8 ? 1 : numbers > 4 ? 2 : 4;
+                        const Share<W> (&own)[count], Add add) {
+  constexpr int samples = Shown<W>::samples, width = Channels::width, numbers = count * width;
+  constexpr int at_once = samples < 4 || numbers > 12 ? 1 : numbers > 4 ? 2 : 4;
   Shown<W>& shown = shown_samples<W>();
   if (lane.takes_part) {
     if (lane.part == 0) {
@@ -154,10 +183,10 @@ DEVICE void add_by_taps(const int (&first)[axes], const Taps<W::factors>& taps, 
 #pragma unroll 1
   for (int s = 0; s < samples; s += at_once) {
     typedef Row<float, at_once> Numbers;
-    Numbers firsts[axes], terms[shares<W>][width];
+    Numbers firsts[axes], terms[count][width];
     for (int k = 0; k < axes; k++) firsts[k] = load_shared<at_once>(shown.first[k] + s);
 #pragma unroll
-    for (int m = 0; m < shares<W>; m++) {
+    for (int m = 0; m < count; m++) {
       Numbers weights[W::steps];
       for (int n = 0; n < W::steps; n++) weights[n] = load_shared<at_once>(shown.factor[own[m].factor[n]] + s);
       for (int k = 0; k < width; k++) {
@@ -169,9 +198,9 @@ DEVICE void add_by_taps(const int (&first)[axes], const Taps<W::factors>& taps, 
 #pragma unroll
     for (int j = 0; j < at_once; j++) {
       int at[axes];
-      Value of[shares<W>];
+      Value of[count];
       for (int k = 0; k < axes; k++) at[k] = bits_as<int>(firsts[k].v[j]);
-      for (int m = 0; m < shares<W>; m++)
+      for (int m = 0; m < count; m++)
         for (int k = 0; k < width; k++) of[m].v[k] = terms[m][k].v[j];
       add(at, of);
       wait_for_lanes();
@@ -557,16 +586,13 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
     of.stride[k] = k == axes - 1 ? 1 : (int)min(cells, 1e6f);
     of.size[k] = rest + 1;
     // To avoid conflicts of banks, rows have an odd length. If lanes take the taps of one sample, the length is 4 more than a
-    // multiple of 8, so that four rows begin in different banks.
+    // multiple of 8, so that rows begin in different banks.
     const bool is_row = k == axes - 1 && k > 0;
     const uint32 pitch = !is_row ? rest + 1 : W::many ? (rest + 4) / 8 * 8 + 4 : (rest + 1) | 1;
     cells *= rest < 65536 ? (float)pitch : 1e9f;
-    if (W::many && k == axes - 2) cells += (16 - (int)min(cells, 1e6f)) & 31;
+    if constexpr (W::many)
+      if (k == axes - 2) cells += (W::plane - (int)min(cells, 1e6f)) & 31;
   }
-  Share<W> own[W::many ? shares<W> : 1];
-  if constexpr (W::many)
-#pragma unroll
-    for (int m = 0; m < shares<W>; m++) own[m] = share_of<W>(lane.lane, m);
   int largest = 0;
   const bool crowded = stores && is_crowded<W>(of, cells);
   if (cells <= window_cells && (!stores || crowded || holds_texels(of))) {
@@ -575,14 +601,19 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
       for (int k = 0; k < axes; k++) cell += index[k] * of.stride[k];
       return cell;
     };
-    int tap_steps[W::many ? 1 : W::taps], places[W::many ? shares<W> : 1];
+    Share<W> own[boxes<W>];
+    int tap_steps[W::many ? 1 : W::taps], places[boxes<W>];
 #pragma unroll
     for (int n = 0; n < (W::many ? 0 : W::taps); n++) {
       tap_steps[n] = 0;
       for (int k = 0; k < axes; k++) tap_steps[n] += W::offset(n, k) * of.stride[k];
     }
     if constexpr (W::many)
-      for (int m = 0; m < shares<W>; m++) places[m] = (place_of(own[m].offset) * Channels::parts + own[m].part) * Channels::width;
+#pragma unroll
+      for (int m = 0; m < boxes<W>; m++) {
+        own[m] = share_of_box<W>(lane.lane, m);
+        places[m] = (place_of(own[m].offset) * Channels::parts + own[m].part) * Channels::width;
+      }
     set_window_to_zero(window, (int)cells, lane.lane);
     // The sums of a lane over a run of samples in one cell.
     bool holds = false;
@@ -612,14 +643,14 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
         for (int k = 0; k < axes; k++) cell += (taps.first[k] - of.low[k]) * of.stride[k];
         if constexpr (W::many) {
           const int first[axes] = {exists ? cell : 0};
-          add_by_taps<W>(first, taps, exists ? value : Value{}, lane, own, [&](const int (&at)[axes], const Value (&terms)[shares<W>]) {
+          add_by_taps<W>(first, taps, exists ? value : Value{}, lane, own, [&](const int (&at)[axes], const Value (&terms)[boxes<W>]) {
             float* const from = window + at[0] * row;
-            Value sums[shares<W>];
-            for (int m = 0; m < shares<W>; m++)
+            Value sums[boxes<W>];
+            for (int m = 0; m < boxes<W>; m++)
               if (own[m].exists) sums[m] = load_shared<Channels::width>(from + places[m]);
-            for (int m = 0; m < shares<W>; m++)
+            for (int m = 0; m < boxes<W>; m++)
               for (int k = 0; k < Channels::width; k++) sums[m].v[k] += terms[m].v[k];
-            for (int m = 0; m < shares<W>; m++)
+            for (int m = 0; m < boxes<W>; m++)
               if (own[m].exists) store_shared(from + places[m], sums[m]);
           });
         } else if constexpr (takes_runs) {
@@ -651,6 +682,10 @@ DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, 
     });
   } else {
     if constexpr (writes_whole) set_to_zero(own_texture, lane.lane);
+    Share<W> own[W::many ? shares<W> : 1];
+    if constexpr (W::many)
+#pragma unroll
+      for (int m = 0; m < shares<W>; m++) own[m] = share_of<W>(lane.lane, m);
 #pragma unroll 1
     for (int s = 0; s < steps; s++) {
       const Position at = position_of<Tiles>(tile, lane.number, s);

@@ -3,6 +3,7 @@
 import functools
 import itertools
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -18,14 +19,17 @@ from ...describe.storage import WithHalo
 from ...walk.texel_walk import Path as TapPath
 from ...walk.texel_walk import Step, TexelAddress, only_address, other_part, taps_are_available, walks
 from ..build.arrays import ArrayRole, KernelArrays
+from ..build.launch import LANES
 from ..build.source import Constant, struct_of
 from ..samples.operands import OperandResults, load_numbers, stored_at
 from ..samples.sample_source import ARRAYS, AT, SampleSource, define_or_add, names_of_axes
 from ..samples.sample_tiles import PLACE_AT, offset
 from ..trace.emitter import DeviceFunctions, Scalar, names_of, scalar, struct_of_numbers
 from ..trace.indexing import load_row
-from .crowds import MANY_TAPS
+from .crowds import exceeds_registers, has_many_taps
 
+# The lengths of the rows of a window modulo the banks of shared memory, if lanes take the taps of one sample.
+ROWS = 4, 12, 20, 28
 INT, FLOAT = np.dtype(np.int32), np.dtype(np.float32)
 # For each tap of a walk, its distance from the first tap on each axis of the window.
 Offsets = list[tuple[int, ...]]
@@ -63,6 +67,59 @@ def walk_taps(single: int, steps: Sequence[Step]) -> WalkTaps:
     taps = list(itertools.product(*(enumerate(step.taps, start) for step, start in zip(steps, starts))))
     offsets = [(*[0] * single, *(k for _, tap in some for k in tap.offset)) for some in taps]
     return WalkTaps(offsets, [tuple(n for n, _ in some) for some in taps], counts, None if -1 in axes else axes)
+
+
+class TapLanes(NamedTuple):
+    """How the lanes of a warp divide the taps of a sample: in boxes, one for each share of a lane.
+
+    Attributes:
+        along: the taps of a box along each step.
+        plane: the distance of two planes of a window, modulo the banks of shared memory.
+    """
+
+    along: tuple[int, ...]
+    plane: int
+
+    @classmethod
+    @functools.cache
+    def of(cls, counts: tuple[int, ...], parts: int, width: int) -> "TapLanes":
+        """The division with the fewest accesses to shared memory.
+
+        Args:
+            counts: the taps along each step.
+            parts: as of `Lanes`.
+            width: the numbers that a lane loads at once.
+        """
+        boxes = [
+            box for box in itertools.product(*(range(1, n + 1) for n in counts)) if math.prod(box) * parts <= LANES
+        ]
+        shares = lambda box: [-(-n // k) for n, k in zip(counts, box)]
+        # A share is loaded and stored, and shares that differ in other steps have a factor in common.
+        cost = lambda box, conflicts: 2 * math.prod(shares(box)) * conflicts + sum(shares(box))
+        fewest, best = math.inf, cls(counts, 0)
+        for box in sorted(boxes, key=lambda box: cost(box, 1)):
+            if cost(box, 1) >= fewest:
+                break
+            for plane in range(LANES):
+                found = cost(box, sum(conflicts(box, parts, width, (plane, row, 1)) for row in ROWS) / len(ROWS))
+                if found < fewest:
+                    fewest, best = found, cls(box, plane)
+        return best
+
+
+def conflicts(box: tuple[int, ...], parts: int, width: int, strides: tuple[int, ...]) -> float:
+    """How many times longer an access to a box takes because lanes that are served together use one bank.
+
+    Args:
+        strides: the distance of two cells along each of the last steps.
+    """
+    banks, steps = LANES // width, len(strides)
+    cells = (
+        sum(map(operator.mul, place[-steps:], strides[-len(place) :])) for place in itertools.product(*map(range, box))
+    )
+    rows = [(cell * parts + part) % banks for cell in cells for part in range(parts)]
+    groups = [rows[k : k + banks] for k in range(0, len(rows), banks)]
+    return sum(max(map(group.count, group)) for group in groups) / len(groups)
 
 
 def table_of(name: str, columns: str, column: str, rows: Sequence[tuple[int, ...]], comment: str) -> str:
@@ -160,7 +217,7 @@ class WindowFunctions(SampleSource):
 
     def takes_taps(self, walk: WalkTaps) -> bool:
         """Whether the lanes of a warp take the taps of one sample, instead of one sample each."""
-        return len(walk.offsets) >= MANY_TAPS and walk.axes is not None
+        return has_many_taps(self.plan) and walk.axes is not None
 
     def walk_struct(self, number: int, walk: WalkTaps) -> str:
         """The struct of the taps of a walk."""
@@ -176,6 +233,9 @@ class WindowFunctions(SampleSource):
         if many:
             constants.append(Constant("count", tuple(walk.counts), "the factors of each step"))
             constants.append(Constant("axis", tuple(walk.axes or ()), "that a step moves along"))
+            lanes = TapLanes.of(tuple(walk.counts), self.lanes.parts, math.gcd(self.lanes.width, 4))
+            constants.append(Constant("along", lanes.along, "the taps of each step that lanes take at once"))
+            constants.append(Constant("plane", lanes.plane, "the distance of two planes of a window, modulo the banks"))
         members = [table_of("offset", "axes", "axis", offsets, "from the first tap")]
         members.append(table_of("factor", "steps", "step", walk.factors, "of the weight of a tap"))
         comment = f"Walk {number}: {len(offsets)} taps along {self.names}."
@@ -287,7 +347,8 @@ class WindowFunctions(SampleSource):
                 terms = jnp.where(jnp.arange(lanes.width, dtype=jnp.int32)[None] >= skipped[:, None], terms, 0)
             return zero_outside(address, functools.reduce(jnp.add, jnp.split(terms, lanes.width, -1)))
 
-        return [[*slopes(coords, spec.axes, self.coordinate_axes, texel_times_cotangent)]]
+        together = exceeds_registers(spec.axes)
+        return [[*slopes(coords, spec.axes, self.coordinate_axes, texel_times_cotangent, together=together)]]
 
     def kept_cotangents(self, *, added: bool) -> Sequence[str]:
         """Statements that store the cotangents of a sample, or add them to the sums of its tile.

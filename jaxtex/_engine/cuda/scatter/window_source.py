@@ -8,7 +8,7 @@ from ..build.launch import LANES
 from ..build.source import Constant
 from ..samples.operands import OperandResults
 from ..samples.sample_tiles import STEPS
-from .crowds import adds_runs, crowd_of
+from .crowds import MOST_TEXELS, adds_runs, crowd_of, exceeds_registers, taps_in_space
 from .stored import OnSquares, crowd_cells
 from .window_functions import Offsets, WalkTaps, WindowFunctions
 
@@ -26,8 +26,11 @@ LEAST_REGISTERS = {1: 64, 2: 80, 3: 80, 4: 128}
 # The fewest registers of a thread with few samples, as in `PULL_STEPS`, of at most FEW_TAPS taps.
 PULL_REGISTERS, FEW_TAPS = {1: 48, 2: 64, 3: 64, 4: 80}, 4
 MANY_TAPS_REGISTERS = 128
-# If lanes take the taps of one sample, a window has room for unevenly spaced samples.
-MANY_TAPS_BYTES = 16 * 1024
+# The fewest registers of a thread with more taps than MOST_TEXELS.
+FULL_REGISTERS = 72
+# If lanes take the taps of one sample, a window has room for unevenly spaced samples. With more taps than MOST_TEXELS,
+# the window has the second number of bytes.
+MANY_TAPS_BYTES = 16 * 1024, 18 * 1024 + 512
 # The most samples whose values a lane loads at once.
 BATCH = 4
 # The most sums of a lane, for the taps of a run of samples in one cell.
@@ -117,7 +120,7 @@ class WindowSource(OnSquares, WindowFunctions):
         cells = math.prod(math.ceil(n) + span + 1 for n, span in zip(lengths, spans))
         least = min(LEAST_CELLS, LEAST_BYTES // (4 * self.row))
         if self.takes_taps(walk):
-            least = MANY_TAPS_BYTES // (4 * self.row)
+            least = MANY_TAPS_BYTES[len(walk.offsets) > MOST_TEXELS] // (4 * self.row)
         return max(least, int(ROOM * cells), self.cells_of_texture(offsets))
 
     def cells_of_texture(self, offsets: Offsets) -> int:
@@ -132,9 +135,11 @@ class WindowSource(OnSquares, WindowFunctions):
     def blocks(self) -> int:
         """The number of blocks that a multiprocessor should hold, as its shared memory and registers allow."""
         shared = MULTIPROCESSOR_BYTES // (1024 + self.num_warps * self.warp_bytes)
-        taps = math.prod(axis.kernel.num_taps for axis in self.spec.axes if axis.role is Role.SPACE)
+        taps = taps_in_space(self.spec.axes)
         few = taps <= FEW_TAPS and self.samples.num_steps < math.prod(STEPS[self.samples.rank])
         registers = (PULL_REGISTERS if few else LEAST_REGISTERS)[min(self.lanes.width, 4)]
+        if exceeds_registers(self.spec.axes):
+            registers = max(registers, FULL_REGISTERS)
         if any(map(self.takes_taps, self.walks)):
             registers = MANY_TAPS_REGISTERS
         return max(1, min(shared, MULTIPROCESSOR_REGISTERS // (registers * self.num_threads)))
