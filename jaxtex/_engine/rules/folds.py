@@ -165,6 +165,11 @@ def pullback(
     return [cotangents[k] for k in wrt]
 
 
+def pullback_of_batch(*args: jax.Array, **params: Any) -> list[jax.Array]:
+    """`pullback` over leading axes."""
+    return list(operators.batched(pullback, *args, **params))
+
+
 def transpose(
     cotangent: jax.Array, *args: Any, spec: ReadSpec, fold: Fold, wrt: Wrt, batch: int
 ) -> tuple[jax.Array | None, ...]:
@@ -195,7 +200,7 @@ pushforward_p = define(
 )
 fold_pullback_p = define(
     "texture_fold_pullback",
-    functools.partial(operators.batched, pullback),
+    pullback_of_batch,
     static=("spec", "fold", "wrt", "batch"),
     linear_in=lambda **_: (0,),
     lowerings=LOWERINGS["fold_pullback"],
