@@ -194,6 +194,10 @@ READS = {
     "a matrix": (
         lambda t, m: jt.warp.warp_affine(t, m, (6, 7), inverse_map=True), (np.eye(2, 3, dtype=np.float32) + 0.1,),
     ),
+    "directions": (
+        lambda t, x, y: jt.sample(jt.cubemap(jnp.stack([(k + 1) * t[:, :4] for k in range(6)])), (x, y, x - y)),
+        stacks()[2:],
+    ),
 }  # fmt: skip
 
 
@@ -218,6 +222,32 @@ def test_several_directions_of_one_read(name):
         }
 
     for found, expected in found_and_expected(stacks()[0][0], *args).values():
+        assert_trees_close("reordered", found, expected)
+
+
+@pytest.mark.parametrize("name", READS)
+def test_derivatives_along_directions_in_a_batch(name):
+    """Several points share a direction, or several directions a point; with the gradients of both."""
+    function, args = READS[name]
+    texels, several = stacks()[0][0], tuple(jnp.stack([a, jnp.sin(a), jnp.cos(a)]) for a in args)
+    derivative = lambda points, directions: jax.jvp(functools.partial(function, texels), points, directions)[1]
+    loop = lambda *batches: jnp.stack([derivative(*(tuple(a[k] for a in b) for b in batches)) for k in range(3)])
+
+    @jax.jit
+    def found_and_expected(args):
+        repeated = lambda args: tuple(jnp.stack([a] * 3) for a in args)
+        loss = lambda run: lambda args: jnp.sin(run(args)).sum()
+        batched = lambda args: jax.vmap(derivative, (0, None))(several, args)
+        same = lambda args: jax.vmap(derivative, (None, 0))(args, several)
+        pairs = (
+            (batched, lambda args: loop(several, repeated(args))),
+            (same, lambda args: loop(repeated(args), several)),
+        )
+        return [(f(args), g(args)) for f, g in pairs] + [
+            (jax.grad(loss(f))(args), jax.grad(loss(g))(args)) for f, g in pairs
+        ]
+
+    for found, expected in found_and_expected(args):
         assert_trees_close("reordered", found, expected)
 
 

@@ -92,6 +92,13 @@ FAULTS = {
         "test_transforms.py",
         "gradient_of_a_vmap",
     ),
+    "points that share a direction lose their axis": Fault(
+        ENGINE + "compute/linearization.py",
+        "map(jnp.broadcast_arrays, variables, tangents.values())",
+        "zip(variables, tangents.values())",
+        "test_transforms.py",
+        "directions_in_a_batch",
+    ),
     "a batch of shared textures is misplaced": Fault(
         ENGINE + "rules/transformations.py",
         "dim = batch if shared else 0",

@@ -103,7 +103,9 @@ def coordinate_tangents(
 
     def of_grid(tangents: ByNumber, operands: Sequence[jax.Array]) -> ByNumber:
         function, variables = partial_grid(operands, spec, tuple(tangents), axes)
-        return dict(zip(axes, jax.jvp(function, variables, tuple(tangents.values()))[1]))
+        # An example of a batch may have an axis of size 1 where only the operand, or its tangent, is batched.
+        pairs = map(jnp.broadcast_arrays, variables, tangents.values())
+        return dict(zip(axes, jax.jvp(function, *zip(*pairs))[1]))
 
     return computed(of_grid, tangents, operands)
 
