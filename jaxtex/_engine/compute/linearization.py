@@ -104,8 +104,8 @@ def coordinate_tangents(
     def of_grid(tangents: ByNumber, operands: Sequence[jax.Array]) -> ByNumber:
         function, variables = partial_grid(operands, spec, tuple(tangents), axes)
         # An example of a batch may have an axis of size 1 where only the operand, or its tangent, is batched.
-        pairs = map(jnp.broadcast_arrays, variables, tangents.values())
-        return dict(zip(axes, jax.jvp(function, *zip(*pairs))[1]))
+        points, directions = zip(*map(jnp.broadcast_arrays, variables, tangents.values()))
+        return dict(zip(axes, jax.jvp(function, points, directions)[1]))
 
     return computed(of_grid, tangents, operands)
 
