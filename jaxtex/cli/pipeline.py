@@ -75,10 +75,7 @@ Item = tuple[PictureFile, Any]
 Result = tuple[Path, WrittenFile | UserError]
 
 
-# The steps of an image
-
-
-# Each step takes a picture file, the result of the step before, the file to write, and the recipe.
+# The steps of an image. Each takes a picture file, the result of the step before, the file to write, and the recipe.
 
 
 def find_pictures(source: PictureFile, _: None, target: Path, recipe: Recipe) -> list[PictureFile]:

@@ -103,7 +103,7 @@ def coordinate_tangents(
 
     def of_grid(tangents: ByNumber, operands: Sequence[jax.Array]) -> ByNumber:
         function, variables = partial_grid(operands, spec, tuple(tangents), axes)
-        # An example of a batch may have an axis of size 1 where only the operand, or its tangent, is batched.
+        # Under `jax.vmap`, an operand and its tangent may differ in a batch axis, where one of them has size 1.
         points, directions = zip(*map(jnp.broadcast_arrays, variables, tangents.values()))
         return dict(zip(axes, jax.jvp(function, points, directions)[1]))
 
