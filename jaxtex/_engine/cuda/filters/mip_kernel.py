@@ -7,12 +7,13 @@ from typing import NamedTuple
 import jax
 
 from ...compute.filters import levels_after, side_by_side
+from ...compute.texel_sums import power_of_two_above
 from ..build import launch
 from ..build.arrays import ArrayRole, KernelArray, KernelArrays
 from ..build.launch import LANES, Kernel
 from ..build.source import SCALARS, Constant, config, header, program
 from ..read.read_kernel import WIDTHS, width_of_part
-from ..samples.sample_tiles import Extent, power_of_two_above
+from ..samples.sample_tiles import Extent
 
 NAME, MADE_BY = "texture_mip_levels", "mip_kernel.py"
 # The most texels that a lane loads, and the most lanes that share a texel.

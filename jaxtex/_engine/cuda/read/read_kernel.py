@@ -250,13 +250,14 @@ def takes_lines(texels: Shaped, operands: Sequence[Shaped], spec: ReadSpec, tile
 
 def chooses_by_last(spec: ReadSpec, operands: Sequence[Shaped], along: Sequence[int]) -> bool:
     """Whether an integer, such as the head of attention or the level of a grid, varies along the last axis alone."""
+    if spec.is_single and spec.takes_coords:  # these integers are indices of texels, and choose no head
+        return False
     shapes = [
         [n for k, n in enumerate(shape) if k not in along]
         for shape, a in zip(spec.sample_shapes(operands), operands)
         if jnp.issubdtype(a.dtype, jnp.integer)
     ]
-    indices = spec.is_single and spec.takes_coords  # of texels, which are integers, too
-    return not indices and any(shape[-1] > 1 and math.prod(shape[:-1]) == 1 for shape in shapes if shape)
+    return any(shape[-1] > 1 and math.prod(shape[:-1]) == 1 for shape in shapes if shape)
 
 
 def tiles_of_block(
