@@ -144,14 +144,20 @@ def layout_of(data: Bytes) -> ByteLayout:
 def find_fields(data: Bytes, layout: ByteLayout, at: int) -> tuple[dict[int, TagLocation], int]:
     """The fields of the directory at `at`, and where the offset of the next directory is stored.
 
-    A field whose value lies outside the data is left out.
+    Of several fields with one tag, the first counts, as in libtiff.
     """
+    fields, end = list_fields(data, layout, at)
+    return dict(reversed(fields)), end
+
+
+def list_fields(data: Bytes, layout: ByteLayout, at: int) -> tuple[list[tuple[int, TagLocation]], int]:
+    """As `find_fields`, with all fields of a tag. A field whose value lies outside the data is left out."""
     count = layout.read(data, at, layout.count_bytes)
     at += layout.count_bytes
     end = at + count * layout.entry_bytes
     if end > len(data):
         raise ValueError("a directory is longer than the data")
-    fields: dict[int, TagLocation] = {}
+    fields: list[tuple[int, TagLocation]] = []
     for place in range(at, end, layout.entry_bytes):
         tag, type_number = layout.read(data, place, 2), layout.read(data, place + 2, 2)
         length = layout.read(data, place + 4, layout.offset_bytes) * TYPE_BYTES.get(type_number, 0)
@@ -159,7 +165,7 @@ def find_fields(data: Bytes, layout: ByteLayout, at: int) -> tuple[dict[int, Tag
         if length > layout.offset_bytes:
             start = layout.offset(data, start)
         if 0 < length <= len(data) - start:
-            fields[tag] = TagLocation(type_number, start, start + length)
+            fields.append((tag, TagLocation(type_number, start, start + length)))
     return fields, end
 
 
