@@ -36,9 +36,9 @@ need, or a frame of an animation. Camera raw files are refused.
 Limits: images of more than 500 million pixels are refused; --max-pixels sets another limit. --tile warps
 a TIFF of any size in at most 2 GB of memory, or --memory.
 
-Safety: a file is replaced in one step, when the new one is complete. After Ctrl-C, the same command with
---skip-existing (or --resume) makes what is missing. An output that is also an input needs --overwrite,
-a read-only one --force.
+Safety: files that exist in a folder OUT, and inputs, are replaced only with --overwrite, and read-only
+ones with --force; a file that is named as OUT is replaced. A file is replaced in one step, when the new one
+is complete. After Ctrl-C, the same command with --skip-existing (or --resume) makes what is missing.
 
 docs/command-line.md has the details.
 """

@@ -198,7 +198,7 @@ FILES = {
         "drop EXIF and GPS, XMP, IPTC, comments, text and resolution; color profiles stay, or the colors would change"
     ),
     "--force": switch("replace files that are read-only"),
-    "--overwrite": switch("allow an output that is also an input, which it replaces"),
+    "--overwrite": switch("replace files that exist in the folder OUT, and allow an output that is also an input"),
     "--preserve-times": switch("copy the modification and access times of the input"),
     "--skip-existing": switch(
         "skip inputs whose output exists, for example to resume a run that was stopped; with --tile, write the "

@@ -528,7 +528,8 @@ def test_one_compilation_for_all_images_of_a_dtype(tmp_path, capsys):
     for name, pixels in pictures.items():
         save(tmp_path / name, pixels)
     for angle in (10, 20, 30):
-        code, out, _ = run(capsys, "warp", tmp_path, tmp_path / "out", "--rotate", angle, "--border-color", angle)
+        options = ("--rotate", angle, "--border-color", angle, "--overwrite")
+        code, out, _ = run(capsys, "warp", tmp_path, tmp_path / "out", *options)
         assert code == 0
         assert "3 warped, 0 failed" in out
     assert sized_image.compiled.cache_info().misses == 1

@@ -189,8 +189,8 @@ def folder_with_subfolder(tmp_path) -> Path:
 def test_folders_in_folders_under_another_format(tmp_path, capsys):
     folder, out = folder_with_subfolder(tmp_path), tmp_path / "in" / "out"
     options = ("--filter", "point", "--recursive", "--format", "webp")
-    for _ in range(2):  # the second time the folder to write to is within the one to read
-        assert run(capsys, "warp", folder, out, *options)[0] == 0
+    for more in ((), ("--overwrite",)):  # the second time the folder to write to is within the one to read
+        assert run(capsys, "warp", folder, out, *options, *more)[0] == 0
         files = sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file())
         assert files == ["a.webp", "deeper/b.webp"]
     np.testing.assert_array_equal(load(out / "deeper" / "b.webp"), noise(3))
@@ -210,7 +210,7 @@ def test_several_inputs_and_a_folder(tmp_path, capsys, monkeypatch):
     assert out.splitlines()[0] == "c.png -> out/c.png: 9x6"
     assert len(out.splitlines()) == 4
     assert "3 warped, 0 failed" in out
-    code, out, err = run(capsys, "warp", "c.png", folder, "out", "--filter", "point", "--quiet")
+    code, out, err = run(capsys, "warp", "c.png", folder, "out", "--filter", "point", "--quiet", "--overwrite")
     assert (code, out, err) == (0, "", "")
 
 
@@ -295,7 +295,7 @@ MISTAKES = {
     "several into a file": (["warp", "in.png", "gray.png", "out.png"], "name a folder"),
     "several into a stream": (["warp", "in.png", "gray.png", "-"], "standard output, and there are several"),
     "a stream and a file": (["warp", "-", "gray.png", "out"], "must be the only input"),
-    "two of one name": (["warp", "in.png", "folder/in.png", "out"], "would both be written to out/in.png"),
+    "two of one name": (["warp", "in.png", "folder/in.png", "out"], "would both be written to out/in.png; write"),
     "another suffix": (["warp", "in.png", "out.png", "--format", "jpg"], "--format jpg contradicts"),
     "an unknown shell": (["completion", "tcsh"], "tcsh"),
 }
