@@ -108,7 +108,7 @@ TRANSFORMS = {
         "N",
         values.number,
         "six numbers A B C D E F of an affine matrix, row by row, from pixels of the input to pixels of the output, "
-        "e.g. 1 0 10 0 1 -5; or nine of a homography, e.g. 1 0 0 0 1 0 0 0.001 1",
+        "e.g. 1 0 10 0 1 -5 or 1,0,10,0,1,-5; or nine of a homography, e.g. 1 0 0 0 1 0 0 0.001 1",
         nargs=6,
     ),
     "--perspective": taking(

@@ -597,7 +597,8 @@ ERRORS = {
     "an angle that is no number": (["warp", "IN", "OUT", "--rotate", "nan"], "not a number"),
     "a filter that is not": (["warp", "IN", "OUT", "--filter", "lanczos"], "lanczos"),
     "an address that is not": (["warp", "IN", "OUT", "--address", "mirrored"], "mirrored"),
-    "five numbers of six": (["warp", "IN", "OUT", "--matrix", "1", "0", "0", "0", "1"], "6 arguments"),
+    "five numbers of six": (["warp", "IN", "OUT", "--matrix", "1", "0", "0", "0", "1"], "got 5"),
+    "five numbers between commas": (["warp", "IN", "OUT", "--matrix=1,0,0,0,1"], "six numbers of an affine matrix, or"),
     "a singular matrix": (["warp", "IN", "OUT", "--matrix", "1", "2", "0", "2", "4", "0"], "singular"),
     "a nearly singular matrix": (
         ["warp", "IN", "OUT", "--matrix", ".1", ".2", "0", ".3", ".6", "0"],

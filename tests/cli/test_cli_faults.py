@@ -234,8 +234,10 @@ def test_nine_numbers_are_a_homography(tmp_path, capsys):
     assert run(capsys, "warp", "--matrix", *(-matrix).flat, source, names[1])[0] == 0
     assert_exact(load(names[0]), load(names[1]))
     assert run(capsys, "warp", "--matrix", 2, 0, 4, 0, 2, -2, 0, 0, 2, source, names[0], *POINT)[0] == 0
-    assert run(capsys, "warp", "--matrix", 1, 0, 2, 0, 1, -1, source, names[1], *POINT)[0] == 0
-    assert_exact(load(names[0]), load(names[1]))
+    # Six of them, and elements between commas, which may begin with a minus.
+    for matrix in (("--matrix", 1, 0, 2, 0, 1, -1), ("--matrix", "1,0,2,0,1,-1"), ("--matrix=-1,0,-2,0,-1,1,0,0,-1",)):
+        assert run(capsys, "warp", *matrix, source, names[1], *POINT)[0] == 0
+        assert_exact(load(names[0]), load(names[1]))
     for elements, words in (("000000001", "singular"), ("111222333", "singular"), (["1e38"] * 8 + ["1"], "singular")):
         code, _, err = run(capsys, "warp", source, tmp_path / "out.png", "--matrix", *elements)
         assert (code, err.count("\n"), words in err) == (2, 1, True)

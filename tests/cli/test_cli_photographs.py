@@ -268,6 +268,12 @@ MISTAKES = {
     "two sizes": (["resize", "in.png", "out.png", "--size", "4x4", "--fit", "3x3"], "--size and --fit"),
     "no angle": (["rotate", "in.png", "out.png"], "--angle"),
     "another name of an angle": (["rotate", "in.png", "out.png", "--degrees", "20"], "arguments: --degrees"),
+    "an angle misspelled": (["rotate", "in.png", "out.png", "--angel", "5"], "--angel; did you mean --angle?"),
+    "a width": (["resize", "in.png", "out.png", "--width=5"], "--size WxH sets both sides, --fit WxH keeps"),
+    "a height of a turn": (["rotate", "in.png", "out.png", "--angle", "5", "--height", "5"], "--size WxH sets both"),
+    "a scale in percent": (["resize", "in.png", "out.png", "--scale", "50%"], "'50%' is not a number; write 0.5"),
+    "a box of one side": (["resize", "in.png", "out.png", "--fit", "100"], "such as 100x100"),
+    "a folder that is not there": (["resize", "in.png", "web/", "--scale", "2"], "a folder, make it first"),
     "no lens": (["undistort", "in.png", "out.png"], "got none"),
     "room and a cut": (["rotate", "in.png", "out.png", "--angle", "9", "--expand", "--crop"], "--expand and --crop"),
     "room for a lens": (

@@ -177,7 +177,10 @@ def format_of(target: Path, options: Options) -> str:
         return FORMATS[suffix.lower()]
     except KeyError:
         stated = f"the suffix {suffix!r}" if suffix else "no suffix"
-        raise UserError(f"cannot write {target}: it has {stated}, expected one of {', '.join(FORMATS)}") from None
+        stated += f", expected one of {', '.join(FORMATS)}" + (
+            "" if suffix else "; if it is to be a folder, make it first"
+        )
+        raise UserError(f"cannot write {target}: it has {stated}") from None
 
 
 def check_effects(target: Path, options: Options) -> None:
