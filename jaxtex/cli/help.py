@@ -79,10 +79,12 @@ negative k1 is barrel distortion: lines bend outward. --camera sets the focal le
 point in pixels, with pixel centers at +0.5. OpenCV has centers at whole numbers, so add 0.5 to its cx
 and cy.
 
---calibration reads a file that OpenCV's programs or cv2.FileStorage have written, with camera_matrix
+--calibration reads a file that OpenCV's programs, cv2.FileStorage or ROS have written, with camera_matrix
 and distortion_coefficients (or K and D). It adds the half pixel. If the file names the size of its
 images, the camera is scaled to images of other sizes with the same proportions. A file with
-fisheye_model, or with four coefficients and --model fisheye, describes a fisheye lens.
+fisheye_model, with a model such as equidistant, or with --model fisheye, describes a fisheye lens.
+A rectification (R) and the camera of the result (P), as stereo files have them, are applied. The
+calibration is for the picture as the camera stores it, and turns with the EXIF orientation.
 
 {COLORS}
 {FILES}"""

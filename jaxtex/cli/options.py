@@ -132,7 +132,9 @@ TRANSFORMS = {
         default="brown_conrady",
     ),
     "--calibration": taking(
-        "FILE", values.path, "remove the distortion that a YAML or JSON file of OpenCV describes, e.g. camera.yml"
+        "FILE",
+        values.path,
+        "remove the distortion that a YAML or JSON file of OpenCV describes, e.g. camera.yml",
     ),
     "--flow": taking("FILE.npy", values.path, "file of displacements from output to input, in pixels, e.g. flow.npy"),
     "--size": taking(

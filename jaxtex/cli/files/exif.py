@@ -12,6 +12,8 @@ import re
 import struct
 from typing import BinaryIO, Literal, NamedTuple, Union
 
+import numpy as np
+
 from ...warp.sized.mappings import Array, Size
 
 Order = Literal["little", "big"]
@@ -353,6 +355,19 @@ def stored_part(part: tuple[slice, slice], stored: Size, orientation: int) -> tu
     if orientation in REVERSED_COLUMNS:
         columns = slice(stored[1] - columns.stop, stored[1] - columns.start)
     return rows, columns
+
+
+def upright_matrix(stored: Size, orientation: int) -> Array:
+    """The (3, 3) matrix that maps points of a stored picture to those of the upright one, in pixels.
+
+    Args:
+        stored: width and height of the stored picture.
+    """
+    matrix = np.eye(3)
+    for axis, reversed_ in enumerate((REVERSED_COLUMNS, REVERSED_ROWS)):
+        if orientation in reversed_:
+            matrix[axis, axis], matrix[axis, 2] = -1, stored[axis]
+    return matrix[[1, 0, 2]] if orientation in SWAPPING else matrix
 
 
 def apply_orientation(pixels: Array, orientation: int) -> Array:
