@@ -29,14 +29,23 @@ CAMERA_FIELDS = ("camera_matrix", "K", "K1", "M", "M1", "intrinsics")
 LENS_FIELDS = ("distortion_coefficients", "dist_coeffs", "dist_coeff", "distortion", "D", "D1", "dist")
 RECTIFICATION_FIELDS = ("rectification_matrix", "R1", "R")
 PROJECTION_FIELDS = ("projection_matrix", "P1", "P", "new_camera_matrix", "optimal_camera_matrix")
-TRANSLATION_FIELDS, SECOND_CAMERA_FIELDS = ("T", "translation"), ("M2", "K2")
+TRANSLATION_FIELDS, SECOND_CAMERA_FIELDS = ("T", "translation", "tvec"), ("M2", "K2")
 WIDTH_FIELDS, HEIGHT_FIELDS = ("image_width", "width"), ("image_height", "height")
-MODEL_FIELDS, FISHEYE_FIELDS = ("distortion_model", "camera_model", "model"), ("fisheye_model", "fisheye")
+MODEL_FIELDS, FISHEYE_FIELDS = (
+    ("distortion_model", "camera_model", "lens_model", "model_type", "model"),
+    ("fisheye_model", "fisheye"),
+)
 MIRROR_FIELD = "xi"  # of the unified model, with a mirror before the lens
 # What they call the models; a pinhole camera may have a lens of either.
 BROWN_CONRADY = ("plumb_bob", "rational_polynomial", "brown_conrady", "radtan", "opencv", "full_opencv")
 FISHEYE = ("fisheye", "equidistant", "opencv_fisheye", "kannala_brandt", "kannala_brandt4", "kannala_brandt8")
 WITHOUT_MODEL = ("", "pinhole")
+# What to do about more coefficients than a model has.
+TOO_MANY = {
+    LensModel.BROWN_CONRADY: "those of a thin prism and of a tilted sensor must be 0, so calibrate again without "
+    "CALIB_THIN_PRISM_MODEL and CALIB_TILTED_MODEL",
+    LensModel.FISHEYE: "is it of the other model?",
+}
 MODEL_NAMES = {LensModel.BROWN_CONRADY: BROWN_CONRADY, LensModel.FISHEYE: FISHEYE}
 MODEL_OF_WORD = {name.replace("_", ""): model for model, names in MODEL_NAMES.items() for name in names}
 LARGEST_SHEAR = 0.02  # of what still is a rotation, written with two digits
@@ -131,12 +140,7 @@ def fitting(coefficients: tuple[float, ...], model: LensModel) -> tuple[float, .
         return coefficients[: lengths[-1]]
     remedy = "write 0 for those that are missing"
     if len(coefficients) > lengths[-1]:
-        remedy = "is it of another model?"
-    if len(coefficients) > 8:
-        remedy = (
-            "those of a thin prism and of a tilted sensor must be 0: calibrate again without CALIB_THIN_PRISM_MODEL "
-            "and CALIB_TILTED_MODEL"
-        )
+        remedy = TOO_MANY[model]
     listed = " or ".join(filter(None, (", ".join(map(str, lengths[:-1])), str(lengths[-1]))))
     raise UserError(
         f"it has {len(coefficients)} coefficients, and a lens of the model {model.value} has {listed}; {remedy}"
@@ -146,12 +150,13 @@ def fitting(coefficients: tuple[float, ...], model: LensModel) -> tuple[float, .
 def size_of(fields: Mapping[str, Any]) -> Size | None:
     """Width and height of the images of the calibration; `None` if they are not there, or 0."""
     width, height = sides = [first(fields, names) or 0 for names in (WIDTH_FIELDS, HEIGHT_FIELDS)]
-    if not all(isinstance(side, int) and side >= 0 for side in sides):
+    is_whole = all(isinstance(side, int | float) and side >= 0 and side % 1 == 0 for side in sides)
+    if not is_whole or bool(width) != bool(height):
         raise UserError(f"the size of its images, {width} by {height}, is not two whole numbers")
     part = first(fields, ("roi",))
     if isinstance(part, dict) and any(part.get(name) for name in ("x_offset", "y_offset")):
         raise UserError("its roi is a part of the images; use the calibration of whole images, with an roi of zeros")
-    return (width, height) if width and height else None
+    return (int(width), int(height)) if width and height else None
 
 
 def ideal_of(fields: Mapping[str, Any], camera: Array) -> tuple[float, ...] | None:

@@ -153,7 +153,7 @@ BROWN_WORDS = [
 UNKNOWN_WORDS = ["double_sphere", "mei", "omni", "scaramuzza", "simple_radial", "fov", "none", "nonsense", 7]
 
 
-@pytest.mark.parametrize("field", ["distortion_model", "camera_model", "Model"])
+@pytest.mark.parametrize("field", ["distortion_model", "lens_model", "Camera_Model"])
 def test_a_word_for_a_lens_model_is_understood_or_an_error(tmp_path, field):
     for words, model in ((FISHEYE_WORDS, "fisheye"), (BROWN_WORDS, "brown_conrady")):
         assert {lens_of(tmp_path, document(**{field: word})).model for word in words} == {model}
@@ -415,6 +415,7 @@ BROKEN = {
     "half a projection": (document(P=[1, 0]), "has 2 elements, and is not 3 by 3 or 3 by 4"),
     "a projection without length": (document(P=[0, 0, 1, 0, 1, 1, 0, 0, 1]), "its projection matrix is not"),
     "a size in words": (document(image_width="32", image_height=24), "32 by 24, is not two whole numbers"),
+    "half a size": (document(image_width=32), "32 by 0, is not two whole numbers"),
     "a part": (document(roi={"x_offset": 4}), "its roi is a part of the images"),
     "two files": ("K: 1\n---\nK: 2", "it holds 2 documents; leave one"),
     "NaN": (document(D=[float("nan")] * 4), "no numbers for the coefficients"),
