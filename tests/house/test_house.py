@@ -86,6 +86,7 @@ LAYERS = (
     "cli.jax_start",
     "cli.files",
     "cli.transforms",
+    "cli.lenses",
     "cli.calibration",
     "cli.recipe",
     "cli.pipeline",
