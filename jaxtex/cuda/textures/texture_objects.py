@@ -264,7 +264,7 @@ def check_fields(
     texture: TextureDesc, modes: Modes, desc: ChannelFormatDesc, kind: TextureKind, resource_type: ResourceType
 ) -> None:
     """Refuses fields of the descriptor that are wrong, or that the resource does not allow (1, 801)."""
-    color = texture.borderColor
+    color: BorderColor = texture.borderColor
     shape = (len(color),) if isinstance(color, tuple | Components) else jnp.shape(color)
     if shape != (4,):
         raise invalid(f"{NAME}: pTexDesc.borderColor has shape {shape}, expected four floats, red to alpha.")
