@@ -26,8 +26,9 @@ from .surfaces.surface_access import (
     access_of,
     broadcasts_to,
     check_boundary_mode,
-    check_data,
     check_indices,
+    check_shape,
+    check_type_of,
     data_of,
     reduce_units,
     store_units,
@@ -153,8 +154,9 @@ def sured_b(
         raise invalid(
             f"{function}: op is {op!r} with T {T!r}, expected one of {', '.join(OPERATIONS)}, and 'uint' or 'int'."
         )
+    values = check_type_of(function, data, access, types=("uint", "int"))
     indices = check_indices(function, places, access)
-    values = check_data(function, data, np.broadcast_shapes(*(index.shape for index in indices)), access)
+    check_shape(function, values, indices, access)
     return reduce_units(array, values, indices, function=function, access=access, mode=mode, op=op, in_bytes=True)
 
 
@@ -205,7 +207,8 @@ def sured_p(
         )
     access = Access(source_dtype(array.desc), None)
     indices = check_texels(function, places)
-    values = check_data(function, data, np.broadcast_shapes(*(index.shape for index in indices)), access)
+    values = check_type_of(function, data, access, types=())
+    check_shape(function, values, indices, access)
     return reduce_units(array, values, indices, function=function, access=access, mode=mode, op=op, in_bytes=False)
 
 
