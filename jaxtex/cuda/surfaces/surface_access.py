@@ -7,7 +7,7 @@ pass; elsewhere their bytes are reinterpreted.
 
 import dataclasses
 import functools
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple, cast
 
 import jax
@@ -18,6 +18,7 @@ from jax.typing import ArrayLike
 
 from ... import texture as core
 from ..._checks.arguments import ReadArguments, check_integer
+from ..._checks.dropped import mention_dropped, watch
 from ..._checks.integers import known_integers
 from ..._jax.calls import typed_jit
 from ..._jax.versions import is_x64
@@ -59,6 +60,7 @@ def read_units(function: str, kind: TextureKind, given: dict[str, Any]) -> jax.A
     """A read of a surface of `kind`, by the arguments of a surface function."""
     array, access, mode, coords = check_access(function, kind, given)
     indices = check_indices(function, coords, access, is_named=given["T"] is not None)
+    mention_dropped(function, array)
     return _read_units(array, indices, function=function, access=access, mode=mode)
 
 
@@ -66,11 +68,11 @@ def write_units(function: str, kind: TextureKind, given: dict[str, Any]) -> Arra
     """The array after a write to a surface of `kind`, by the arguments of a surface function."""
     array, access, mode, coords = check_access(function, kind, given)
     # First of all: where T is not the type of data, x counts other bytes.
-    values = check_type_of(function, given["data"], access, axes=max(map(np.ndim, coords)))
+    values = check_type_of(function, given["data"], access, coords)
     indices = check_indices(function, coords, access, is_named=given["T"] is not None)
     check_shape(function, values, indices, access)
     will_be_written(function, array)
-    return _write_units(array, values, indices, function=function, access=access, mode=mode)
+    return watch(function, array, _write_units(array, values, indices, function=function, access=access, mode=mode))
 
 
 def check_access(
@@ -149,20 +151,20 @@ def _any_misaligned(x: jax.Array, *, size: int) -> jax.Array:
 
 
 def check_type_of(
-    function: str, data: Any, access: Access, axes: int = 0, types: Collection[str] = TYPE_NAMES.values()
+    function: str, data: Any, access: Access, coords: Sequence[Any], types: Collection[str] = TYPE_NAMES.values()
 ) -> Any:
     """The values of a write, which must have the dtype of the access.
 
     Args:
-        axes: how many axes the coordinates have; data with one more holds vectors.
+        coords: the coordinates; data with more axes holds vectors.
         types: the base types that the function takes as T.
     """
     values = data_of(function, data, access.dtype)
     if values.dtype != access.dtype:
         name, remedy = TYPE_NAMES.get(values.dtype.name), f"convert the numbers with data.astype(jnp.{access.dtype})"
         if name in types and (values.dtype.itemsize < 8 or is_x64()):
-            is_vector = (values.ndim > axes or isinstance(data, tuple)) and values.shape[-1] in (2, 4)
-            length = values.shape[-1] if is_vector else ""
+            is_vector = values.ndim > max(map(np.ndim, coords)) or isinstance(data, tuple)
+            length = values.shape[-1] if is_vector and values.shape[-1] in (2, 4) else ""
             remedy = (
                 f"CUDA deduces the type from data: pass T={f'{name}{length}'!r} to store its bytes, where x is a "
                 f"multiple of their number; or {remedy}"

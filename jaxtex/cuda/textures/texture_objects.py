@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import modes as core_modes
 from ... import texture as core
+from ..._checks.dropped import mention_dropped
 from ...modes import Arithmetic, TextureKind
 from ...sampler import MAX_ANISOTROPY, Sampler
 from ..enums import AddressMode, ArrayFlags, ChannelFormatKind, Error, FilterMode, ReadMode, ResourceType
@@ -139,6 +140,7 @@ def createTextureObject(
         )
     modes = modes_of(check_type(NAME, "pTexDesc", texture, TextureDesc, "TextureDesc() makes one"))
     held = resource_format(NAME, resource)
+    mention_dropped(NAME, resource.memory)
     if isinstance(resource.memory, MipmappedArray):
         mention_unstored(NAME, resource.memory)
     check_read(NAME, held, modes.read, modes.filter, srgb=bool(texture.sRGB))

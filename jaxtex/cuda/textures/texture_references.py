@@ -7,6 +7,7 @@ import jax
 from jax.core import Tracer
 
 from ... import texture as core
+from ..._checks.dropped import mention_dropped
 from ...modes import TextureKind
 from ...sampler import Sampler
 from ..enums import AddressMode, ArrayFlags, Error, FilterMode, ReadMode, ResourceType, TextureType
@@ -216,8 +217,14 @@ def as_object(function: str, t: object) -> TextureObject:
         return object_of(function, t)
     checked = check_type(function, "texObject", t, TextureObject, "createTextureObject makes one")
     resource, *_ = getattr(checked, "_made_of", (None,))
-    check_alive(function, "the memory of texObject", getattr(resource, "memory", None))
+    check_read(function, getattr(resource, "memory", None))
     return checked
+
+
+def check_read(function: str, memory: object) -> None:
+    """Refuses memory that was freed, and mentions a write to it whose result was dropped."""
+    check_alive(function, "the memory of texObject", memory)
+    mention_dropped(function, memory)
 
 
 def check_bound(function: str, ref: object) -> tuple[TextureReference, ResourceDesc, ArithmeticName]:
@@ -235,7 +242,7 @@ def check_bound(function: str, ref: object) -> tuple[TextureReference, ResourceD
 def object_of(function: str, bound: BoundTexture | TextureReference) -> TextureObject:
     """The texture object of a bound reference, made anew if an attribute has changed."""
     ref, resource, arithmetic = check_bound(function, bound)
-    check_alive(function, "the memory of texObject", resource.memory)
+    check_read(function, resource.memory)
     state = (snapshot(ref), snapshot(resource), arithmetic)
     last, made = getattr(bound, "_made", (None, None))
     if made is None or not same(last, state):
