@@ -86,11 +86,11 @@ def remedy(name: str, names: Sequence[str]) -> str:
     bare = name
     for suffix in SUFFIXES:
         bare = bare.removesuffix(suffix)
-    if bare in WITH_PREFIX or (bare != name and bare in names):
+    if bare != name and (bare in WITH_PREFIX or bare in names):
         return f"; use {WITH_PREFIX.get(bare, bare)}"
-    meant = nearest(name, WITH_PREFIX, ALMOST_EQUAL) if name.startswith("cuda") else None
-    sentence = instead(bare) if meant is None else None
+    misspelled = name.startswith("cuda") and nearest(name, WITH_PREFIX, ALMOST_EQUAL)
+    sentence = None if misspelled else instead(bare)
     if sentence is not None:
         return f"; {sentence}"
-    meant = meant or nearest(name, (*names, *WITH_PREFIX))
+    meant = nearest(name, (*names, *WITH_PREFIX))
     return f"; did you mean {meant}?" if meant else ""

@@ -1,4 +1,4 @@
-"""`python -m tests.docs.typed_pages FOLDER`: the programs of README.md and docs/start as modules, for checkers of types."""
+"""`python -m tests.docs.typed_pages FOLDER`: README.md and docs/start as modules, for checkers of types."""
 
 import re
 import sys

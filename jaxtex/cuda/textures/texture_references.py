@@ -217,11 +217,11 @@ def as_object(function: str, t: object) -> TextureObject:
         return object_of(function, t)
     checked = check_type(function, "texObject", t, TextureObject, "createTextureObject makes one")
     resource, *_ = getattr(checked, "_made_of", (None,))
-    check_read(function, getattr(resource, "memory", None))
+    check_memory(function, getattr(resource, "memory", None))
     return checked
 
 
-def check_read(function: str, memory: object) -> None:
+def check_memory(function: str, memory: object) -> None:
     """Refuses memory that was freed, and mentions a write to it whose result was dropped."""
     check_alive(function, "the memory of texObject", memory)
     mention_dropped(function, memory)
@@ -242,7 +242,7 @@ def check_bound(function: str, ref: object) -> tuple[TextureReference, ResourceD
 def object_of(function: str, bound: BoundTexture | TextureReference) -> TextureObject:
     """The texture object of a bound reference, made anew if an attribute has changed."""
     ref, resource, arithmetic = check_bound(function, bound)
-    check_read(function, resource.memory)
+    check_memory(function, resource.memory)
     state = (snapshot(ref), snapshot(resource), arithmetic)
     last, made = getattr(bound, "_made", (None, None))
     if made is None or not same(last, state):
