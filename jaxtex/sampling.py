@@ -144,7 +144,11 @@ def sample(
     if hints.is_on():
         hints.mention_smoothing("sample", sampler)
         if sampler.normalized_coords and not texture.kind.is_cube:
-            hints.mention_far_coords("sample", arguments.coords)
+            even = [
+                c for k, c in enumerate(arguments.as_operands().coords) if not texture.knots or texture.knots[k] is None
+            ]
+            if even:
+                hints.mention_far_coords("sample", even)
     if key is None:
         return calls.sample(texture, arguments, sampler=sampler, dtype=result)
     if sampler.arithmetic is Arithmetic.HARDWARE:
