@@ -62,8 +62,12 @@ def mention_primitive(reason: str) -> None:
     )
 
 
-def mention_far_coords(name: str, coords: Sequence[jax.Array]) -> None:
-    """Warns if nearly all normalized coordinates, floats of one rank, lie far outside, as if in texels."""
+def mention_far_coords(name: str, coords: Sequence[jax.Array], knots: Sequence[jax.Array | None] | None) -> None:
+    """Warns if nearly all normalized coordinates lie far outside, as if in texels.
+
+    Args:
+        coords: of one rank. Those on an axis with knots have the unit of these.
+    """
 
     def warn(share: Any) -> None:
         if share > SHARE:
@@ -73,7 +77,9 @@ def mention_far_coords(name: str, coords: Sequence[jax.Array]) -> None:
                 stacklevel=2,
             )
 
-    call_back(warn, share_far, *coords)
+    normalized = [coord for k, coord in enumerate(coords) if knots is None or knots[k] is None]
+    if normalized:
+        call_back(warn, share_far, *normalized)
 
 
 @jax.jit
@@ -92,7 +98,11 @@ def mention_disorder(name: str, knots: Sequence[jax.Array | None]) -> None:
 
     for axis, array in zip("xyz", knots):
         if array is not None:
-            call_back(functools.partial(warn, axis), lambda values: values, array)
+            call_back(functools.partial(warn, axis), as_given, array)
+
+
+def as_given(values: jax.Array) -> jax.Array:
+    return values
 
 
 def call_back(warn: Callable[[Any], None], summary: Callable[..., jax.Array], *arrays: jax.Array) -> None:
