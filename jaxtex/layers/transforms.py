@@ -12,6 +12,7 @@ from jax.typing import ArrayLike
 from .._checks.arguments import as_float, converted
 from .._checks.calls import in_native_order, leaves_of, public
 from .._checks.words import check_word
+from .._jax.calls import typed_jit
 from ..warp.options import ShapeLike, as_shape
 
 Transform: TypeAlias = Literal["affine", "similarity", "attention", "translation"]
@@ -126,7 +127,13 @@ def theta_of(parameters: ArrayLike, input_shape: ShapeLike, transform: Transform
             f"theta_of: parameters has shape {numbers.shape}, expected (..., {count}) for transform={transform!r} of "
             f"{AXES[len(shape)]}."
         )
-    return FAMILIES[transform].theta(numbers, shape)
+    return matrix_of(numbers, shape, transform)
+
+
+@typed_jit("shape", "transform")
+def matrix_of(parameters: jax.Array, shape: tuple[int, ...], transform: Transform) -> jax.Array:
+    """The matrix of a family, from checked parameters."""
+    return FAMILIES[transform].theta(parameters, shape)
 
 
 # Arguments of layers
