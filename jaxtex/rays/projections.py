@@ -161,9 +161,9 @@ def maximum_intensity(
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
         >>> image = jnp.zeros((4, 6, 1)).at[2, 3].set(5.0)
-        >>> start, end = jnp.array([[0.0, 2.5], [0.0, 0.5]]), jnp.array([[8.0, 2.5], [8.0, 0.5]])
-        >>> jt.rays.maximum_intensity(image, start, end, num_samples=8)[:, 0]
-        Array([5., 0.], dtype=float32)
+        >>> start, end = jnp.array([[-2.0, 2.5], [-2.0, -0.5]]), jnp.array([[8.0, 2.5], [8.0, -0.5]])
+        >>> jt.rays.maximum_intensity(image, start, end, num_samples=6)[:, 0]  # the second misses the image
+        Array([  5., -inf], dtype=float32)
     """
     name = "maximum_intensity"
     segments = Segments.of(name, volume, start, end, 1.0, num_samples, step, sampler, sums=False, outside=outside)
@@ -220,8 +220,8 @@ def first_crossing(
     """
     name = "first_crossing"
     height = as_float(level)
-    how = {"sums": False, "outside": outside}
-    segments = Segments.of(name, volume, start, end, spacing, num_samples, step, sampler, (height,), **how)
+    given = name, volume, start, end, spacing, num_samples, step, sampler, (height,)
+    segments = Segments.of(*given, sums=False, outside=outside)
     segments = segments.over(name, "level", height.shape)
     dtype = segments.start.dtype
     if 0 in segments.shape:

@@ -106,15 +106,14 @@ class Segments:
         shape = np.broadcast_shapes(first.shape[:-1], last.shape[:-1])
         dtype = sum_dtype(*(a.dtype for a in (texels, first, last, size, *others)))
         first, last, size = (of_rank(a.astype(dtype), len(shape) + 1) for a in (first, last, size))
-        *cut, inside = (first, last, None) if box is None else box.cut(first, last)
-        if how is given:
-            inside = None
-        else:  # kernels read a point well inside faster than one outside
+        (begins, ends, meets), inside = (first, last, None) if box is None else box.cut(first, last), None
+        if meets is not None and how is not given:
+            # Kernels read a point well inside faster than one outside.
             middle = jnp.asarray(sizes, dtype).reshape(*[1] * len(shape), -1) / 2
-            cut = [jnp.where(inside, a, middle) for a in cut]
+            begins, ends, inside = jnp.where(meets, begins, middle), jnp.where(meets, ends, middle), meets
         texture = TEXTURES[ndim](texels, border_color=color or None)
         result = texels.dtype if jnp.issubdtype(texels.dtype, jnp.inexact) else np.dtype(np.float32)
-        return cls(texture, *cut, first, size, inside, count, how, shape, result)
+        return cls(texture, begins, ends, first, size, inside, count, how, shape, result)
 
     def over(self, name: str, argument: str, shape: Sequence[int]) -> "Segments":
         """The segments with S extended by the shape of an argument."""

@@ -234,13 +234,13 @@ def moved(name: str, image: jax.Array, flow: jax.Array, sampler: Sampler, argume
 def inverted_flow(flow: jax.Array, steps: int, sampler: Sampler) -> jax.Array:
     """The inverse of a flow, by `steps` iterations, and then Newton's method where these have not converged."""
 
-    def improved(_: jax.Array, inverse: jax.Array) -> jax.Array:
+    def improved(_: jax.Array | int, inverse: jax.Array) -> jax.Array:
         return -moved("invert_flow", flow, inverse, sampler)
 
     found = cast(jax.Array, jax.lax.fori_loop(1, steps, improved, -flow))
     excess = found - improved(steps, found)
     # A position and a value of the flow are rounded in proportion to these.
-    unit = float(jnp.finfo(flow.dtype).eps) * (max(flow.shape[-1 - flow.shape[-1] : -1]) + length(flow))
+    unit = float(cast(Any, jnp.finfo(flow.dtype)).eps) * (max(flow.shape[-1 - flow.shape[-1] : -1]) + length(flow))
     converged = length(excess) <= jnp.maximum(ROUNDINGS * unit, 0.5**steps * length(flow))
 
     def active(excess: jax.Array) -> jax.Array:

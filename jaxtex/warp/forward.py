@@ -249,7 +249,7 @@ def softmax_taps(
     Returns:
         Whether a part lands; the center of the pixel where it lands; its weight, times the exponential; and its weight.
     """
-    # Half of the largest number apart, differences are finite.
+    # Within these bounds, differences are finite.
     most = float(cast(Any, jnp.finfo(importance.dtype)).max) / 4
     importance = jnp.clip(importance, -most, most)
     axes = space_axes(Layout(TextureKind.TEXTURE2D, (*shape, 1)), sampler)
@@ -257,7 +257,7 @@ def softmax_taps(
     places, shares = list[tuple[jax.Array, ...]](), list[jax.Array]()
     for taps in itertools.product(*(zip(step.taps, step.weights()) for step in steps)):
         inside = functools.reduce(both, (tap.inside for tap, _ in taps))
-        shares.append(functools.reduce(jnp.multiply, (weight for _, weight in taps)))
+        shares.append(functools.reduce(jnp.multiply, (jnp.asarray(weight) for _, weight in taps)))
         places.append((*(index for tap, _ in taps for index in tap.index), lands if inside is None else lands & inside))
     share = jnp.stack(shares)
     row, column, lands = (jnp.stack(jnp.broadcast_arrays(*a)) for a in zip(*places))

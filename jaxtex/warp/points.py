@@ -119,7 +119,7 @@ def solved_spline(source: jax.Array, target: jax.Array, regularization: jax.Arra
     knots = (target - origin) / scale
     count = knots.shape[-2]
     apart = jnp.abs(knots[..., :, None, :] - knots[..., None, :, :]).max(-1, keepdims=True)
-    equal = apart <= ROUNDINGS * float(jnp.finfo(knots.dtype).eps)
+    equal = apart <= ROUNDINGS * float(cast(Any, jnp.finfo(knots.dtype)).eps)
     number = equal.sum(-2).astype(knots.dtype)  # of the knots that are equal to each
     first = jnp.argmax(equal[..., 0], -1, keepdims=True).astype(jnp.int32)
     first = first == jnp.arange(count, dtype=jnp.int32).reshape([1] * (knots.ndim - 2) + [-1, 1])
@@ -155,7 +155,7 @@ def across_line(affine: jax.Array) -> jax.Array:
     products = (knots[..., :, None] * knots[..., None, :]).sum(-3)
     (xx, xy), (_, yy) = elements(products)
     trace = xx + yy
-    flat = xx * yy - xy * xy <= 2 * float(jnp.finfo(knots.dtype).eps) * trace * trace
+    flat = xx * yy - xy * xy <= 2 * float(cast(Any, jnp.finfo(knots.dtype)).eps) * trace * trace
     identity = jnp.broadcast_to(jnp.eye(2, dtype=knots.dtype), products.shape)
     normal = identity - products / jnp.where(trace > 0, trace, 1)[..., None, None]
     slope = jnp.where(flat[..., None, None], -normal, 0)

@@ -128,7 +128,7 @@ def test_an_inverse_of_a_flow_that_stretches(ndim):
     inverse = np.asarray(warp.invert_flow(flow))
     found = np.isfinite(inverse).all(-1)
     assert found.mean() > 0.97
-    assert np.abs(np.asarray(warp.compose_flows(flow, inverse)))[found].max() < 1e-4 * max(flow.shape)
+    assert_close("float32", np.asarray(warp.compose_flows(flow, inverse))[found], 0 * flow[found], 128)
     iterated = jax.lax.fori_loop(0, 20, lambda _, v: -warp.warp_flow(flow, v, address="clamp"), -flow)
     assert np.abs(warp.compose_flows(flow, iterated)).max() > 1
 
