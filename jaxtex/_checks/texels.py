@@ -208,7 +208,10 @@ def check_color(
             f"{name}: {argument} is complex, and texels are {stored}; pass a real {argument}, or complex texels."
         )
     if color.shape not in ((), (channels,)):
+        remedy = ""
+        if color.ndim > 1 and color.shape[-1] in (1, channels):
+            remedy = "; for a color for each image, map over images and colors by jax.vmap"
         raise ValueError(
             f"{name}: {argument} has shape {color.shape}, expected a scalar or ({channels},), one value for each "
-            f"channel."
+            f"channel{remedy}."
         )

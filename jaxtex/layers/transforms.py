@@ -96,8 +96,8 @@ def theta_of(parameters: ArrayLike, input_shape: ShapeLike, transform: Transform
               factor is 1. P is 3, or 4 for volumes.
             - ``"similarity"``: a, b, and the shift. The window is read through ``[[1 + a, -b], [b, 1 + a]]`` in pixels,
               even if the input is not square. A positive b rotates the content counterclockwise, as displayed, and a
-              positive a makes it smaller. For a rotation by t and an enlargement by s, use ``a = cos(t) / s - 1`` and
-              ``b = sin(t) / s``. P is 4, for images only.
+              positive a makes it smaller. For a rotation by t radians and an enlargement by s, use
+              ``a = cos(t) / s - 1`` and ``b = sin(t) / s``. P is 4, for images only.
             - ``"affine"``: the difference from the identity matrix, row by row. P is 6, or 12 for volumes.
 
     Returns:

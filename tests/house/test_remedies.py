@@ -128,6 +128,23 @@ REFUSED = {
         lambda: warp.rotate(IMAGE, 9.0, border_color=[1.0, 0.0]),
         "rotate: border_color has shape (2,), expected a scalar or (3,), one value for each channel.",
     ),
+    "a color for each image": (
+        lambda: warp.rotate(np.stack([IMAGE, IMAGE]), 9.0, border_color=np.ones((2, 3))),
+        "(2, 3), expected a scalar or (3,), one value for each channel; for a color for each image, map over images",
+    ),
+    "affine matrices of three rows": (
+        lambda: warp.warp_affine(IMAGE, np.stack([np.eye(3)])),
+        "(1, 3, 3), expected (..., 2, 3) or (..., 3, 4); leave the last row of an affine matrix out, "
+        "matrix[..., :2, :]; for homographies call warp_perspective.",
+    ),
+    "a theta of three rows": (
+        lambda: warp.spatial_transform(IMAGE, np.eye(3)),
+        "or (..., 3, 4); leave the last row of an affine matrix out, theta[..., :2, :].",
+    ),
+    "a homography of two rows": (
+        lambda: warp.warp_perspective(IMAGE, np.eye(2, 3)),
+        "expected (..., 3, 3) or (..., 4, 4); call warp_affine.",
+    ),
     "a color that nothing shows": (
         lambda: warp.resize(IMAGE, (9, 9), border_color=1.0),
         "resize: border_color is given, but the address mode 'clamp' has no outside; leave",
