@@ -89,6 +89,7 @@ def warp_image(
         sampler=options.sampler,
         antialias=options.antialias,
         planar=options.planar,
+        kept_axes=options.kept_axes,
         batch=len(shape) - ndim - 1,
         dtype=result,
     )
@@ -196,7 +197,7 @@ class Window(NamedTuple):
     starts: Arrays
 
 
-@typed_jit("function", "output_shape", "sampler", "antialias", "batch", "dtype", "planar")
+@typed_jit("function", "output_shape", "sampler", "antialias", "batch", "dtype", "planar", "kept_axes")
 def warp_checked(
     image: jax.Array,
     parameters: tuple[Operand, ...],
@@ -211,6 +212,7 @@ def warp_checked(
     batch: int,
     dtype: np.dtype[Any],
     planar: bool = False,
+    kept_axes: tuple[int, ...] = (),
 ) -> jax.Array:
     ndim = len(output_shape)
     rounds = not jnp.issubdtype(dtype, jnp.floating)
@@ -236,7 +238,7 @@ def warp_checked(
     def read(image: jax.Array, *operands: jax.Array) -> jax.Array:
         some = joined(operands, stacks)
         how = {"as_numbers": as_integers, "materialized": not rounds, "planar": planar and not rounds}
-        return read_at(stored(image), function, some, sampler, **how)
+        return read_at(stored(image), function, some, sampler, kept_axes, **how)
 
     def read_smoothed(image: jax.Array, *arrays: jax.Array) -> jax.Array:
         coords, *sides = (arrays[k : k + ndim] for k in range(0, len(arrays), ndim))
@@ -263,16 +265,18 @@ def read_at(
     function: GridFunction,
     operands: Sequence[Operand],
     sampler: Sampler,
+    kept_axes: tuple[int, ...] = (),
     **how: bool,
 ) -> jax.Array:
     """The read of a texture at the points, in pixels, of a coordinate function.
 
     Args:
+        kept_axes: as in `ReadOptions`.
         how: `as_numbers`, `materialized` and `planar`, as in `sample_grid`.
     """
     in_pixels = dataclasses.replace(sampler, normalized_coords=False)
     axes = texture.kind.texel_ndim if is_affine(function) else 0
-    return sample_grid(texture, function, operands, in_pixels, affine_axes=axes, **how)
+    return sample_grid(texture, function, operands, in_pixels, affine_axes=axes, nearest_axes=kept_axes, **how)
 
 
 def floating_parameters(parameters: Sequence[ArrayLike | Stacked], ndim: int, image: Any) -> tuple[Operand, ...]:

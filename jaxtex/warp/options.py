@@ -155,6 +155,7 @@ class ReadOptions:
         antialias: whether to smooth the image as far as the output shrinks it.
         dtype: of the result; ``None`` is the dtype of the image.
         planar: whether channels came first, and the result's do, as in `ReadSpec`.
+        kept_axes: the numbers of axes, slowest first, along which each pixel shows its own texel, unfiltered.
     """
 
     sampler: Sampler
@@ -162,6 +163,7 @@ class ReadOptions:
     antialias: bool = False
     dtype: DTypeLike | None = None
     planar: bool = False
+    kept_axes: tuple[int, ...] = ()
 
 
 def read_options(
