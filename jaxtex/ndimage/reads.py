@@ -106,6 +106,10 @@ def read_lines(array: jax.Array, lines: Arrays, cval: jax.Array | None, *, readi
     for axis in passes:
         dtype = last if axis == passes[-1] or reading.moves_elements(array.dtype) else reading.sums
         texels = read_along(texels, color, lines[axis], axis, reading, dtype)
+    if color is not None and reading.extension.stops:
+        # A later pass blends the color of an earlier one, with weights whose sum is one but for a rounding.
+        within = (at_axis(is_within(line, n), k, array.ndim) for k, (line, n) in enumerate(zip(lines, array.shape)))
+        texels = jnp.where(functools.reduce(jnp.logical_and, within)[..., None], texels, color.astype(texels.dtype))
     return as_result(texels, reading.dtype)
 
 
