@@ -1,7 +1,6 @@
 """The read that all warps share: images of any dtype and batch, at the points of a coordinate function."""
 
 import dataclasses
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -11,6 +10,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from .._checks.arguments import as_array, as_float
+from .._checks.layouts import mention_layout
 from .._checks.samplers import check_modes, check_sampler
 from .._checks.texels import check_color
 from .._engine.compute.operators import over_batch
@@ -31,13 +31,11 @@ from ..sampling import sample
 from ..texture import Texture, texture1d, texture2d, texture3d
 from . import smoothing
 from .coordinate_functions import Arrays, GridFunction, is_affine, pixel_centers
-from .options import AXES, ReadOptions, as_floats, broadcast, check_axes, check_pixels, dtype_of
+from .options import ReadOptions, as_floats, broadcast, check_axes, check_pixels, dtype_of
 
 Tree = TypeVar("Tree")
 TEXTURES = {1: texture1d, 2: texture2d, 3: texture3d}
 KINDS = {1: TextureKind.TEXTURE1D, 2: TextureKind.TEXTURE2D, 3: TextureKind.TEXTURE3D}
-# Up to so many channels, and from so many rows and columns on, an array looks like an image in another layout.
-MOST_COLORS, LEAST_SIDE = 4, 16
 # Integers that hardware arithmetic blends as fractions of their largest value.
 BLENDED_AS_FRACTIONS = (jnp.uint8, jnp.uint16)
 
@@ -132,12 +130,8 @@ def check_image(name: str, image: Any, ndim: int, argument: str = "image", *, ma
             f"{name}: {argument} has dtype {image.dtype}, expected {numbers}, integers or bool; convert it with "
             f"{argument}.astype."
         )
-    if ndim == 2 and looks_channels_first(image.shape[-3:]):
-        warnings.warn(
-            f"{name}: {argument} has shape {image.shape}, read as {AXES[2]}: {image.shape[-3]} rows and "
-            f"{image.shape[-1]} channels. If its channels come first, pass jnp.moveaxis({argument}, -3, -1).",
-            stacklevel=2,
-        )
+    if ndim == 2:
+        mention_layout(name, argument, image.shape, image.dtype)
 
 
 def check_reads(name: str, options: ReadOptions, ndim: int, stored: np.dtype[Any], shape: Sequence[int]) -> None:
@@ -163,11 +157,6 @@ def parts_of_image(name: str, image: Any, options: ReadOptions) -> tuple[jax.Arr
             "result."
         )
     return parts_of(image), dataclasses.replace(options, border_color=color)
-
-
-def looks_channels_first(shape: Sequence[int]) -> bool:
-    """Whether the sizes of an image are rather (C, H, W) than (H, W, C)."""
-    return shape[0] <= MOST_COLORS < LEAST_SIDE <= min(shape[1:])
 
 
 def as_numbers(image: Any, options: ReadOptions) -> tuple[Any, ReadOptions, np.dtype[Any]]:
