@@ -255,7 +255,9 @@ def test_colors_and_parameters_of_64_bits_are_rounded():
     assert_exact(jt.warp.resample(image, beyond, border_color=far), expected)
     assert_exact(next(jt.warp.resample_tiles(image, beyond, border_color=far))[1], expected)
     assert_exact(jt.warp.SizedWarp(beyond, border_color=far)(image), expected)
-    assert_exact(jt.warp.resample(image + 5, lambda x, y, p: (jnp.where(p == 2**40, x, 9), y), parameters=(far,)), image + 5)
+    assert_exact(
+        jt.warp.resample(image + 5, lambda x, y, p: (jnp.where(p == 2.0**40, x, 9), y), parameters=(far,)), image + 5
+    )
     assert float(jt.texture1d(image[0], border_color=far).border_color) == 2.0**40
     assert float(jt.footprint(lambda x, y: (x * x, y), (far, 0))[0][0]) == 2.0**41
     assert jt.texture1d(image[0], knots=(np.array([-1, 0, 2**40]),)).knots[0].tolist() == [-1, 0, 2.0**40]

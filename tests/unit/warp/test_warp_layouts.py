@@ -16,7 +16,11 @@ BATCHES = [
 ]
 # Feature maps, also of wide pictures; maps of classes, spectra, photographs, and cubes of hyperspectral integers.
 IMAGES = [
-    *((size, size, channels) for size in (7, 8, 14, 28, 32, 56, 64, 128) for channels in (1, 3, 16, 28, 32, 64, 128, 512)),
+    *(
+        (size, size, channels)
+        for size in (7, 8, 14, 28, 32, 56, 64, 128)
+        for channels in (1, 3, 16, 28, 32, 64, 128, 512)
+    ),
     *((48, 64, channels) for channels in (16, 24, 32, 48, 64, 96, 128, 256)),
     *((64, 128, channels) for channels in (19, 32, 64, 128, 150, 256)),
     *((24, 80, 64), (12, 40, 256), (55, 128, 256), (64, 2048, 32), (500, 32, 64), (1000, 64, 1), (1, 9, 9), (2, 5, 6)),
