@@ -45,8 +45,8 @@ def looks_like_batch(shape: Sequence[int], stored: np.dtype[Any]) -> bool:
     The last two sizes of such a batch are alike, and the first is another number. A feature map of a model may have as
     many channels as columns, too, such as (48, 64, 64). But it is floating, the number of its channels is a multiple
     of 8, and its rows and columns are those of a picture, not four times as wide as high, or twice as high as wide. A
-    batch is certain if one of these does not hold; with JAXTEX_DEBUG=1, equal last sizes suffice. Cubes of hyperspectral
-    integers and maps of classes have other numbers of channels than columns.
+    batch is certain if one of these does not hold; with JAXTEX_DEBUG=1, equal last sizes suffice. Cubes of
+    hyperspectral integers and maps of classes have other numbers of channels than columns.
     """
     count, height, width = shape
     short, long = sorted((height, width))

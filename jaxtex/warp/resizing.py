@@ -57,8 +57,8 @@ def resize(
         address: as in `resample`, but the default is ``"clamp"``, the nearest pixel of the edge.
         antialias: whether to widen the filter where the image shrinks. Along an axis that shrinks by a factor s, the
             filter extends over s times as many pixels: the default filter, linear, becomes a triangle of 2 s pixels.
-            Along an axis that grows the filter is unchanged. The point filter returns stored values and is never widened.
-            An axis that keeps its size is not filtered.
+            Along an axis that grows the filter is unchanged, and an axis that keeps its size is not filtered. The point
+            filter returns stored values and is never widened.
         edges: the pixels outside the image: ``"address"`` takes those of `address`; with ``"renormalize"`` they have no
             weight, and the weights of the others sum to one, as in Pillow, PyTorch with ``antialias=True``, and
             `jax.image.resize`.

@@ -66,6 +66,6 @@ WARPS = {
 def test_warps_name_the_remedy(name):
     image = np.zeros((40, 9, 9), np.float32)
     rows = "40 rows and 9 channels. If it is a batch (N, H, W) of images without channels, pass image[..., None]."
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(UserWarning, match="read as") as caught:
         WARPS[name](image)
     assert [str(w.message) for w in caught] == [f"{name}: image has shape (40, 9, 9), read as (..., H, W, C): {rows}"]
