@@ -179,9 +179,9 @@ def value(
 
 
 def weighs_color(spec: ReadSpec) -> bool:
-    """Whether a read of one level adds up several weights of its border color."""
+    """Whether a read of one level, of weight one, adds up several weights of its border color."""
     several = any(axis.kernel.num_taps > 1 for axis in spec.axes if not axis.integer)
-    plain = all(axis.role is not Role.LEVEL and not axis.order for axis in spec.axes)
+    plain = all(axis.role not in (Role.LEVEL, Role.WEIGHT) and not axis.order for axis in spec.axes)
     return several and plain and spec.combination is Combination.BLEND
 
 
