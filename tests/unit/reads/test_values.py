@@ -104,6 +104,17 @@ def test_every_dimension_filter_and_address_mode(filter_mode, modes, units):
     )
 
 
+@pytest.mark.parametrize("filter_mode", ["linear", "cubic", "bspline", "lanczos3", "gaussian"])
+def test_outside_a_read_is_the_border_color_to_the_last_bit(filter_mode):
+    """Whatever the fraction is: the weights of the taps sum to one but for a rounding."""
+    color = np.float32([0.1, 0.7, np.inf])
+    texture = jt.texture2d(texels((5, 4), 3), border_color=color)
+    x = np.random.default_rng(0).uniform(9, 99, 500).astype(np.float32)
+    sampler = jt.Sampler(filter_mode=filter_mode, address_mode="border", normalized_coords=False)
+    found = jt.sample(texture, (np.concatenate([x, -x]), np.concatenate([x, x % 4])), sampler)
+    assert_exact(found, np.broadcast_to(color, (1000, 3)))
+
+
 @pytest.mark.parametrize(
     ("filter_mode", "modes"), [*(("linear", m) for m in CYCLE[2]), *(("cubic", m) for m in CYCLE[2][::2])], ids=name
 )
