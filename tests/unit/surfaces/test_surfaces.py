@@ -677,39 +677,3 @@ def test_shard_map_gradients(name):
     sharded = jax.shard_map(local, mesh=mesh, in_specs=(P(), P("b"), P("b")), out_specs=P("b"), check_vma=True)
     loss = lambda run: jax.jit(jax.value_and_grad(lambda *args: jnp.sin(run(*args)).sum(), (0, 1)))
     assert_trees_close("reordered", loss(sharded)(texels, values, x), loss(batched)(texels, values, x))
-
-
-# ------------------------------------------------------------------------------------------------------- errors
-
-TEXTURE = jt.texture2d(np.zeros((2, 3, 1), np.float32))
-CUBE = jt.cubemap(np.zeros((6, 2, 2, 1), np.float32))
-MISTAKES = {
-    "coords has 1 arrays, expected (x, y)": lambda: jt.surface_read(TEXTURE, (0,)),
-    "coords has 3 arrays, expected (x, y)": lambda: jt.surface_read(CUBE, (0, 0, 0), face=0),
-    "face is missing": lambda: jt.surface_read(CUBE, (0, 0)),
-    "face is given": lambda: jt.surface_read(TEXTURE, (0, 0), face=0),
-    "layer is given": lambda: jt.surface_read(TEXTURE, (0, 0), layer=0),
-    "layer is missing": lambda: jt.surface_read(jt.texture1d_layered(np.zeros((2, 3, 1), np.float32)), (0,)),
-    "coords holds float32, expected integers": lambda: jt.surface_read(TEXTURE, (0.0, 0)),
-    "level is 1, expected an integer from 0 to 0": lambda: jt.surface_write(TEXTURE, 1.0, (0, 0), level=1),
-    "boundary_mode is 'wrap', expected one of 'trap', 'clamp', 'zero'": lambda: jt.surface_read(
-        TEXTURE, (0, 0), boundary_mode="wrap"
-    ),
-    "values has dtype float32, which uint8 texels do not hold": lambda: jt.surface_write(
-        jt.texture1d(np.zeros((3, 1), np.uint8)), 1.0, (0,)
-    ),
-    "values has dtype int32, which uint8 texels do not hold": lambda: jt.surface_write(
-        jt.texture1d(np.zeros((3, 1), np.uint8)), np.ones((1, 1), np.int32), (np.zeros(1, int),)
-    ),
-    "values has shape (4, 1), expected (5, 1)": lambda: jt.surface_write(
-        TEXTURE, np.zeros((4, 1), np.float32), (np.zeros(5, int), 0)
-    ),
-    "do not broadcast": lambda: jt.surface_read(TEXTURE, (np.zeros(2, int), np.zeros(3, int))),
-    "texture is an array of shape (2, 3, 1)": lambda: jt.surface_write(np.zeros((2, 3, 1)), 1.0, (0, 0)),
-}
-
-
-@pytest.mark.parametrize("sentence", MISTAKES)
-def test_mistakes_are_told(sentence):
-    with pytest.raises((TypeError, ValueError), match=re.escape(sentence)):
-        MISTAKES[sentence]()
