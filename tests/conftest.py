@@ -18,7 +18,6 @@ os.environ.setdefault("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
 # NPROC is the number of cores that XLA's thread pools believe in.
 os.environ.setdefault("NPROC", str(max(1, (os.cpu_count() or 1) // WORKERS)))
 
-import hypothesis
 import jax
 import pytest
 
@@ -27,7 +26,7 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 # Nobody reads the tests' programs, so they need not say which lines they come from.
 jax.config.update("jax_traceback_in_locations_limit", 0)
 
-from tests.support import evaluator
+from tests.support import drawn, evaluator
 
 evaluator.install()
 contexts = compiling.SharedContext()
@@ -40,28 +39,18 @@ LIBC = ctypes.CDLL(None)
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -2, -3, -8  # of malloc.h
 MEGABYTE = 2**20
 
-hypothesis.settings.register_profile(
-    "jaxtex",
-    derandomize=True,
-    deadline=None,
-    max_examples=30,
-    suppress_health_check=[hypothesis.HealthCheck.too_slow],
-    # A smaller failing example is not worth the minutes that compiling for each attempt takes.
-    phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
-)
-hypothesis.settings.load_profile("jaxtex")
-
-
 # Folders whose tests are about what compilers make of a program.
 COMPILED_FOLDERS = {"compiled", "devices"}
 
 
 def pytest_addoption(parser):
     parser.addoption("--compiled", action="store_true", help="compile all programs, and evaluate none in NumPy")
+    parser.addoption("--seeds", type=int, default=drawn.SEEDS, help="how many seeds draw values for a test")
 
 
 def pytest_configure(config):
     programs.all_compiled = config.getoption("compiled")
+    drawn.SEEDS = config.getoption("seeds")
     config.addinivalue_line("markers", "gpu: needs a CUDA device, and is skipped where JAX finds none")
     config.addinivalue_line("markers", "slow: left out by default; the other tests find all faults of tests/faults")
     config.addinivalue_line("markers", "compiled: what it claims depends on compilers, so its programs are compiled")

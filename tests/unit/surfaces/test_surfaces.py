@@ -8,8 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from jax.experimental import checkify
 from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
@@ -17,6 +15,7 @@ from jax.sharding import PartitionSpec as P
 import jaxtex as jt
 from tests.oracles import surfaces as surface_oracle
 from tests.support.derivatives import assert_derivatives
+from tests.support.drawn import given, indices, integers
 from tests.support.tolerances import assert_exact, assert_trees_close
 
 MODES = ("trap", "clamp", "zero")
@@ -125,7 +124,6 @@ def test_accesses_equal_the_oracle_byte_for_byte(kind, dtype, channels, mode):
         assert_exact(np.asarray(result).view(np.uint8).reshape(expected.shape), expected)
 
 
-index = st.one_of(st.integers(-3, 9), st.sampled_from(EXTREMES), st.integers(-(2**31), 2**31 - 1))
 FUZZED = 24
 
 
@@ -145,14 +143,10 @@ def read_and_write(kind, mode):
 
 
 @pytest.mark.parametrize("kind", ["2d", "3d", "cubemap_layered"])
-@given(data=st.data(), mode=st.sampled_from(MODES), seed=st.integers(0, 2**16))
-def test_no_coordinate_touches_a_wrong_texel(kind, data, mode, seed):
-    texels = draw_texels(kind, "uint8", 4)
-    places = [
-        np.array(data.draw(st.lists(index, min_size=FUZZED, max_size=FUZZED)), np.int64).astype(np.int32)
-        for _ in SHAPES[kind]
-    ]
-    values = np.random.default_rng(seed).integers(0, 256, (FUZZED, 4), np.uint8)
+@pytest.mark.parametrize("mode", MODES)
+@given(places=indices(5, FUZZED, near=(-3, 9), extremes=EXTREMES), values=integers(FUZZED, 4, low=0, high=255))
+def test_no_coordinate_touches_a_wrong_texel(kind, mode, places, values):
+    texels, places, values = draw_texels(kind, "uint8", 4), [*places[: len(SHAPES[kind])]], values.astype(np.uint8)
     read, written = map(np.asarray, read_and_write(kind, mode)(texels, values, *arguments(kind, places)))
     size, x, others, unsigned = located(kind, texels, places)
     mode = "zero" if mode == "trap" else mode
