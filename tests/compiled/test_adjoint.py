@@ -30,9 +30,9 @@ from jaxtex._engine.walk import texel_order
 from jaxtex._jax import versions
 from jaxtex._jax.contexts import is_deterministic
 from jaxtex._reads.calls import plan_of_call
-from tests.support import host_compiler, host_kernels
+from tests.support import host_compiler
 from tests.support.host_compiler import RUN_HERE
-from tests.support.host_kernels import kernels_on_cpu
+from tests.support.host_kernels import kernels_on_cpu, noted_kernels
 from tests.support.tolerances import assert_close, assert_sums_close, assert_trees_close
 
 F32 = np.dtype(np.float32)
@@ -597,45 +597,23 @@ def test_slow_atomic_additions_are_warned_of(monkeypatch):
 
 
 @pytest.mark.parametrize("channels", [2, 5])
-def test_operands_of_whole_sums(channels, monkeypatch):
+def test_operands_of_whole_sums(channels):
     """Threads that have all reads of a ray give the cotangents that lanes give together, also in batches."""
     volume, (start, end), values = normal(2, 5, 6, 7, channels), 9 * uniform(2, 2, 3, 9, 3), normal(2, 3, 9, channels)
     run = lambda v, s, e, g: (jt.rays.line_integral(v, s[:, :1], e, num_samples=21) * g).sum()
     gradients = jax.vmap(jax.grad(run, (0, 1, 2)))
-    sources = []
-
-    def noted(kernel, *args):
-        sources.append(kernel.source)
-        return host_kernels.run(kernel, *args)
-
-    def found(least):
-        with (
-            kernels_on_cpu(),
-            mock.patch.object(operand_sums, "LEAST_SUMS", least),
-            mock.patch.object(launch, "run", noted),
-        ):
-            return jax.tree.map(np.asarray, jax.jit(lambda *args: gradients(*args))(volume, start, end, values))
-
-    whole = found(1)
+    args = volume, start, end, values
+    whole, sources = in_kernels(gradients, *args)
     assert any("typedef Row<float, 6> State;" in source for source in sources) == (channels < 5)
-    for a, b in zip(whole, found(2**40)):
+    for a, b in zip(whole, in_kernels(gradients, *args, least=2**40)[0]):
         assert_close("sum", a, b, 64)
 
 
-def in_kernels(function, *args):
+def in_kernels(function, *args, least=1):
     """The results of a program of kernels, with threads that have whole sums, and the sources of these kernels."""
-    sources = []
-
-    def noted(kernel, *args):
-        sources.append(kernel.source)
-        return host_kernels.run(kernel, *args)
-
-    with (
-        kernels_on_cpu(),
-        mock.patch.object(operand_sums, "LEAST_SUMS", 1),
-        mock.patch.object(launch, "run", noted),
-    ):
-        return jax.tree.map(np.asarray, jax.jit(lambda *args: function(*args))(*args)), sources
+    with noted_kernels() as kernels, mock.patch.object(operand_sums, "LEAST_SUMS", least):
+        found = jax.tree.map(np.asarray, jax.jit(lambda *args: function(*args))(*args))
+    return found, [kernel.source for kernel in kernels]
 
 
 RAYS = np.random.default_rng(5).uniform(-4, 15, (2, 3, 5, 3)).astype(np.float32)

@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import functools
-from unittest import mock
 
 import jax
 import jax.numpy as jnp
@@ -11,9 +10,7 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._engine.cuda.build import launch
-from tests.support import host_kernels
-from tests.support.host_kernels import kernels_on_cpu
+from tests.support.host_kernels import noted_kernels
 from tests.support.tolerances import assert_close, assert_sums_close
 
 ON_GPU = jax.default_backend() == "gpu"
@@ -30,15 +27,9 @@ def normal(*shape):
 
 def by_kernels(function, *args):
     """The results of a function in kernels, on a card or as C++, and the names of those that ran on a CPU."""
-    names = []
-
-    def noted(kernel, *args):
-        names.append(kernel.name)
-        return host_kernels.run(kernel, *args)
-
-    with contextlib.nullcontext() if ON_GPU else kernels_on_cpu(), mock.patch.object(launch, "run", noted):
+    with contextlib.nullcontext([]) if ON_GPU else noted_kernels() as kernels:
         found = jax.jit(lambda *args: function(*args))(*args)
-    return jax.tree.map(np.asarray, found), names
+    return jax.tree.map(np.asarray, found), [kernel.name for kernel in kernels]
 
 
 def by_arrays(function, *args):
@@ -176,12 +167,11 @@ def test_a_value_that_is_not_finite_changes_no_other_sum(channels):
 @pytest.mark.skipif(ON_GPU, reason="the names of kernels are noted on a CPU")
 @pytest.mark.parametrize(("length", "gathers"), [(2**22, True), (2**22 + 1, False)])
 def test_texels_do_not_look_where_centers_are_not_exact(length, gathers):
-    case, names = Case(TURN, output=(2, length)), []
+    case = Case(TURN, output=(2, length))
     shapes = [jax.ShapeDtypeStruct(shape, np.float32) for shape in ((30, 37, 3), (2, 3), (2, length, 3))]
-    noted = lambda kernel, *args: names.append(kernel.name) or host_kernels.run(kernel, *args)
-    with kernels_on_cpu(), mock.patch.object(launch, "run", noted):
+    with noted_kernels() as kernels:
         jax.jit(case.gradient()).lower(*shapes)
-    assert ("texture_gather" in names) is gathers
+    assert ("texture_gather" in [kernel.name for kernel in kernels]) is gathers
 
 
 @pytest.mark.skipif(ON_GPU, reason="the names of kernels are noted on a CPU")
