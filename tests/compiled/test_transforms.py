@@ -9,12 +9,7 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._engine.describe.axis import Axis
 from jaxtex._engine.walk import texel_order
-from jaxtex._engine.walk.texel_order import flat_sizes
-from jaxtex._engine.walk.texel_walk import Tap, TexelAddress
-from jaxtex._tables.address_rules import CLAMP
-from jaxtex._tables.filter_kernels import POINT
 from tests.support.tolerances import assert_close, assert_trees_close
 
 SAMPLER = jt.Sampler(address_mode=("wrap", "border"))
@@ -327,18 +322,6 @@ def test_empty_and_scalar_shapes():
     scalar, empty, gradient = run(texture, np.zeros(0, np.float32))
     assert (scalar.shape, empty.shape) == ((2,), (0, 4, 2))
     assert not np.any(gradient.texels)
-
-
-def test_textures_past_int32_use_two_indices():
-    """2^31 texels and more do not fit one int32 index; neighbors are still joined where they do."""
-    flat = lambda *sizes: flat_sizes(tuple(Axis(size, POINT, CLAMP) for size in sizes))
-    assert flat(4, 5, 6) == [120]
-    assert flat(2**16, 2**16) == [2**16, 2**16]
-    assert flat(3, 2**15, 2**16) == [3 * 2**15, 2**16]
-    address = TexelAddress()
-    for size in (3, 2**15, 2**16):
-        address = address.advance(Tap((jnp.int32(size - 1),), None, (1.0,)), (size,))
-    assert [int(i) for i in address.indices] == [3 * 2**15 - 1, 2**16 - 1]
 
 
 def test_two_indices_read_and_splat_as_one_does(monkeypatch):

@@ -1,10 +1,8 @@
 """The public interface: dtypes, wrong kinds of arguments, words of other libraries, stacks, and types."""
 
-import inspect
 import itertools
 import re
 import sys
-import typing
 
 import jax
 import jax.numpy as jnp
@@ -232,22 +230,6 @@ def test_packages_are_loaded_when_they_are_used():
         assert getattr(jt, name) is sys.modules[f"jaxtex.{name}"]
     with pytest.raises(AttributeError, match="no attribute 'textures'"):
         jt.textures  # noqa: B018
-
-
-ROOMS = {"": jt, "warp.": jt.warp, "ndimage.": jt.ndimage, "layers.": jt.layers, "cuda.": jt.cuda}
-PUBLIC = {f"{prefix}{name}": getattr(room, name) for prefix, room in ROOMS.items() for name in room.__all__}
-
-
-def has_parameters(value):
-    """Enumerations, tuples and exceptions take what their base takes."""
-    return callable(value) and not (inspect.isclass(value) and not hasattr(value, "__dataclass_fields__"))
-
-
-@pytest.mark.parametrize("name", [name for name, value in PUBLIC.items() if has_parameters(value)])
-def test_public_parameters_have_types(name):
-    parameters = inspect.signature(PUBLIC[name]).parameters.values()
-    bare = [p.name for p in parameters if p.annotation in (inspect.Parameter.empty, typing.Any)]
-    assert not bare
 
 
 def test_a_texture_keeps_its_texels_when_an_array_of_numpy_changes():
