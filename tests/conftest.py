@@ -34,13 +34,16 @@ contexts.install()
 
 # After how many compiled programs their memory is freed, a megabyte or two each.
 MOST_PROGRAMS = 200
-COMPILED = "/jax/core/compile/backend_compile_duration"
+EVENT = "/jax/core/compile/backend_compile_duration"
 LIBC = ctypes.CDLL(None)
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -2, -3, -8  # of malloc.h
 MEGABYTE = 2**20
 
-# Folders whose tests are about what compilers make of a program.
-COMPILED_FOLDERS = {"compiled", "devices"}
+# Folders whose programs XLA compiles. Those of the others are evaluated in NumPy.
+COMPILED = (
+    "compiled/",
+    "devices/",
+)
 
 
 def pytest_addoption(parser):
@@ -60,8 +63,8 @@ def programs_evaluated_for(item):
     """Which programs of a test are evaluated in NumPy in place of being compiled."""
     if item.config.getoption("compiled") or not compiling.on_cpu():
         return evaluator.NONE
-    folder = item.path.relative_to(budget.FOLDER).parts[0]
-    is_compiled = folder in COMPILED_FOLDERS or item.get_closest_marker("compiled")
+    path = item.path.relative_to(budget.FOLDER).as_posix()
+    is_compiled = path.startswith(COMPILED) or item.get_closest_marker("compiled")
     return evaluator.ELEMENTS if is_compiled else evaluator.ALL
 
 
@@ -99,8 +102,8 @@ class Programs:
         jax.monitoring.register_event_duration_secs_listener(self.listen)
 
     def listen(self, event, duration, **more):
-        self.count += event == COMPILED
-        self.of_file += event == COMPILED
+        self.count += event == EVENT
+        self.of_file += event == EVENT
 
     def end_file(self, name):
         """Compares the programs of a file of tests with its budget, or writes them down.

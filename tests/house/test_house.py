@@ -82,6 +82,7 @@ LAYERS = (
     "cli.jax_start",
     "cli.files",
     "cli.transforms",
+    "cli.lenses",
     "cli.calibration",
     "cli.recipe",
     "cli.pipeline",
@@ -90,7 +91,6 @@ LAYERS = (
     "__main__",
 )
 
-# Planning computes axes and operands; it must not know how, or whether, they are read.
 
 # What a docstring must say; a name in a group stands for the others.
 FUNCTION_SECTIONS = (("Args",), ("Returns",), ("Gradients",), ("Raises",), ("Example",))
