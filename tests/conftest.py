@@ -55,7 +55,7 @@ def pytest_configure(config):
     programs.all_compiled = config.getoption("compiled")
     drawn.SEEDS = config.getoption("seeds")
     config.addinivalue_line("markers", "gpu: needs a CUDA device, and is skipped where JAX finds none")
-    config.addinivalue_line("markers", "slow: left out by default; the other tests find all faults of tests/faults")
+    config.addinivalue_line("markers", "slow: left out by default; costs much, and finds little that others do not")
     config.addinivalue_line("markers", "compiled: what it claims depends on compilers, so its programs are compiled")
 
 
