@@ -43,6 +43,10 @@ MEGABYTE = 2**20
 COMPILED = (
     "compiled/",
     "devices/",
+    "unit/engine/",
+    "unit/layers/",
+    "unit/nn/",
+    "unit/tables/",
 )
 
 
