@@ -119,7 +119,7 @@ def test_derivatives(x64):
 
 
 def test_splines_of_order_0_and_1_are_the_point_and_the_linear_filter():
-    """Also at the edges and the centers of texels. Their weights are the same numbers, so XLA sees the same equations."""
+    """Also at edges and centers of texels. XLA sees the same equations, as weights have the same coefficients."""
     texels, coords = drawn(1)[0], np.arange(-12, 40, dtype=np.float32) / 4
     samplers = [{"filter_mode": "bspline", "spline_order": k} for k in (0, 1)]
     samplers += [{"filter_mode": name} for name in ("point", "linear")]
