@@ -273,6 +273,8 @@ LOWERINGS: dict[str, tuple[Lowering, ...]] = {
     "mip_chain": (Lowering("cuda", *kernel("mip_chain")),),
     "concatenated_read": (Lowering("cuda", *kernel("concatenated_read")),),
     "read_derivatives": (Lowering("cuda", *kernel("read_derivatives"), signature=READ),),
+    "fused_samples": (Lowering("cuda", *kernel("fused_samples")),),
+    "fused_adjoint": (Lowering("cuda", *kernel("fused_adjoint")),),
     "fold": (Lowering("cuda", *kernel("fold"), signature=READ),),
     "fold_pullback": (Lowering("cuda", *kernel("fold_pullback")),),
     "scaled_filter": (Lowering("cpu", *kernel("resized", "cpu_resize")),),

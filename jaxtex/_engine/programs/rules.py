@@ -1,0 +1,372 @@
+"""The two primitives that map programs of one sample over a grid, and their rules.
+
+A program ``f(p)`` is mapped over a grid by `samples_p`. Each array has an axis for each axis of the grid, of its size or
+of size 1; then it is shared along that axis. With L(p, t) the derivative of f at p along t, which is linear in t:
+
+    (a) d samples(f)(p)     = samples(L)(p, dp)
+    (b) transpose in t of samples(L)(p, t) = adjoint(L, t)(p, v)
+    (c) d adjoint(L, t)(p, v) = adjoint(L, t)(p, dv) + adjoint(dL/dp, t)(p, dp, v)
+    (d) transpose of adjoint(L, t)(p, v) in v = samples(L)(p, t), and in another linear operand s of L = adjoint(L, s)
+
+So `adjoint` sums over the samples that share an operand. Reverse mode keeps the arguments alone, and computes the
+samples again. Programs are differentiated sample by sample, with JAX's own rules, and mapped again.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import Primitive
+from jax.interpreters import ad
+
+from ..._jax.indexing import as_varying
+from ..._jax.primitives import at_front, define, is_nonzero
+from ..forms.choice import LOWERINGS
+from .program import Program, equations
+
+# For each array, the position of the axis of each axis of the grid; the axes of one sample keep their order around them.
+Places = tuple[tuple[int, ...], ...]
+Sizes = tuple[int, ...]
+# For each result, the positions at which `jax.vmap` will want its next axes, the next one first.
+Wanted = tuple[tuple[int, ...], ...]
+
+samples_p, adjoint_p = Primitive("fused_samples"), Primitive("fused_adjoint")
+
+
+def samples(program: Program, operands: Sequence[jax.Array], wanted: Wanted) -> list[jax.Array]:
+    """The results of a program of one sample; under `jax.vmap`, of all samples of a grid."""
+    static = {"program": program, "sizes": (), "places": ((),) * len(operands), "wanted": wanted}
+    return bind(samples_p, *operands, **static, result_places=((),) * len(program.results))
+
+
+def bind(p: Primitive, *args: jax.Array, **params: Any) -> list[jax.Array]:
+    return p.bind(*(as_varying(a, *args) for a in args), **params)
+
+
+# Layouts
+
+
+def grid_first(x: jax.Array, places: tuple[int, ...]) -> jax.Array:
+    """An array with the axes of the grid in front."""
+    return jnp.moveaxis(x, places, range(len(places)))
+
+
+def placed(x: jax.Array, places: tuple[int, ...]) -> jax.Array:
+    """An array whose axes of the grid are in front, with these at their places."""
+    return jnp.moveaxis(x, range(len(places)), places)
+
+
+def placed_shape(grid: Sequence[int], shape: Sequence[int], places: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of an array with the axes `grid` at their places, and those of one sample around them."""
+    around = iter(shape)
+    at = dict(zip(places, grid))
+    return tuple(at[k] if k in at else next(around) for k in range(len(grid) + len(shape)))
+
+
+def with_axis(places: tuple[int, ...], position: int) -> tuple[int, ...]:
+    """The places behind a new axis of the grid at `position`, which comes first in the grid."""
+    return position, *(p + (p >= position) for p in places)
+
+
+def batched(x: jax.Array, dim: int | None, places: tuple[int, ...]) -> tuple[jax.Array, tuple[int, ...]]:
+    """An array with a new axis of the grid, where it has its batch axis; of size 1 in front where it has none."""
+    return (at_front(x, None), with_axis(places, 0)) if dim is None else (x, with_axis(places, dim))
+
+
+# By array operations
+
+
+def samples_by_vmap(
+    *operands: jax.Array, program: Program, sizes: Sizes, places: Places, result_places: Places, wanted: Wanted = ()
+) -> list[jax.Array]:
+    del wanted
+    given = [grid_first(a, p) for a, p in zip(operands, places)]
+    return [placed(out, p) for out, p in zip(over_grid(program, sizes, given), result_places)]
+
+
+def over_grid(function: Callable[..., list[jax.Array]], sizes: Sizes, args: Sequence[jax.Array]) -> list[jax.Array]:
+    """`function` over the first axes of arrays, which have these sizes, or size 1 where they are shared."""
+    if not sizes:
+        return list(function(*args))
+    size, *rest = sizes
+    mapped = [a.shape[0] == size != 1 for a in args]
+    given = [a if m else jnp.squeeze(a, 0) for a, m in zip(args, mapped)]
+    inner = lambda *args: over_grid(function, tuple(rest), args)
+    if any(mapped):
+        return jax.vmap(inner, [0 if m else None for m in mapped])(*given)
+    return [jnp.broadcast_to(out[None], (size, *out.shape)) for out in inner(*given)]
+
+
+def adjoint_by_vmap(
+    *args: jax.Array,
+    program: Program,
+    sizes: Sizes,
+    places: Places,
+    result_places: Places,
+    linear: tuple[int, ...],
+    shapes: tuple[tuple[int, ...], ...],
+) -> list[jax.Array]:
+    """The transpose of `samples_by_vmap` in the operands `linear`, which have these shapes."""
+    count = len(places) - len(linear)
+    others, cotangents = args[:count], args[count:]
+
+    def of_linear(*moving: jax.Array) -> list[jax.Array]:
+        operands = merged(linear, moving, others)
+        return samples_by_vmap(*operands, program=program, sizes=sizes, places=places, result_places=result_places)
+
+    moving = [jax.ShapeDtypeStruct(shape, program.arguments[k].dtype) for k, shape in zip(linear, shapes)]
+    whole = [
+        jnp.broadcast_to(v, placed_shape(sizes, r.shape, p))
+        for v, r, p in zip(cotangents, program.results, result_places)
+    ]
+    return list(jax.linear_transpose(of_linear, *moving)(whole))
+
+
+def merged(places: Sequence[int], some: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    """A list with `some` at `places`, and `others` in order at the other places."""
+    at, rest = dict(zip(places, some)), iter(others)
+    return [at[k] if k in at else next(rest) for k in range(len(some) + len(others))]
+
+
+# Types
+
+
+def types_of_samples(
+    *operands: Any, program: Program, sizes: Sizes, result_places: Places, **_: Any
+) -> list[jax.ShapeDtypeStruct]:
+    return [
+        jax.ShapeDtypeStruct(placed_shape(sizes, a.shape, p), a.dtype) for a, p in zip(program.results, result_places)
+    ]
+
+
+def types_of_adjoint(
+    *args: Any, program: Program, linear: tuple[int, ...], shapes: tuple[tuple[int, ...], ...], **_: Any
+) -> list[jax.ShapeDtypeStruct]:
+    return [jax.ShapeDtypeStruct(shape, program.arguments[k].dtype) for k, shape in zip(linear, shapes)]
+
+
+# Rules of `samples_p`
+
+
+def samples_jvp(
+    primals: Sequence[jax.Array],
+    tangents: Sequence[Any],
+    *,
+    program: Program,
+    places: Places,
+    result_places: Places,
+    wanted: Wanted,
+    **params: Any,
+) -> tuple[list[jax.Array], list[Any]]:
+    """Line (a)."""
+    static = {"program": program, "places": places, "result_places": result_places, "wanted": wanted}
+    out = bind(samples_p, *primals, **static, **params)
+    wrt, moving = tuple(k for k, t in enumerate(tangents) if is_nonzero(t)), program.moving
+    of_tangent = {
+        "program": program.tangent(wrt),
+        "places": (*places, *(places[k] for k in wrt)),
+        "result_places": tuple(result_places[k] for k in moving),
+        "wanted": tuple(wanted[k] for k in moving),
+    }
+    changes = iter(bind(samples_p, *primals, *(tangents[k] for k in wrt), **of_tangent, **params) if moving else [])
+    return out, [next(changes) if k in moving else ad.Zero.from_primal_value(x) for k, x in enumerate(out)]
+
+
+def samples_transpose(
+    cotangents: Sequence[Any], *args: Any, program: Program, sizes: Sizes, places: Places, result_places: Places, wanted: Wanted
+) -> list[Any]:
+    """Line (b)."""
+    del wanted
+    linear = tuple(k for k, a in enumerate(args) if ad.is_undefined_primal(a))
+    which = tuple(k for k, v in enumerate(cotangents) if not isinstance(v, ad.Zero))
+    if not which:
+        return [ad.Zero(a.aval) if k in linear else None for k, a in enumerate(args)]
+    results = bind(
+        adjoint_p,
+        *(a for k, a in enumerate(args) if k not in linear),
+        *(cotangents[k] for k in which),
+        program=program.with_results(which),
+        sizes=sizes,
+        places=places,
+        result_places=tuple(result_places[k] for k in which),
+        linear=linear,
+        shapes=tuple(args[k].aval.shape for k in linear),
+    )
+    return merged(linear, results, [None] * (len(args) - len(linear)))
+
+
+def samples_batch(
+    args: Sequence[jax.Array],
+    dims: Sequence[int | None],
+    *,
+    program: Program,
+    sizes: Sizes,
+    places: Places,
+    result_places: Places,
+    wanted: Wanted,
+) -> tuple[list[jax.Array], list[int]]:
+    """One more axis of the grid."""
+    size = next(a.shape[d] for a, d in zip(args, dims) if d is not None)
+    operands, places = zip(*map(batched, args, dims, places))
+    positions = [next(iter(w), 0) for w in wanted]
+    out = bind(
+        samples_p,
+        *operands,
+        program=program,
+        sizes=(size, *sizes),
+        places=places,
+        result_places=tuple(map(with_axis, result_places, positions)),
+        wanted=tuple(w[1:] for w in wanted),
+    )
+    return out, positions
+
+
+# Rules of `adjoint_p`
+
+
+def adjoint_jvp(
+    primals: Sequence[jax.Array],
+    tangents: Sequence[Any],
+    *,
+    program: Program,
+    places: Places,
+    linear: tuple[int, ...],
+    **params: Any,
+) -> tuple[list[jax.Array], list[Any]]:
+    """Line (c)."""
+    static = {"program": program, "places": places, "linear": linear, **params}
+    out = bind(adjoint_p, *primals, **static)
+    others = [k for k in range(len(places)) if k not in linear]
+    count, terms = len(others), []
+    if any(is_nonzero(t) for t in tangents[count:]):
+        along = [ad.instantiate_zeros(t) for t in tangents[count:]]
+        terms.append(bind(adjoint_p, *primals[:count], *along, **static))
+    moving = [n for n in range(count) if is_nonzero(tangents[n])]
+    if moving and has_linear_call(program):  # of a `jax.custom_vjp`, whose derivative only arrays have
+        function = functools.partial(adjoint_by_vmap, **static)
+        given = [primals[n] for n in moving]
+        of_moving = lambda *some: function(*merged(moving, some, [a for n, a in enumerate(primals) if n not in moving]))
+        terms.append(jax.jvp(of_moving, tuple(given), tuple(tangents[n] for n in moving))[1])
+    elif moving:
+        wrt = tuple(others[n] for n in moving)
+        changed = program.tangent(wrt)
+        terms.append(
+            bind(
+                adjoint_p,
+                *primals[:count],
+                *(tangents[n] for n in moving),
+                *primals[count:],
+                program=changed,
+                places=(*places, *(places[k] for k in wrt)),
+                linear=linear,
+                **params,
+            )
+        )
+    return out, [functools.reduce(jnp.add, parts) for parts in zip(*terms)]
+
+
+def has_linear_call(program: Program) -> bool:
+    return any(eqn.primitive.name == "custom_lin" for eqn in equations(program.closed.jaxpr))
+
+
+def adjoint_transpose(
+    cotangents: Sequence[Any],
+    *args: Any,
+    program: Program,
+    sizes: Sizes,
+    places: Places,
+    result_places: Places,
+    linear: tuple[int, ...],
+    shapes: tuple[tuple[int, ...], ...],
+) -> list[Any]:
+    """Line (d)."""
+    if all(isinstance(v, ad.Zero) for v in cotangents):
+        return [ad.Zero(a.aval) if ad.is_undefined_primal(a) else None for a in args]
+    directions = [ad.instantiate_zeros(v) for v in cotangents]
+    others = [k for k in range(len(places)) if k not in linear]
+    count = len(others)
+    undefined = [n for n, a in enumerate(args) if ad.is_undefined_primal(a)]
+    if undefined[-1] >= count:  # the values
+        assert undefined[0] >= count, "values and operands are not linear together"
+        operands = merged(linear, directions, args[:count])
+        static = {"program": program, "sizes": sizes, "places": places, "result_places": result_places}
+        out = bind(samples_p, *operands, **static, wanted=((),) * len(result_places))
+        # A value of size 1 along an axis was shared.
+        out = [summed_to(x, args[count + k]) for k, x in enumerate(out)]
+        return [None] * count + [x if count + k in undefined else None for k, x in enumerate(out)]
+    wrt = tuple(others[n] for n in undefined)
+    operands = merged(linear, directions, args[:count])
+    results = bind(
+        adjoint_p,
+        *(a for k, a in enumerate(operands) if k not in wrt),
+        *args[count:],
+        program=program,
+        sizes=sizes,
+        places=places,
+        result_places=result_places,
+        linear=wrt,
+        shapes=tuple(args[n].aval.shape for n in undefined),
+    )
+    return merged(undefined, results, [None] * (len(args) - len(undefined)))
+
+
+def summed_to(x: jax.Array, like: Any) -> jax.Array:
+    """An array, summed along the axes where `like` has size 1."""
+    shape = like.aval.shape if ad.is_undefined_primal(like) else like.shape
+    along = tuple(k for k, (n, m) in enumerate(zip(x.shape, shape)) if n != m)
+    return jnp.sum(x, along, keepdims=True) if along else x
+
+
+def adjoint_batch(
+    args: Sequence[jax.Array],
+    dims: Sequence[int | None],
+    *,
+    program: Program,
+    sizes: Sizes,
+    places: Places,
+    result_places: Places,
+    linear: tuple[int, ...],
+    shapes: tuple[tuple[int, ...], ...],
+) -> tuple[list[jax.Array], list[int]]:
+    """One more axis of the grid, along which the results are not summed."""
+    size = next(a.shape[d] for a, d in zip(args, dims) if d is not None)
+    others = [k for k in range(len(places)) if k not in linear]
+    given = [*(places[k] for k in others), *result_places]
+    operands, moved = zip(*map(batched, args, dims, given))
+    out = bind(
+        adjoint_p,
+        *operands,
+        program=program,
+        sizes=(size, *sizes),
+        places=tuple(merged(linear, [with_axis(places[k], 0) for k in linear], moved[: len(others)])),
+        result_places=moved[len(others) :],
+        linear=linear,
+        shapes=tuple((size, *shape) for shape in shapes),
+    )
+    return out, [0] * len(out)
+
+
+define(
+    samples_p,
+    samples_by_vmap,
+    static=("program", "sizes", "places", "result_places", "wanted"),
+    jvp=samples_jvp,
+    transpose=samples_transpose,
+    batch=samples_batch,
+    types=types_of_samples,
+    lowerings=LOWERINGS["fused_samples"],
+    multiple_results=True,
+)
+define(
+    adjoint_p,
+    adjoint_by_vmap,
+    static=("program", "sizes", "places", "result_places", "linear", "shapes"),
+    jvp=adjoint_jvp,
+    transpose=adjoint_transpose,
+    batch=adjoint_batch,
+    types=types_of_adjoint,
+    lowerings=LOWERINGS["fused_adjoint"],
+    multiple_results=True,
+)
