@@ -22,6 +22,8 @@ from .versions import with_room
 
 # The forms of each primitive for some platforms.
 FORMS: dict[Primitive, Sequence["Form"]] = {}
+# The meaning of each primitive.
+MEANINGS: dict[Primitive, Callable[..., Any]] = {}
 # The batched axis of each argument, `None` where there is none.
 Dims = Sequence[int | None]
 
@@ -72,7 +74,7 @@ def define(
     form = form or meaning
     define_evaluation(p, form, static, types)
     mlir.register_lowering(p, with_room(lowered(form)))
-    FORMS[p] = lowerings
+    FORMS[p], MEANINGS[p] = lowerings, meaning
     for row in lowerings:
         mlir.register_lowering(p, with_room(row.rule(form)), platform=row.platform)
     if linear_in is not None:

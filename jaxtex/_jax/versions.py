@@ -222,6 +222,15 @@ def sizes_of_scan(params: dict[str, Any]) -> tuple[int, int]:
     return len(constants), len(carried)
 
 
+def generator_of_key(dtype: Any) -> Any:
+    """The functions of the random numbers of keys of a dtype: `fold_in`, `split` and `random_bits`, of raw keys.
+
+    JAX 0.10.2 to 0.12: an attribute of the dtype of keys, which is not documented. Can go when JAX documents how
+    keys are computed with.
+    """
+    return getattr(dtype, "_impl", None)
+
+
 def is_x64() -> bool:
     """Whether 64-bit types are enabled. JAX 0.10.2 to 0.12: an attribute that type checkers do not know."""
     return bool(jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]

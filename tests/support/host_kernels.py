@@ -10,6 +10,7 @@ from jax.interpreters import mlir
 
 from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.forms import choice, gpu_kernels
+from jaxtex._engine.programs import rules as programs
 from jaxtex._engine.rules import concatenated, filters, folds, primitives
 from jaxtex._hardware import read as hardware
 from tests.support.evaluator import NONE, evaluating
@@ -24,6 +25,8 @@ LOWERINGS = {
     folds.fold_p: choice.LOWERINGS["fold"],
     folds.fold_pullback_p: choice.LOWERINGS["fold_pullback"],
     filters.mip_chain_p: choice.LOWERINGS["mip_chain"],
+    programs.samples_p: choice.LOWERINGS["fused_samples"],
+    programs.adjoint_p: choice.LOWERINGS["fused_adjoint"],
     hardware.read_p: (hardware.LOWERING,),
 }
 

@@ -121,6 +121,9 @@ def adjoint_by_vmap(
         jnp.broadcast_to(v, placed_shape(sizes, r.shape, p))
         for v, r, p in zip(cotangents, program.results, result_places)
     ]
+    if any(eqn.primitive.name == "cond" for eqn in equations(program.closed.jaxpr)):
+        # The batching of a branch is a choice whose derivative alone is linear.
+        return list(jax.vjp(of_linear, *(jnp.zeros(a.shape, a.dtype) for a in moving))[1](whole))
     return list(jax.linear_transpose(of_linear, *moving)(whole))
 
 

@@ -131,6 +131,35 @@ def dynamic_update_slice(x: jax.Array, update: jax.Array, *starts: jax.Array) ->
     return lax.scatter(x, jnp.stack(starts), update, numbers, mode="clip")
 
 
+# The random numbers of JAX: Threefry with 20 rounds, by Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as
+# 1, 2, 3", 2011.
+ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+PARITY = 0x1BD11BDA
+
+
+def threefry2x32(a: jax.Array, b: jax.Array, x: jax.Array, y: jax.Array) -> list[jax.Array]:
+    """Two numbers, enciphered by the key (a, b); all are uint32."""
+    keys = (a, b, a ^ b ^ jnp.uint32(PARITY))
+    x, y = x + a, y + b
+    for k in range(5):
+        for count in ROTATIONS[k % 2]:
+            x = x + y
+            y = x ^ ((y << jnp.uint32(count)) | (y >> jnp.uint32(32 - count)))
+        x, y = x + keys[(k + 1) % 3], y + keys[(k + 2) % 3] + jnp.uint32(k + 1)
+    return [x, y]
+
+
+def iota_2x32_shape(*, shape: Sequence[int]) -> list[jax.Array]:
+    """The flat indices of an array, as numbers of 64 bits: their higher and their lower halves."""
+    low = lax.iota(np.uint32, math.prod(shape)).reshape(shape)
+    return [jnp.zeros(shape, np.uint32), low]
+
+
+def empty(*, dtype: np.dtype, **_: Any) -> jax.Array:
+    """A number that is written before it is read."""
+    return jnp.zeros((), dtype)
+
+
 COMBINED: dict[str, Combine] = {"sum": lax.add, "prod": lax.mul, "max": lax.max, "min": lax.min}
 BITWISE: dict[str, Combine] = {"and": lax.bitwise_and, "or": lax.bitwise_or, "xor": lax.bitwise_xor}
 # The meanings by the names of primitives: functions of the operands, with the parameters as keywords.
@@ -139,5 +168,7 @@ MEANINGS: dict[str, Callable[..., Any]] = {
     **{f"cum{name}": functools.partial(accumulated, combine) for name, combine in COMBINED.items()},
     "argmax": functools.partial(place_of_best, lax.gt),
     "argmin": functools.partial(place_of_best, lax.lt),
+    "empty2": empty,
+    **{f.__name__: f for f in (threefry2x32, iota_2x32_shape)},
     **{f.__name__: f for f in (integer_pow, sort, dot_general, dynamic_slice, dynamic_update_slice)},
 }
