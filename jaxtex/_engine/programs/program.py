@@ -9,8 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import ShapedArray
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun, jaxprs_in_params
+from jax.interpreters import partial_eval as pe
 
 from ..._jax.calls import called
+from ..._jax.versions import NO_MESH, without_mesh
 
 # The largest number of elements of an array that a thread computes with. Larger ones are whole arrays in memory.
 MOST_NUMBERS = 256
@@ -97,13 +99,21 @@ def tangent_of(program: Program, wrt: tuple[int, ...]) -> Program:
         return jax.jvp(of_some, tuple(primals[k] for k in wrt), tangents)[1]
 
     given = program.arguments
-    return Program(jax.make_jaxpr(derivative)(*map(struct, (*given, *(given[k] for k in wrt)))))
+    return traced(derivative, (*given, *(given[k] for k in wrt)))
 
 
 @functools.lru_cache(maxsize=1024)
 def some_results(program: Program, which: tuple[int, ...]) -> Program:
     run = lambda *args: [program(*args)[k] for k in which]
-    return Program(jax.make_jaxpr(run)(*map(struct, program.arguments)))
+    return traced(run, program.arguments)
+
+
+def traced(function: Callable[..., Any], avals: Sequence[Any]) -> Program:
+    """A function as a program, without what its results do not need."""
+    with jax.sharding.use_abstract_mesh(NO_MESH):
+        closed = jax.make_jaxpr(function)(*map(struct, avals))
+    jaxpr, _ = pe.dce_jaxpr(closed.jaxpr, [True] * len(closed.jaxpr.outvars), True)
+    return Program(ClosedJaxpr(jaxpr, closed.consts))
 
 
 def struct(aval: Any) -> jax.ShapeDtypeStruct:
@@ -198,13 +208,17 @@ def trace(function: Callable[..., Any], args: Sequence[jax.Array]) -> Traced:
     Raises:
         TypeError: if the function has side effects, or exchanges numbers between devices.
     """
-    closed, shape = jax.make_jaxpr(function, return_shape=True)(*args)
-    tree = jax.tree.structure(shape)
-    check(closed)
-    if any(calls_of_large(eqn) for eqn in closed.jaxpr.eqns):
-        inline = lambda *args: run_inline(closed.jaxpr, closed.consts, args)
-        closed = jax.make_jaxpr(inline)(*args)
-    return split(closed, args, tree)
+    # A program knows of no mesh: its operands are arrays of one device, or of the part of one.
+    with jax.sharding.use_abstract_mesh(NO_MESH):
+        closed, shape = jax.make_jaxpr(function, return_shape=True)(*map(struct, args))
+        tree = jax.tree.structure(shape)
+        check(closed)
+        jaxpr = without_mesh(closed.jaxpr)
+        if any(calls_of_large(eqn) for eqn in jaxpr.eqns):
+            inline = lambda *args: run_inline(jaxpr, args[: len(jaxpr.constvars)], args[len(jaxpr.constvars) :])
+            inlined = jax.make_jaxpr(inline)(*(struct(v.aval) for v in (*jaxpr.constvars, *jaxpr.invars)))
+            return split(inlined.jaxpr, [*inlined.consts, *closed.consts, *args], tree)
+    return split(jaxpr, [*closed.consts, *args], tree)
 
 
 def check(closed: ClosedJaxpr) -> None:
@@ -276,11 +290,14 @@ def bound(eqn: JaxprEqn, args: Sequence[Any], within: Jaxpr) -> Sequence[Any]:
     return jaxpr_as_fun(ClosedJaxpr(one, ()))(*given.values())
 
 
-def split(closed: ClosedJaxpr, args: Sequence[jax.Array], tree: Any) -> Traced:
-    """Carries out what is computed once, and returns the rest as a program."""
-    jaxpr, consts = closed.jaxpr, closed.consts
+def split(jaxpr: Jaxpr, args: Sequence[Any], tree: Any) -> Traced:
+    """Carries out what is computed once, and returns the rest as a program.
+
+    Args:
+        args: the constants and the arguments of `jaxpr`.
+    """
     beforehand = computed_beforehand(jaxpr)
-    known: dict[Var, Any] = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*consts, *args), strict=True))
+    known: dict[Var, Any] = dict(zip((*jaxpr.constvars, *jaxpr.invars), args, strict=True))
     value = lambda atom: atom.val if isinstance(atom, Literal) else known[atom]
     for k in sorted(beforehand):
         eqn = jaxpr.eqns[k]
@@ -302,7 +319,7 @@ def split(closed: ClosedJaxpr, args: Sequence[jax.Array], tree: Any) -> Traced:
             env.update(zip(eqn.outvars, bound(eqn, [value(v) for v in eqn.invars], jaxpr)))
         return [value(jaxpr.outvars[k]) for k in kept]
 
-    program = Program(jax.make_jaxpr(run)(*(struct(v.aval) for v in given)))
+    program = traced(run, [v.aval for v in given])
     return Traced(program, [jnp.asarray(known[v]) for v in given], results, tree)
 
 

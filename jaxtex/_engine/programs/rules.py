@@ -20,9 +20,11 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad
+from jax.sharding import PartitionSpec
 
 from ..._jax.indexing import as_varying
-from ..._jax.primitives import at_front, define, is_nonzero
+from ..._jax.primitives import at_front, define, is_nonzero, without_mesh
+from ..._jax.versions import on_mesh_of
 from ..forms.choice import LOWERINGS
 from .program import Program, equations
 
@@ -351,10 +353,44 @@ def adjoint_batch(
     return out, [0] * len(out)
 
 
+def typed(p: Primitive, types: Callable[..., Any], placed_results: Callable[..., Any]) -> None:
+    """The types of results under meshes: they vary as the arguments do, and axes of the grid keep their shardings.
+
+    Args:
+        placed_results: the places of the axes of the grid in each argument, and in each result.
+    """
+
+    def abstract(*avals: Any, **params: Any) -> list[Any]:
+        of_args, of_results = placed_results(**params)
+        out = []
+        for struct, places in zip(types(*avals, **params), of_results):
+            spec: list[Any] = [None] * len(struct.shape)
+            for axis, place in enumerate(places):
+                if struct.shape[place] > 1:
+                    found = (a.sharding.spec[p[axis]] for a, p in zip(avals, of_args) if a.shape[p[axis]] > 1)
+                    spec[place] = next((name for name in found if name is not None), None)
+            out.append(on_mesh_of(avals, struct.shape, struct.dtype, PartitionSpec(*spec)))
+        return out
+
+    p.def_abstract_eval(abstract)
+
+
+def places_of_samples(*, places: Places, result_places: Places, **_: Any) -> tuple[Places, Places]:
+    return places, result_places
+
+
+def places_of_adjoint(
+    *, places: Places, result_places: Places, linear: tuple[int, ...], **_: Any
+) -> tuple[Places, Places]:
+    others = (p for k, p in enumerate(places) if k not in linear)
+    return (*others, *result_places), tuple(places[k] for k in linear)
+
+
 define(
     samples_p,
     samples_by_vmap,
     static=("program", "sizes", "places", "result_places", "wanted"),
+    form=without_mesh(samples_by_vmap),
     jvp=samples_jvp,
     transpose=samples_transpose,
     batch=samples_batch,
@@ -366,6 +402,7 @@ define(
     adjoint_p,
     adjoint_by_vmap,
     static=("program", "sizes", "places", "result_places", "linear", "shapes"),
+    form=without_mesh(adjoint_by_vmap),
     jvp=adjoint_jvp,
     transpose=adjoint_transpose,
     batch=adjoint_batch,
@@ -373,3 +410,5 @@ define(
     lowerings=LOWERINGS["fused_adjoint"],
     multiple_results=True,
 )
+typed(samples_p, types_of_samples, places_of_samples)
+typed(adjoint_p, types_of_adjoint, places_of_adjoint)
