@@ -227,7 +227,7 @@ def check(closed: ClosedJaxpr) -> None:
         names = ", ".join(sorted(str(effect) for effect in closed.effects))
         raise TypeError(
             f"a function of one sample has no side effects, but this one has: {names}. Call jax.debug.print, callbacks "
-            "and the like outside of it, or use jax.vmap."
+            "and checks outside of it, read surfaces with boundary_mode='zero' or 'clamp', or use jax.vmap."
         )
     for eqn in equations(closed.jaxpr):
         if eqn.primitive.name in COLLECTIVES:

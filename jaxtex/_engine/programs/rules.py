@@ -167,6 +167,10 @@ def samples_jvp(
 ) -> tuple[list[jax.Array], list[Any]]:
     """Line (a)."""
     static = {"program": program, "places": places, "result_places": result_places, "wanted": wanted}
+    if any(eqn.primitive.name == "custom_vjp_call" for eqn in equations(program.closed.jaxpr)):
+        # JAX differentiates a function with a rule for reverse mode alone only where it is called.
+        function = functools.partial(samples_by_vmap, **static, **params)
+        return jax.jvp(lambda *args: function(*args), tuple(primals), tuple(map(ad.instantiate_zeros, tangents)))
     out = bind(samples_p, *primals, **static, **params)
     wrt, moving = tuple(k for k, t in enumerate(tangents) if is_nonzero(t)), program.moving
     of_tangent = {

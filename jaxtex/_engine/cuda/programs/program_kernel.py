@@ -15,12 +15,15 @@ from ..build.launch import LANES
 from ..build.source import read_source, scalars
 from ..trace.elementwise import C_TYPES
 from ..trace.emitter import Emitter
+from ..trace.indexing import terms_of
 from ..trace.statements import Names, UnknownPrimitive
 from . import sites
 from .sites import Part
 
 # The threads of a block, and the samples of a row of its tile.
 THREADS = 128
+# A thread computes several samples if at least so many threads remain.
+MOST_SAMPLES, LEAST_THREADS = 1, 2**19
 # Arrays of more numbers are read where they are in memory; a thread loads all numbers of smaller ones.
 MOST_LOADED = 16
 WARP = "trace/warp.cuh"
@@ -31,26 +34,32 @@ class Tiles(NamedTuple):
 
     Attributes:
         sizes: the sizes of the grid.
-        lanes: the samples of a tile along each axis; 1 along axes before the last three.
+        lanes: the threads of a tile along each axis; 1 along axes before the last three.
+        samples: the samples of a thread along the last axis.
     """
 
     sizes: tuple[int, ...]
     lanes: tuple[int, ...]
+    samples: int = 1
 
     @classmethod
-    def of(cls, sizes: tuple[int, ...]) -> "Tiles":
+    def of(cls, sizes: tuple[int, ...], most: int = 1) -> "Tiles":
         lanes, left = [], THREADS
         for k, size in enumerate(reversed(sizes)):
             most = LANES if k == 0 and len(sizes) > 1 else left
             count = min(left, most, 1 << (size - 1).bit_length()) if k < 3 else 1
             lanes.append(count)
             left //= count
-        return cls(sizes, tuple(reversed(lanes)))
+        samples = 1
+        while 2 * samples <= most and math.prod(sizes) >= 2 * samples * LEAST_THREADS and sizes[-1] >= 2 * samples * lanes[0]:
+            samples *= 2
+        return cls(sizes, tuple(reversed(lanes)), samples)
 
     @property
     def counts(self) -> tuple[int, ...]:
         """The number of tiles along each axis."""
-        return tuple(-(-n // m) for n, m in zip(self.sizes, self.lanes))
+        *lanes, last = self.lanes or (1,)
+        return tuple(-(-n // m) for n, m in zip(self.sizes, (*lanes, last * self.samples)))
 
     @property
     def num_blocks(self) -> int:
@@ -69,8 +78,10 @@ class Tiles(NamedTuple):
             count, lanes = self.counts[k], self.lanes[k]
             tile = f"({block} / {block_divisor} % {count})" if count > 1 else "0"
             own = f"(int)({lane} / {lane_divisor} % {lanes})" if lanes > 1 else "0"
-            lines.append(f"const int i{k} = (int){tile} * {lanes} + {own};")
-            if count * lanes > self.sizes[k]:
+            steps = self.samples if k == len(self.sizes) - 1 else 1
+            then = f" + step * {lanes}" if steps > 1 else ""
+            lines.append(f"const int i{k} = (int){tile} * {lanes * steps} + {own}{then};")
+            if count * lanes * steps > self.sizes[k]:
                 inside.append(f"i{k} < {self.sizes[k]}")
             block_divisor, lane_divisor = block_divisor * count, lane_divisor * lanes
         if lane_divisor < self.num_threads:
@@ -84,23 +95,25 @@ class Laid(NamedTuple):
     Attributes:
         steps: for each axis of the grid, the distance of two samples, 0 if they share the array.
         shape, strides: of the numbers of one sample.
+        wide: whether places in the array need 64 bits.
     """
 
     steps: tuple[int, ...]
     shape: tuple[int, ...]
     strides: tuple[int, ...]
+    wide: bool
 
     @classmethod
     def of(cls, shape: tuple[int, ...], places: tuple[int, ...]) -> "Laid":
         strides = sites.strides_of(shape)
         own = [k for k in range(len(shape)) if k not in places]
         steps = tuple(strides[p] if shape[p] > 1 else 0 for p in places)
-        return cls(steps, tuple(shape[k] for k in own), tuple(strides[k] for k in own))
+        return cls(steps, tuple(shape[k] for k in own), tuple(strides[k] for k in own), math.prod(shape) >= 2**31)
 
     def part(self, array: str, dtype: np.dtype, index: Sequence[jax.Array], token: Any = None) -> Part:
         """The numbers of the sample at an index."""
         first = tuple((i, step) for i, step in zip(index, self.steps) if step)
-        return Part(array, np.dtype(dtype), self.shape, self.strides, first, token=token)
+        return Part(array, np.dtype(dtype), self.shape, self.strides, first, wide=self.wide, token=token)
 
     @property
     def is_loaded(self) -> bool:
@@ -109,7 +122,8 @@ class Laid(NamedTuple):
     @property
     def place(self) -> str:
         """The place of a sample's first number, in C++."""
-        return " + ".join(f"(int64)i{k} * {step}ll" for k, step in enumerate(self.steps) if step) or "0"
+        pairs = [(f"i{k}", step) for k, step in enumerate(self.steps) if step]
+        return " + ".join(terms_of([i for i, _ in pairs], [step for _, step in pairs], self.wide)) or "0"
 
 
 def samples_kernel(
@@ -119,7 +133,7 @@ def samples_kernel(
     del wanted
     laid = [Laid.of(a.shape, p) for a, p in zip(operands, places)]
     dtypes = [a.dtype for a in operands]
-    tiles = Tiles.of(sizes)
+    tiles = Tiles.of(sizes, MOST_SAMPLES)
 
     def thread(*index: jax.Array) -> list[jax.Array]:
         parts = [one.part(f"a{k}", dtypes[k], index) for k, one in enumerate(laid)]
@@ -134,6 +148,8 @@ def samples_kernel(
         for k, (names, a, p) in enumerate(zip(values, results, result_places)):
             emitter.lines += stores(f"r{k}", Laid.of(a.shape, p), names, a.dtype)
     body = [*tiles.statements(), "if (is_sample) {", *lines, "}"]
+    if tiles.samples > 1:
+        body = ["#pragma unroll", f"for (int step = 0; step < {tiles.samples}; step++) {{", *body, "}"]
     return list(run_text("fused_samples", emitter, body, tiles, operands, results, {}))
 
 

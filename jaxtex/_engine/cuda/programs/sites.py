@@ -18,7 +18,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 
 from ...._jax.calls import called, exactly
-from ...._jax.primitives import MEANINGS
+from ...._jax.primitives import MEANINGS, as_tuple
 from ...._jax.versions import generator_of_key, sizes_of_scan
 from ...compute.operators import result, value
 from ...describe.spec import ReadSpec
@@ -28,7 +28,6 @@ from ...walk.texel_walk import TexelAddress
 from ..trace.indexing import load_row
 from ..trace.statements import UnknownPrimitive
 
-# An index as a sum: numbers of the thread, each with a factor.
 Terms = tuple[tuple[Any, int], ...]
 # Lengths of rows that one or a few loads fetch, in bytes.
 WIDTHS = (2, 4, 8, 16, 32, 64)
@@ -42,6 +41,7 @@ class Part:
         array: the array, an expression in C++.
         shape, strides: of the part, in elements.
         first: the place of its first element: terms, which depend on the sample, and `offset`.
+        wide: whether places in the array need 64 bits.
         token: the number that stands for the array, if the program is to be transposed in it.
         returned: the dtype in which its numbers are used; `None` for `dtype`.
     """
@@ -52,6 +52,7 @@ class Part:
     strides: tuple[int, ...]
     first: Terms = ()
     offset: int = 0
+    wide: bool = True
     token: jax.Array | None = None
     returned: np.dtype | None = None
 
@@ -104,7 +105,9 @@ class Part:
         aligned = width in WIDTHS and all(m % count == 0 for m in multiples)
         terms = [(jnp.asarray(number, jnp.int32), factor) for number, factor in self.first]
         place = [*terms, (jnp.int32(1), self.offset)] if self.offset or not terms else terms
-        return load_row(self.array, place, count, self.dtype, aligned=aligned, inside=inside, token=self.token)
+        how = {"aligned": aligned, "inside": inside, "token": self.token, "wide": self.wide}
+        return load_row(self.array, place, count, self.dtype, **how)
+#=aligned, inside=inside, token=self.token, wide=self.wide)
 
 
 def without(items: tuple[int, ...], axis: int) -> tuple[int, ...]:
@@ -115,6 +118,9 @@ def strides_of(shape: Sequence[int]) -> tuple[int, ...]:
     """The strides of a contiguous array."""
     return tuple(math.prod(shape[k + 1 :]) for k in range(len(shape)))
 
+
+# Primitives that return their arguments.
+STOPPED = ("materialized", "optimization_barrier", "copy", "pvary", "pcast")
 
 # The equations of a program whose arguments may be parts
 
@@ -134,11 +140,15 @@ def run_equations(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any]) -> l
 
 def equation(eqn: JaxprEqn, args: list[Any], within: Jaxpr) -> Sequence[Any]:
     name = eqn.primitive.name
+    if name in STOPPED:
+        return args
     if name in OF_KEYS:
         return [OF_KEYS[name](eqn, args)]
     if not any(isinstance(a, Part | Key) for a in args):
         if name == "texture_unit_read":
             return [exact_read(eqn, args)]
+        if eqn.primitive in MEANINGS and name != "straight_through":
+            return by_meaning(eqn.primitive.impl.__wrapped__, eqn, args)  # of numbers: by array operations
         body = called(eqn)
         return run(body, args) if body is not None and name in ("jit", "pjit") else bound(eqn, args, within)
     body = called(eqn)
@@ -171,7 +181,8 @@ def loaded(a: Any, name: str) -> Any:
 def by_meaning(meaning: Callable[..., Any], eqn: JaxprEqn, args: list[Any]) -> list[Any]:
     """The results of a primitive that stands for a function of other primitives."""
     avals = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in eqn.invars]
-    return run(jax.make_jaxpr(functools.partial(meaning, **eqn.params))(*avals), args)
+    function = lambda *args: as_tuple(meaning(*args, **eqn.params))
+    return run(jax.make_jaxpr(function)(*avals), args)
 
 
 def with_parts(function: Callable[..., Any], args: Sequence[Any]) -> tuple[Callable[..., Any], list[Any]]:
@@ -349,15 +360,18 @@ def over_batch(function: Callable[..., jax.Array], batch: int, args: list[Any]) 
 def read_part(texels: Part, *args: jax.Array, spec: ReadSpec) -> jax.Array:
     """The read of a texture in memory, as kernels of reads compute it."""
     color, operands = spec.color_and_operands(args)
-    if not texels.is_contiguous:
-        raise UnknownPrimitive("a read of texels that are not adjacent in memory has no rule")
     channels, sizes = texels.shape[-1], flat_sizes(spec.axes)
-    factors = [channels * math.prod(sizes[k + 1 :]) for k in range(len(sizes))]
+    *texel_strides, step = texels.strides
+    pitch = texel_strides[-1]
+    evenly = all(s == pitch * n for s, n in zip(texel_strides, strides_of(texels.shape[:-1])))
+    if not evenly or (channels > 1 and step != 1):
+        raise UnknownPrimitive("a read of texels that do not follow each other in memory has no rule")
+    factors = [pitch * n for n in strides_of(sizes)]
 
     def load_texel(address: TexelAddress) -> jax.Array:
         first = address._replace(further=0).flat_index
         shape = jnp.broadcast_shapes(*(jnp.shape(n) for n in first))
-        offset = texels.offset + address.further * channels
+        offset = texels.offset + address.further * factors[-1]
         spread = tuple((jnp.broadcast_to(n, shape), factor) for n, factor in texels.first)
         row = texels.replace(first=(*spread, *zip(first, factors)), offset=offset)
         return row.row(channels, None if color is not None else address.inside)
@@ -476,11 +490,6 @@ def straight_through(eqn: JaxprEqn, args: list[Any]) -> list[Any]:
     return by_meaning(lambda *args, **_: eqn.params["value"](*args), eqn, args)
 
 
-def stopped(eqn: JaxprEqn, args: list[Any]) -> list[Any]:
-    """Equations that return their arguments."""
-    return args
-
-
 RULES: dict[str, Callable[[JaxprEqn, list[Any]], Any]] = {
     "slice": sliced,
     "transpose": transposed,
@@ -495,5 +504,4 @@ RULES: dict[str, Callable[[JaxprEqn, list[Any]], Any]] = {
     "while": while_loop,
     "cond": cond,
     "straight_through": straight_through,
-    **dict.fromkeys(("materialized", "optimization_barrier", "stop_gradient", "copy", "pvary", "pcast"), stopped),
 }

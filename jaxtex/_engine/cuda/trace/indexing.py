@@ -218,8 +218,9 @@ def shape_of_row(
     num_kept: int,
     is_masked: bool,
     has_token: bool,
+    wide: bool,
 ) -> ShapedArray:
-    del array, factors, function, num_kept, is_masked, has_token
+    del array, factors, function, num_kept, is_masked, has_token, wide
     of_row = lambda *first: jnp.zeros((*jnp.broadcast_shapes(*(a.shape for a in first)), count), dtype)
     return jax.make_jaxpr(of_row)(*first).out_avals[0]
 
@@ -235,13 +236,14 @@ def load_row(
     num_kept: int = 0,
     inside: jax.Array | None = None,
     token: jax.Array | None = None,
+    wide: bool = True,
 ) -> jax.Array:
     """Loads adjacent elements of an array that the kernel does not write.
 
     Args:
         array: a C++ expression for the array.
         first: the offset of the first element of each row, S; or pairs of a number and a factor, whose sum of products
-            is taken in 64 bits.
+            is taken in 64 bits, or in 32 bits if not `wide`.
         aligned: whether all offsets are multiples of `count`, so that a row is one load.
         by_pair: whether a row of three numbers of 32 bits is two loads instead of three, which take more registers.
         num_kept: the number of leading pairs of `first` that many rows share: a thread adds them to the address once.
@@ -258,7 +260,15 @@ def load_row(
     static = {"array": array, "factors": factors, "count": count, "dtype": np.dtype(dtype), "function": function}
     static["num_kept"] = num_kept
     masks, tokens = () if inside is None else (inside,), () if token is None else (token,)
-    return load_row_p.bind(*numbers, *masks, *tokens, **static, is_masked=bool(masks), has_token=bool(tokens))
+    return load_row_p.bind(*numbers, *masks, *tokens, **static, is_masked=bool(masks), has_token=bool(tokens), wide=wide)
+
+
+def terms_of(numbers: Sequence[str], factors: Sequence[int], wide: bool) -> list[str]:
+    """The products whose sum is an offset; 0 and 1 take no instruction."""
+    pairs = [*zip(numbers, factors)]
+    if wide:
+        return [f"(int64){number} * {factor}ll" for number, factor in pairs]
+    return [number if factor == 1 else f"{number} * {factor}" for number, factor in pairs]
 
 
 def load_row_rule(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
@@ -268,7 +278,7 @@ def load_row_rule(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> N
     numbers = np.broadcast_arrays(*(args[:-1] if eqn.params["has_token"] else args))
     rows = np.empty((*numbers[0].shape, count), object)
     for index in np.ndindex(numbers[0].shape):
-        terms = [f"(int64){number[index]} * {factor}ll" for number, factor in zip(numbers, factors)]
+        terms = terms_of([number[index] for number in numbers], factors, eqn.params["wide"])
         near = f"kept({array} + {' + '.join(terms[:num_kept])})" if num_kept else array
         first = f"{numbers[0][index]}" if factors == (1,) else f"({' + '.join(terms[num_kept:])})"
         inside = f", {numbers[-1][index]}" if eqn.params["is_masked"] else ""
@@ -303,7 +313,7 @@ def add_row_rule(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Na
     numbers, row = np.broadcast_arrays(*args), np.reshape(row, (-1, count))
     aligned = eqn.params["function"] == "load_aligned_row"
     for index, values in zip(np.ndindex(numbers[0].shape), row):
-        place = " + ".join(f"(int64){number[index]} * {factor}ll" for number, factor in zip(numbers, factors))
+        place = " + ".join(terms_of([number[index] for number in numbers], factors, eqn.params["wide"]))
         guard = f"if ({numbers[-1][index]}) " if eqn.params["is_masked"] else ""
         width = count if aligned and count in (1, 2, 4) else 1
         for k in range(0, count, width):
