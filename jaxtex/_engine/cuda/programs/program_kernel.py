@@ -23,7 +23,7 @@ from .sites import Part
 # The threads of a block, and the samples of a row of its tile.
 THREADS = 128
 # A thread computes several samples if at least so many threads remain.
-MOST_SAMPLES, LEAST_THREADS = 1, 2**19
+MOST_SAMPLES, LEAST_THREADS = 4, 2**19
 # Arrays of more numbers are read where they are in memory; a thread loads all numbers of smaller ones.
 MOST_LOADED = 16
 WARP = "trace/warp.cuh"
@@ -46,8 +46,8 @@ class Tiles(NamedTuple):
     def of(cls, sizes: tuple[int, ...], most: int = 1) -> "Tiles":
         lanes, left = [], THREADS
         for k, size in enumerate(reversed(sizes)):
-            most = LANES if k == 0 and len(sizes) > 1 else left
-            count = min(left, most, 1 << (size - 1).bit_length()) if k < 3 else 1
+            row = LANES if k == 0 and len(sizes) > 1 else left
+            count = min(left, row, 1 << (size - 1).bit_length()) if k < 3 else 1
             lanes.append(count)
             left //= count
         samples = 1
@@ -133,7 +133,7 @@ def samples_kernel(
     del wanted
     laid = [Laid.of(a.shape, p) for a, p in zip(operands, places)]
     dtypes = [a.dtype for a in operands]
-    tiles = Tiles.of(sizes, MOST_SAMPLES)
+    tiles = Tiles.of(sizes, MOST_SAMPLES if sizes else 1)
 
     def thread(*index: jax.Array) -> list[jax.Array]:
         parts = [one.part(f"a{k}", dtypes[k], index) for k, one in enumerate(laid)]
