@@ -219,6 +219,17 @@ def program_being_lowered() -> Jaxpr | None:
     return getattr(program, "jaxpr", program)
 
 
+def line_of(eqn: Any) -> str | None:
+    """The file and line of the caller's code that made an equation, outside of JAX and of this package.
+
+    JAX 0.10.2 to 0.12: the traceback of an equation, which is not documented. Can go when JAX documents it.
+    """
+    own = tuple(os.path.dirname(module.__file__) + os.sep for module in (jax, sys.modules[__package__.split(".")[0]]))
+    frames = getattr(getattr(eqn.source_info, "traceback", None), "frames", ())
+    found = (frame for frame in frames if not frame.file_name.startswith((*own, "<")))
+    return next((f"{frame.file_name}:{frame.line_num}" for frame in found), None)
+
+
 class Late:
     """An attribute of `jax.ffi.ffi_call` whose value is computed when the call is lowered, and not when it is traced.
 

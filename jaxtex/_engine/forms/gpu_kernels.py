@@ -18,10 +18,11 @@ from ..cuda.read.operand_sums import fold_pullback, shared_by_fold
 from ..cuda.read.read_kernel import WIDTHS, concatenated_read, fold, read, read_derivatives, result_shape
 from ..cuda.samples.sample_tiles import Lanes, samples_shape
 from ..cuda.trace.elementwise import C_TYPES
-from ..cuda.trace.statements import PrimitiveOfCaller, UnknownPrimitive
+from ..cuda.trace.statements import PrimitiveOfCaller, RefusedProgram, UnknownPrimitive
 from ..describe.axis import sizes_are_known
 from ..describe.folds import Fold
 from ..describe.spec import TEXELS, ReadSpec, Wrt
+from ..programs.program import Program, equations
 from ..describe.storage import WHOLE, ConcatenatedRead, HaloStorage, Shaped, Slice, Storage, each_part, slices_of
 from ..walk.texel_order import flat_sizes
 
@@ -208,5 +209,8 @@ def fused_adjoint(*args: Any, **params: Any) -> Any:
     return adjoint_kernel(*args, **params)
 
 
-def supports_fused_adjoint(*args: Shaped, sizes: tuple[int, ...], **_: Any) -> bool:
-    return supports_fused_samples(*args, sizes=sizes)
+def supports_fused_adjoint(*args: Shaped, program: Program, sizes: tuple[int, ...], **_: Any) -> bool:
+    """Whether a kernel may add to texels in any order, and in float32."""
+    specs = [eqn.params["spec"] for eqn in equations(program.closed.jaxpr) if "spec" in eqn.params]
+    ordered = any(spec.deterministic or spec.deterministic_on_gpus for spec in specs)
+    return not ordered and supports_fused_samples(*args, sizes=sizes)

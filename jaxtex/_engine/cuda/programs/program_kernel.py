@@ -16,7 +16,7 @@ from ..build.source import read_source, scalars
 from ..trace.elementwise import C_TYPES
 from ..trace.emitter import Emitter
 from ..trace.indexing import terms_of
-from ..trace.statements import Names, UnknownPrimitive
+from ..trace.statements import Names, RefusedProgram, UnknownPrimitive
 from . import sites
 from .sites import Part
 
@@ -160,6 +160,9 @@ def emit(emitter: Emitter, thread: Any, rank: int) -> list[Names]:
     emitter.keeps_indices = True
     try:
         return emitter.call(thread, *index)
+    except UnknownPrimitive as reason:
+        where = f" ({reason.line})" if reason.line else ""
+        raise RefusedProgram(f"{reason}{where}") from reason
     finally:
         emitter.keeps_indices = with_indices_kept
 
@@ -205,6 +208,8 @@ def adjoint_kernel(
     of_values = [Laid.of(a.shape, p) for a, p in zip(args[count:], result_places)]
     tiles = Tiles.of(sizes)
     tokens = [k for k in linear if not laid[k].is_loaded]
+    if any(dtypes[k].itemsize > 4 for k in tokens):
+        raise UnknownPrimitive("gradients of whole arrays of 64-bit numbers have no rule")
     numbers = [k for k in linear if laid[k].is_loaded]
 
     def thread(*index: jax.Array) -> list[jax.Array]:

@@ -19,7 +19,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 
 from ...._jax.calls import called, exactly
 from ...._jax.primitives import MEANINGS, as_tuple
-from ...._jax.versions import generator_of_key, sizes_of_scan
+from ...._jax.versions import generator_of_key, line_of, sizes_of_scan
 from ...compute.operators import result, value
 from ...describe.spec import ReadSpec
 from ...programs.program import MOST_NUMBERS, bound
@@ -134,7 +134,12 @@ def run_equations(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any]) -> l
     known = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*consts, *args), strict=True))
     value_of = lambda atom: atom.val if isinstance(atom, Literal) else known[atom]
     for eqn in jaxpr.eqns:
-        known.update(zip(eqn.outvars, equation(eqn, [value_of(v) for v in eqn.invars], jaxpr), strict=True))
+        try:
+            out = equation(eqn, [value_of(v) for v in eqn.invars], jaxpr)
+        except UnknownPrimitive as reason:
+            reason.line = reason.line or line_of(eqn)
+            raise
+        known.update(zip(eqn.outvars, out, strict=True))
     return [value_of(v) for v in jaxpr.outvars]
 
 

@@ -16,7 +16,7 @@ from jax.extend.core import Jaxpr, JaxprEqn, Literal, Var
 from jax.typing import ArrayLike, DTypeLike
 
 from ...._jax.calls import EXACT, OF_CALLER, WHERE_NEEDED, called
-from ...._jax.versions import expansion
+from ...._jax.versions import expansion, line_of
 from ...compute.instructions import INSTRUCTIONS
 from .branches import BRANCHES, where_needed
 from .elementwise import C_TYPES, EXPRESSIONS
@@ -71,7 +71,11 @@ class Emitter(Statements):
             return literals(atom.val, aval_of(atom).dtype) if isinstance(atom, Literal) else known[atom]
 
         for eqn in jaxpr.eqns:
-            out = self.equation(eqn, [names(atom) for atom in eqn.invars])
+            try:
+                out = self.equation(eqn, [names(atom) for atom in eqn.invars])
+            except UnknownPrimitive as reason:
+                reason.line = reason.line or line_of(eqn)
+                raise
             known.update(zip(eqn.outvars, map(as_array, out if isinstance(out, list) else [out])))
         return [names(atom) for atom in jaxpr.outvars]
 
