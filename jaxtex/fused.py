@@ -7,14 +7,53 @@ from typing import Any
 import jax
 import numpy as np
 
-from ._engine.programs import rules
-from ._engine.programs.program import trace
+from ._engine.describe.program import trace
+from ._engine.rules import programs
 
 
 def fused_vmap(
     fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, *, axis_size: int | None = None
 ) -> Callable[..., Any]:
-    """`jax.vmap` whose result is one kernel on a GPU."""
+    """`jax.vmap`, whose result is computed by one kernel on a GPU: `fun` is what a thread computes for one sample.
+
+    Results, shapes, dtypes, derivatives and errors are those of ``jax.vmap(fun, in_axes, out_axes,
+    axis_size=axis_size)``. On CPUs and TPUs the program is that of `jax.vmap`, too. In a kernel, reads of textures and
+    indexed arrays are loads, a `jax.lax.cond` is a branch, and a `jax.lax.while_loop` ends for each sample alone;
+    nothing between them is stored in memory. Nested calls are one kernel with a grid of several axes.
+
+    Args:
+        fun: a function of one sample: of scalars, small arrays, and whole arrays and textures, which it reads at a few
+            places. It has no side effects and no collectives. Operations on whole arrays in it, such as ``2 * image``,
+            are carried out once, before the kernel.
+        in_axes, out_axes, axis_size: as in `jax.vmap`. Mapped axes of results lie where `out_axes` says, without a
+            copy: channels come first with ``out_axes=1``.
+
+    Returns:
+        A function of the mapped and whole arguments of `fun`.
+
+    Gradients:
+        Of every order, in forward and reverse mode, in all floating arguments and in what `fun` closes over. Reverse
+        mode keeps the arguments alone and computes the samples again. Samples add up the cotangents of what they
+        share, in any order on a GPU; those of reads by ``Sampler(deterministic=True)`` have the same bits in every
+        run. A `jax.lax.scan` keeps at most 256 numbers of a sample; `jax.checkpoint` around its body makes them few.
+
+    Raises:
+        TypeError: if `fun` has side effects, or exchanges numbers between devices.
+        ValueError: as `jax.vmap` does.
+
+    Warns:
+        On a GPU, if a primitive in `fun` has no translation to CUDA: it is named with its line, and the result is
+        computed as by `jax.vmap`.
+
+    Example:
+        >>> image = jnp.arange(12.0).reshape(3, 4, 1)
+        >>> def pixel(x, y, image):
+        ...     value = jaxtex.sample(jaxtex.texture2d(image), (x, y))
+        ...     return jnp.tanh(value[0] / 10)
+        >>> x, y = jnp.array([0.25, 0.5]), jnp.array([0.5, 0.75])
+        >>> jaxtex.fused_vmap(pixel, (0, 0, None))(x, y, image)
+        Array([0.4218991, 0.6351489], dtype=float32)
+    """
 
     @functools.wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
@@ -27,7 +66,35 @@ def fused_vmap(
 def fused_map(
     fun: Callable[..., Any], shape: Sequence[int], *, in_axes: Any = None, out_axes: Any = 0
 ) -> Callable[..., Any]:
-    """``fun(*index, *args)`` for each index of an array of this shape, as one kernel on a GPU."""
+    """A function that calls ``fun(*index, *args)`` for each index of a grid, as one kernel on a GPU; see `fused_vmap`.
+
+    Args:
+        fun: a function of one sample: of its index, one int32 for each axis of the grid, slowest axis first, such as
+            ``(y, x)``, and of the arguments.
+        shape: the sizes of the grid; from no axis to any number.
+        in_axes: for each argument, or for parts of it, `None` if it is whole, and 0 if it has the axes of the grid in
+            front, where size 1 broadcasts.
+        out_axes: the position of the axes of the grid in each result; 1 puts the first axis of a sample in front of
+            them, such as channels.
+
+    Returns:
+        A function of the arguments of `fun` behind its index. Its results have the axes `shape`.
+
+    Gradients:
+        As for `fused_vmap`.
+
+    Raises:
+        ValueError: if `shape` or an argument has wrong axes.
+
+    Example:
+        >>> image = jnp.arange(12.0).reshape(3, 4)
+        >>> def halved(y, x, image):
+        ...     return (image[y, 2 * x] + image[y, 2 * x + 1]) / 2
+        >>> jaxtex.fused_map(halved, (3, 2))(image)
+        Array([[ 0.5,  2.5],
+               [ 4.5,  6.5],
+               [ 8.5, 10.5]], dtype=float32)
+    """
     sizes = tuple(shape)
 
     @functools.wraps(fun)
@@ -35,6 +102,13 @@ def fused_map(
         leaves, tree = jax.tree.flatten(args)
         is_mapped = flat_axes(in_axes, args)
         rank = len(sizes)
+        for leaf in (leaf for leaf, m in zip(leaves, is_mapped, strict=True) if m):
+            front = np.shape(leaf)[:rank]
+            if len(front) < rank or any(n not in (1, size) for n, size in zip(front, sizes)):
+                raise ValueError(
+                    f"fused_map: an argument with in_axes=0 has shape {np.shape(leaf)}, expected the axes of the grid, "
+                    f"{sizes}, in front, each of its size or 1; pass in_axes=None for what is whole."
+                )
 
         def over(axis: int, index: tuple[Any, ...], leaves: Sequence[Any]) -> Any:
             if axis == rank:
@@ -54,7 +128,9 @@ def flat_axes(in_axes: Any, args: tuple[Any, ...]) -> list[bool]:
     is_none = lambda x: x is None
     if in_axes is None or isinstance(in_axes, int):
         in_axes = (in_axes,) * len(args)
-    spread = jax.tree.map(lambda ax, part: [ax is not None] * len(jax.tree.leaves(part)), in_axes, args, is_leaf=is_none)
+    spread = jax.tree.map(
+        lambda ax, part: [ax is not None] * len(jax.tree.leaves(part)), in_axes, args, is_leaf=is_none
+    )
     return jax.tree.leaves(spread)
 
 
@@ -75,7 +151,7 @@ def one_sample(fun: Callable[..., Any], out_axes: Any, count: int, *args: Any, *
     if traced.program is None:
         return jax.tree.unflatten(traced.tree, traced.results)
     positions = positions_of(out_axes, traced, count)
-    out = rules.samples(traced.program, traced.operands, positions)
+    out = programs.samples(traced.program, traced.operands, positions)
     results = [out[r] if isinstance(r, int) else r for r in traced.results]
     return jax.tree.unflatten(traced.tree, results)
 

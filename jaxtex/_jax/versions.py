@@ -16,8 +16,8 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-from jax.experimental.xla_metadata import set_xla_metadata
 from jax.core import ShapedArray
+from jax.experimental.xla_metadata import set_xla_metadata
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Var
 from jax.sharding import AbstractMesh, NamedSharding
 

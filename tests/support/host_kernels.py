@@ -10,8 +10,7 @@ from jax.interpreters import mlir
 
 from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.forms import choice, gpu_kernels
-from jaxtex._engine.programs import rules as programs
-from jaxtex._engine.rules import concatenated, filters, folds, primitives
+from jaxtex._engine.rules import concatenated, filters, folds, primitives, programs
 from jaxtex._hardware import read as hardware
 from tests.support.evaluator import NONE, evaluating
 from tests.support.host_compiler import fill

@@ -18,11 +18,11 @@ from ..cuda.read.operand_sums import fold_pullback, shared_by_fold
 from ..cuda.read.read_kernel import WIDTHS, concatenated_read, fold, read, read_derivatives, result_shape
 from ..cuda.samples.sample_tiles import Lanes, samples_shape
 from ..cuda.trace.elementwise import C_TYPES
-from ..cuda.trace.statements import PrimitiveOfCaller, RefusedProgram, UnknownPrimitive
+from ..cuda.trace.statements import PrimitiveOfCaller, UnknownPrimitive
 from ..describe.axis import sizes_are_known
 from ..describe.folds import Fold
+from ..describe.program import Program, equations
 from ..describe.spec import TEXELS, ReadSpec, Wrt
-from ..programs.program import Program, equations
 from ..describe.storage import WHOLE, ConcatenatedRead, HaloStorage, Shaped, Slice, Storage, each_part, slices_of
 from ..walk.texel_order import flat_sizes
 
@@ -202,7 +202,7 @@ def fused_samples(*operands: Any, **params: Any) -> Any:
 
 
 def supports_fused_samples(*operands: Shaped, sizes: tuple[int, ...], **_: Any) -> bool:
-    return can_compile_kernels() and 0 < math.prod(sizes) and Tiles.of(sizes).num_blocks < COUNT_LIMIT
+    return can_compile_kernels() and math.prod(sizes) > 0 and Tiles.of(sizes).num_blocks < COUNT_LIMIT
 
 
 def fused_adjoint(*args: Any, **params: Any) -> Any:

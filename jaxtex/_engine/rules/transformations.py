@@ -36,8 +36,8 @@ from ..describe.storage import (
 )
 from .meanings import (
     pullback_p,
-    pushforward_p,
     pushforward_meaning,
+    pushforward_p,
     read_meaning,
     read_p,
     splat_p,

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...programs.program import Program
+from ...describe.program import Program
 from ..build import launch
 from ..build.launch import LANES
 from ..build.source import read_source, scalars
@@ -51,7 +51,11 @@ class Tiles(NamedTuple):
             lanes.append(count)
             left //= count
         samples = 1
-        while 2 * samples <= most and math.prod(sizes) >= 2 * samples * LEAST_THREADS and sizes[-1] >= 2 * samples * lanes[0]:
+        while (
+            2 * samples <= most
+            and math.prod(sizes) >= 2 * samples * LEAST_THREADS
+            and sizes[-1] >= 2 * samples * lanes[0]
+        ):
             samples *= 2
         return cls(sizes, tuple(reversed(lanes)), samples)
 
@@ -215,16 +219,16 @@ def adjoint_kernel(
     def thread(*index: jax.Array) -> list[jax.Array]:
         given = {k: laid[k].part(f"a{n}", dtypes[k], index) for n, k in enumerate(others)}
         given = {k: part.load() if laid[k].is_loaded else part for k, part in given.items()}
-        values = [
-            one.part(f"a{count + n}", args[count + n].dtype, index).load() for n, one in enumerate(of_values)
-        ]
+        values = [one.part(f"a{count + n}", args[count + n].dtype, index).load() for n, one in enumerate(of_values)]
 
         def of_linear(tokens_now: list[Any], numbers_now: list[Any]) -> list[jax.Array]:
             known = dict(given) | dict(zip(numbers, numbers_now))
             for k, token in zip(tokens, tokens_now):
                 sums = laid[k].part(f"s{k}", np.dtype(np.float32), index, token)
                 known[k] = sums.replace(returned=np.dtype(dtypes[k]))
-            return [sites.loaded(a, "a result") for a in sites.run(program.closed, [known[k] for k in range(len(places))])]
+            return [
+                sites.loaded(a, "a result") for a in sites.run(program.closed, [known[k] for k in range(len(places))])
+            ]
 
         types = [jax.ShapeDtypeStruct((), np.float32) for _ in tokens]
         types_of_numbers = [jax.ShapeDtypeStruct(program.arguments[k].shape, dtypes[k]) for k in numbers]
@@ -250,7 +254,7 @@ def adjoint_kernel(
             head += [f"float {v} = 0;" for v in variables]
             lines += [f"{v} = {name};" for v, name in zip(variables, names.ravel())]
             warps = tiles.num_threads // LANES
-            for j, v in enumerate(variables):
+            for _j, v in enumerate(variables):
                 tail += [f"for (int k = 16; k > 0; k /= 2) {v} += of_lane_xor({v}, k);"]
             row = ", ".join(variables)
             tail += [
@@ -258,7 +262,9 @@ def adjoint_kernel(
                 f" * {names.size}, Row<float, {names.size}>{{{{{row}}}}});"
             ]
             results.append(jax.ShapeDtypeStruct((*tiles.counts, warps, names.size), dtype))
-            finish.append(functools.partial(summed_tiles, shared=shared, shape=shapes[linear.index(k)], places=places[k]))
+            finish.append(
+                functools.partial(summed_tiles, shared=shared, shape=shapes[linear.index(k)], places=places[k])
+            )
             continue
         whole = shape_of(sizes, program.arguments[k], tuple(range(len(sizes))))
         lines += stores(f"r{n}", Laid.of(whole.shape, tuple(range(len(sizes)))), names, dtype)
@@ -282,8 +288,14 @@ def summed_tiles(x: jax.Array, *, shared: Sequence[int], shape: Sequence[int], p
     """The sums of samples, from those of warps."""
     rank = x.ndim - 2
     along = (*shared, rank)
-    return jnp.moveaxis(jnp.sum(x, along, keepdims=True).reshape(*(1 if k in shared else x.shape[k] for k in range(rank)),
-        *(n for p, n in enumerate(shape) if p not in places)), range(rank), places)
+    return jnp.moveaxis(
+        jnp.sum(x, along, keepdims=True).reshape(
+            *(1 if k in shared else x.shape[k] for k in range(rank)),
+            *(n for p, n in enumerate(shape) if p not in places),
+        ),
+        range(rank),
+        places,
+    )
 
 
 def summed_samples(x: jax.Array, *, shared: Sequence[int], places: Sequence[int]) -> jax.Array:

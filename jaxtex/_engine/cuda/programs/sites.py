@@ -21,8 +21,8 @@ from ...._jax.calls import called, exactly
 from ...._jax.primitives import MEANINGS, as_tuple
 from ...._jax.versions import generator_of_key, line_of, sizes_of_scan
 from ...compute.operators import result, value
+from ...describe.program import MOST_NUMBERS, bound
 from ...describe.spec import ReadSpec
-from ...programs.program import MOST_NUMBERS, bound
 from ...walk.texel_order import flat_sizes
 from ...walk.texel_walk import TexelAddress
 from ..trace.indexing import load_row
@@ -107,7 +107,9 @@ class Part:
         place = [*terms, (jnp.int32(1), self.offset)] if self.offset or not terms else terms
         how = {"aligned": aligned, "inside": inside, "token": self.token, "wide": self.wide}
         return load_row(self.array, place, count, self.dtype, **how)
-#=aligned, inside=inside, token=self.token, wide=self.wide)
+
+
+# =aligned, inside=inside, token=self.token, wide=self.wide)
 
 
 def without(items: tuple[int, ...], axis: int) -> tuple[int, ...]:
@@ -212,9 +214,7 @@ def as_part(a: Any) -> Any:
     return a.part.replace(first=tuple(zip(a.numbers, a.factors)), token=a.token)
 
 
-@functools.partial(
-    jax.tree_util.register_dataclass, data_fields=["numbers", "token"], meta_fields=["part", "factors"]
-)
+@functools.partial(jax.tree_util.register_dataclass, data_fields=["numbers", "token"], meta_fields=["part", "factors"])
 @dataclasses.dataclass(frozen=True)
 class PartTree:
     """A part as a tree whose leaves are the numbers of the thread."""

@@ -260,7 +260,9 @@ def load_row(
     static = {"array": array, "factors": factors, "count": count, "dtype": np.dtype(dtype), "function": function}
     static["num_kept"] = num_kept
     masks, tokens = () if inside is None else (inside,), () if token is None else (token,)
-    return load_row_p.bind(*numbers, *masks, *tokens, **static, is_masked=bool(masks), has_token=bool(tokens), wide=wide)
+    return load_row_p.bind(
+        *numbers, *masks, *tokens, **static, is_masked=bool(masks), has_token=bool(tokens), wide=wide
+    )
 
 
 def terms_of(numbers: Sequence[str], factors: Sequence[int], wide: bool) -> list[str]:
@@ -299,7 +301,8 @@ def shape_of_addition(row: ShapedArray, *first: ShapedArray, dtype: np.dtype, **
 
 
 def transpose_of_load(cotangent: Any, *args: Any, has_token: bool, **params: Any) -> list[Any]:
-    assert has_token and ad.is_undefined_primal(args[-1])
+    assert has_token
+    assert ad.is_undefined_primal(args[-1])
     given = args[:-1]
     return [*[None] * len(given), add_row_p.bind(cotangent, *given, **params)]
 
@@ -318,7 +321,9 @@ def add_row_rule(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Na
         width = count if aligned and count in (1, 2, 4) else 1
         for k in range(0, count, width):
             some = ", ".join(map(str, values[k : k + width]))
-            statements.lines.append(f"{guard}add_to_memory({array} + ({place}) + {k}, Row<float, {width}>{{{{{some}}}}});")
+            statements.lines.append(
+                f"{guard}add_to_memory({array} + ({place}) + {k}, Row<float, {width}>{{{{{some}}}}});"
+            )
     return literals(0, eqn.params["dtype"])
 
 

@@ -25,8 +25,8 @@ from jax.sharding import PartitionSpec
 from ..._jax.indexing import as_varying
 from ..._jax.primitives import at_front, define, is_nonzero, without_mesh
 from ..._jax.versions import on_mesh_of
+from ..describe.program import Program, equations
 from ..forms.choice import LOWERINGS
-from .program import Program, equations
 
 # For each array, the position of the axis of each axis of the grid; the axes of one sample keep their order around them.
 Places = tuple[tuple[int, ...], ...]
@@ -184,7 +184,13 @@ def samples_jvp(
 
 
 def samples_transpose(
-    cotangents: Sequence[Any], *args: Any, program: Program, sizes: Sizes, places: Places, result_places: Places, wanted: Wanted
+    cotangents: Sequence[Any],
+    *args: Any,
+    program: Program,
+    sizes: Sizes,
+    places: Places,
+    result_places: Places,
+    wanted: Wanted,
 ) -> list[Any]:
     """Line (b)."""
     del wanted
