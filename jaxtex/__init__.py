@@ -83,7 +83,7 @@ _LOADED_ON_USE = ("cuda", "layers", "ndimage", "nn", "rays", "sharded", "warp")
 # The modules that define the names of `__all__`, each after those that it imports.
 _MODULES = (
     *("modes", "sampler", "texture", "compressed", "sampling", "derivatives"),
-    *("splines", "mipmaps", "surface", "exports"),
+    *("splines", "mipmaps", "surface", "exports", "fused"),
 )
 
 

@@ -21,20 +21,8 @@ MOST_CONSTANTS = 64
 # Primitives that exchange numbers between devices or examples.
 COLLECTIVES = frozenset(
     (
-        "psum",
-        "psum2",
-        "psum_invariant",
-        "pmax",
-        "pmin",
-        "ppermute",
-        "all_gather",
-        "all_gather_invariant",
-        "all_to_all",
-        "psum_scatter",
-        "reduce_scatter",
-        "ragged_all_to_all",
-        "axis_index",
-        "pbroadcast",
+        *("psum", "psum2", "psum_invariant", "pmax", "pmin", "ppermute", "all_gather", "all_gather_invariant"),
+        *("all_to_all", "psum_scatter", "reduce_scatter", "ragged_all_to_all", "axis_index", "pbroadcast"),
     )
 )
 # Primitives that read an array at computed places, or look at it in another way, and copy nothing.
@@ -43,14 +31,8 @@ LOOKS = frozenset(
 )
 READS = frozenset(
     (
-        "texture_read",
-        "texture_unit_read",
-        "texture_pushforward",
-        "texture_pullback",
-        "texture_read_derivatives",
-        "texture_fold",
-        "texture_concatenated_read",
-        "straight_through",
+        *("texture_read", "texture_unit_read", "texture_pushforward", "texture_pullback", "texture_read_derivatives"),
+        *("texture_fold", "texture_concatenated_read", "straight_through"),
     )
 )
 # Primitives that run programs of their own.

@@ -1,7 +1,7 @@
 """The two primitives that map programs of one sample over a grid, and their rules.
 
-A program ``f(p)`` is mapped over a grid by `samples_p`. Each array has an axis for each axis of the grid, of its size or
-of size 1; then it is shared along that axis. With L(p, t) the derivative of f at p along t, which is linear in t:
+A program ``f(p)`` is mapped over a grid by `samples_p`. Each array has an axis for each axis of the grid, of its size,
+or of size 1 where samples share it. With L(p, t) the derivative of f at p along t, which is linear in t:
 
     (a) d samples(f)(p)     = samples(L)(p, dp)
     (b) transpose in t of samples(L)(p, t) = adjoint(L, t)(p, v)
@@ -28,7 +28,7 @@ from ..._jax.versions import on_mesh_of
 from ..describe.program import Program, equations
 from ..forms.choice import LOWERINGS
 
-# For each array, the position of the axis of each axis of the grid; the axes of one sample keep their order around them.
+# For each array, the positions of the axes of the grid. The axes of one sample keep their order around them.
 Places = tuple[tuple[int, ...], ...]
 Sizes = tuple[int, ...]
 # For each result, the positions at which `jax.vmap` will want its next axes, the next one first.
