@@ -1,8 +1,7 @@
 """The kernels of programs of one sample, and of their transposes. A thread computes one sample."""
 
-import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -13,10 +12,9 @@ from ...describe.program import Program
 from ..build import launch
 from ..build.launch import LANES
 from ..build.source import read_source, scalars
-from ..trace.elementwise import C_TYPES
 from ..trace.emitter import Emitter
 from ..trace.indexing import terms_of
-from ..trace.statements import Names, RefusedProgram, UnknownPrimitive
+from ..trace.statements import Names, RefusedProgram, UnknownPrimitive, c_type_of
 from . import sites
 from .sites import Part
 
@@ -27,6 +25,7 @@ MOST_SAMPLES, LEAST_THREADS = 4, 2**19
 # Arrays of more numbers are read where they are in memory; a thread loads all numbers of smaller ones.
 MOST_LOADED = 16
 WARP = "trace/warp.cuh"
+FLOAT = np.dtype(np.float32)
 
 
 class Tiles(NamedTuple):
@@ -133,7 +132,7 @@ class Laid(NamedTuple):
 def samples_kernel(
     *operands: jax.Array, program: Program, sizes: tuple[int, ...], places: Any, result_places: Any, wanted: Any = ()
 ) -> list[jax.Array]:
-    """`rules.samples_by_vmap` as a kernel."""
+    """`rules.programs.samples_by_vmap` as a kernel."""
     del wanted
     laid = [Laid.of(a.shape, p) for a, p in zip(operands, places)]
     dtypes = [a.dtype for a in operands]
@@ -141,14 +140,12 @@ def samples_kernel(
 
     def thread(*index: jax.Array) -> list[jax.Array]:
         parts = [one.part(f"a{k}", dtypes[k], index) for k, one in enumerate(laid)]
-        args = [p.load() if one.is_loaded else p for p, one in zip(parts, laid)]
-        out = sites.run(program.closed, args)
-        return [sites.loaded(a, "a result") for a in out]
+        return numbers_of(program, [p.load() if one.is_loaded else p for p, one in zip(parts, laid)])
 
     emitter = Emitter()
     with emitter.scope() as lines:
         values = emit(emitter, thread, len(sizes))
-        results = [shape_of(sizes, a, p) for a, p in zip(program.results, result_places)]
+        results = [shape_on_grid(sizes, a, p) for a, p in zip(program.results, result_places)]
         for k, (names, a, p) in enumerate(zip(values, results, result_places)):
             emitter.lines += stores(f"r{k}", Laid.of(a.shape, p), names, a.dtype)
     body = [*tiles.statements(), "if (is_sample) {", *lines, "}"]
@@ -160,18 +157,21 @@ def samples_kernel(
 def emit(emitter: Emitter, thread: Any, rank: int) -> list[Names]:
     """The results of a thread's function of the index of its sample."""
     index = [(np.array(f"i{k}", object), np.dtype(np.int32)) for k in range(rank)]
-    with_indices_kept = emitter.keeps_indices
-    emitter.keeps_indices = True
+    emitter.keeps_indices = True  # a caller's indices may be out of bounds
     try:
         return emitter.call(thread, *index)
     except UnknownPrimitive as reason:
         where = f" ({reason.line})" if reason.line else ""
         raise RefusedProgram(f"{reason}{where}") from reason
-    finally:
-        emitter.keeps_indices = with_indices_kept
 
 
-def shape_of(sizes: Sequence[int], aval: Any, places: Sequence[int]) -> jax.ShapeDtypeStruct:
+def numbers_of(program: Program, args: Sequence[Any]) -> list[jax.Array]:
+    """The results of a program whose arguments may be parts, as numbers of a thread."""
+    return [sites.loaded(a, "a result") for a in sites.run(program.closed, args)]
+
+
+def shape_on_grid(sizes: Sequence[int], aval: Any, places: Sequence[int]) -> jax.ShapeDtypeStruct:
+    """The type of an array with the axes of the grid at these places, and those of one sample around them."""
     around, at = iter(aval.shape), dict(zip(places, sizes))
     rank = len(sizes) + len(aval.shape)
     return jax.ShapeDtypeStruct(tuple(at[k] if k in at else next(around) for k in range(rank)), aval.dtype)
@@ -179,7 +179,7 @@ def shape_of(sizes: Sequence[int], aval: Any, places: Sequence[int]) -> jax.Shap
 
 def stores(array: str, laid: Laid, names: Names, dtype: np.dtype) -> list[str]:
     """The statements that store a sample's numbers."""
-    c_type, count = C_TYPES[np.dtype(dtype).name], names.size
+    c_type, count = c_type_of(np.dtype(dtype)), names.size
     flat = [str(n) for n in names.ravel()]
     if laid.strides == sites.strides_of(laid.shape) and count:
         width = count * np.dtype(dtype).itemsize
@@ -190,116 +190,130 @@ def stores(array: str, laid: Laid, names: Names, dtype: np.dtype) -> list[str]:
     return [f"{array}[{laid.place} + {place}] = {name};" for place, name in zip(places, flat)]
 
 
+class Cotangent(NamedTuple):
+    """How a kernel returns the cotangent of an operand.
+
+    Attributes:
+        result: the array that the kernel fills.
+        finish: makes the cotangent from that array.
+        before, at_sample, after: statements before, at and after the computation of a sample.
+        adds: whether the array begins with zeros, to which samples add.
+    """
+
+    result: jax.ShapeDtypeStruct
+    finish: Callable[[jax.Array], jax.Array]
+    before: Sequence[str] = ()
+    at_sample: Sequence[str] = ()
+    after: Sequence[str] = ()
+    adds: bool = False
+
+
 def adjoint_kernel(
     *args: jax.Array,
     program: Program,
     sizes: tuple[int, ...],
-    places: Any,
-    result_places: Any,
+    places: Sequence[tuple[int, ...]],
+    result_places: Sequence[tuple[int, ...]],
     linear: tuple[int, ...],
     shapes: Sequence[tuple[int, ...]],
 ) -> list[jax.Array]:
-    """`rules.adjoint_by_vmap` as a kernel.
-
-    Numbers of whole arrays are added in memory. Few numbers that samples share are added up in each warp, and then
-    by XLA.
-    """
-    others = [k for k in range(len(places)) if k not in linear]
-    count = len(others)
-    dtypes = [a.dtype for a in program.arguments]
-    laid = {k: Laid.of(a.shape, places[k]) for k, a in zip(others, args)}
-    laid |= {k: Laid.of(shape, places[k]) for k, shape in zip(linear, shapes)}
-    of_values = [Laid.of(a.shape, p) for a, p in zip(args[count:], result_places)]
-    tiles = Tiles.of(sizes)
+    """`rules.programs.adjoint_by_vmap` as a kernel."""
+    # The operands, those in which the program is linear, and the cotangents of results.
+    others, dtypes = [k for k in range(len(places)) if k not in linear], [a.dtype for a in program.arguments]
+    shape_of = dict(zip(linear, shapes)) | {k: a.shape for k, a in zip(others, args)}
+    laid = {k: Laid.of(shape_of[k], p) for k, p in enumerate(places)}
+    values = [*zip((f"a{k}" for k in range(len(others), len(args))), args[len(others) :], result_places, strict=True)]
+    # Cotangents of whole arrays are added up in memory, those of a few numbers are numbers of a thread.
+    numbers = [k for k in linear if laid[k].is_loaded]
     tokens = [k for k in linear if not laid[k].is_loaded]
     if any(dtypes[k].itemsize > 4 for k in tokens):
-        raise UnknownPrimitive("gradients of whole arrays of 64-bit numbers have no rule")
-    numbers = [k for k in linear if laid[k].is_loaded]
+        raise RefusedProgram("gradients of whole arrays of 64-bit numbers have no rule")
 
     def thread(*index: jax.Array) -> list[jax.Array]:
         given = {k: laid[k].part(f"a{n}", dtypes[k], index) for n, k in enumerate(others)}
         given = {k: part.load() if laid[k].is_loaded else part for k, part in given.items()}
-        values = [one.part(f"a{count + n}", args[count + n].dtype, index).load() for n, one in enumerate(of_values)]
+        cotangents = [Laid.of(a.shape, p).part(name, a.dtype, index).load() for name, a, p in values]
 
-        def of_linear(tokens_now: list[Any], numbers_now: list[Any]) -> list[jax.Array]:
-            known = dict(given) | dict(zip(numbers, numbers_now))
+        def of_linear(numbers_now: list[jax.Array], tokens_now: list[jax.Array]) -> list[jax.Array]:
+            known: dict[int, Any] = given | dict(zip(numbers, numbers_now))
             for k, token in zip(tokens, tokens_now):
-                sums = laid[k].part(f"s{k}", np.dtype(np.float32), index, token)
-                known[k] = sums.replace(returned=np.dtype(dtypes[k]))
-            return [
-                sites.loaded(a, "a result") for a in sites.run(program.closed, [known[k] for k in range(len(places))])
-            ]
+                known[k] = laid[k].part(f"sum{k}", FLOAT, index, token).replace(returned=dtypes[k])
+            return numbers_of(program, [known[k] for k in range(len(places))])
 
-        types = [jax.ShapeDtypeStruct((), np.float32) for _ in tokens]
-        types_of_numbers = [jax.ShapeDtypeStruct(program.arguments[k].shape, dtypes[k]) for k in numbers]
-        of_tokens, of_numbers = jax.linear_transpose(of_linear, types, types_of_numbers)(values)
-        return [*of_numbers, *of_tokens]
+        types = [jax.ShapeDtypeStruct(program.arguments[k].shape, dtypes[k]) for k in numbers]
+        types_of_tokens = [jax.ShapeDtypeStruct((), FLOAT)] * len(tokens)
+        return [a for part in jax.linear_transpose(of_linear, types, types_of_tokens)(cotangents) for a in part]
 
-    emitter = Emitter()
+    emitter, tiles = Emitter(), Tiles.of(sizes)
     with emitter.scope() as lines:
-        found = emit(emitter, thread, len(sizes))[: len(numbers)]
-    head, tail, results, finish = list[str](), list[str](), list[jax.ShapeDtypeStruct](), list[Any]()
-    for n, (k, names) in enumerate(zip(numbers, found)):
-        shared = [axis for axis in range(len(sizes)) if shapes[linear.index(k)][places[k][axis]] == 1 != sizes[axis]]
-        tiled = [axis for axis in range(len(sizes)) if tiles.lanes[axis] > 1]
-        dtype = dtypes[k]
-        if not shared:
-            laid_k = laid[k]
-            lines += stores(f"r{n}", laid_k, names, dtype)
-            results.append(jax.ShapeDtypeStruct(shapes[linear.index(k)], dtype))
-            finish.append(lambda x: x)
-            continue
-        if set(tiled) <= set(shared) and dtype == np.float32:
-            variables = [f"sum{n}_{j}" for j in range(names.size)]
-            head += [f"float {v} = 0;" for v in variables]
-            lines += [f"{v} = {name};" for v, name in zip(variables, names.ravel())]
-            warps = tiles.num_threads // LANES
-            for _j, v in enumerate(variables):
-                tail += [f"for (int k = 16; k > 0; k /= 2) {v} += of_lane_xor({v}, k);"]
-            row = ", ".join(variables)
-            tail += [
-                f"if (threadIdx.x % {LANES} == 0) store_row(r{n} + ((int64)blockIdx.x * {warps} + threadIdx.x / {LANES})"
-                f" * {names.size}, Row<float, {names.size}>{{{{{row}}}}});"
-            ]
-            results.append(jax.ShapeDtypeStruct((*tiles.counts, warps, names.size), dtype))
-            finish.append(
-                functools.partial(summed_tiles, shared=shared, shape=shapes[linear.index(k)], places=places[k])
-            )
-            continue
-        whole = shape_of(sizes, program.arguments[k], tuple(range(len(sizes))))
-        lines += stores(f"r{n}", Laid.of(whole.shape, tuple(range(len(sizes)))), names, dtype)
-        results.append(whole)
-        finish.append(functools.partial(summed_samples, shared=shared, places=places[k]))
-    starts, aliases = [], {}
-    for k in tokens:
-        shape = shapes[linear.index(k)]
-        aliases[len(args) + len(starts)] = len(results)
-        starts.append(jnp.zeros(shape, np.float32))
-        results.append(jax.ShapeDtypeStruct(shape, np.float32))
-        head.append(f"float* const s{k} = r{len(results) - 1};")
-        finish.append(lambda x, dtype=dtypes[k]: x.astype(dtype))
-    body = [*tiles.statements(), *head, "if (is_sample) {", *lines, "}", *tail]
-    out = run_text("fused_adjoint", emitter, body, tiles, [*args, *starts], results, aliases)
-    by_operand = dict(zip((*numbers, *tokens), (f(x) for f, x in zip(finish, out))))
-    return [by_operand[k] for k in linear]
+        found = emit(emitter, thread, len(sizes))
+    ways: dict[int, Cotangent] = {}
+    for n, (k, names) in enumerate(zip((*numbers, *tokens), found, strict=True)):
+        shared = [axis for axis, place in enumerate(places[k]) if shape_of[k][place] == 1 != sizes[axis]]
+        whole = jax.ShapeDtypeStruct(shape_of[k], dtypes[k])
+        if k in tokens:
+            ways[k] = added(f"float* const sum{k} = r{n};", whole)
+        elif not shared:
+            ways[k] = Cotangent(whole, lambda x: x, at_sample=stores(f"r{n}", laid[k], names, dtypes[k]))
+        elif dtypes[k] == FLOAT and all(m == 1 or axis in shared for axis, m in enumerate(tiles.lanes)):
+            ways[k] = summed_in_warps(f"r{n}", names, tiles, shared, places[k], whole)
+        else:
+            ways[k] = summed_by_xla(f"r{n}", names, sizes, shared, places[k], program.arguments[k])
+    before, at_sample, after = ([line for way in ways.values() for line in way[part]] for part in (2, 3, 4))
+    body = [*tiles.statements(), *before, "if (is_sample) {", *lines, *at_sample, "}", *after]
+    results = [way.result for way in ways.values()]
+    sums = [n for n, way in enumerate(ways.values()) if way.adds]
+    starts = [jnp.zeros(results[n].shape, FLOAT) for n in sums]
+    aliases = {len(args) + k: n for k, n in enumerate(sums)}
+    filled = run_text("fused_adjoint", emitter, body, tiles, [*args, *starts], results, aliases)
+    cotangents = {k: way.finish(x) for (k, way), x in zip(ways.items(), filled)}
+    return [cotangents[k] for k in linear]
 
 
-def summed_tiles(x: jax.Array, *, shared: Sequence[int], shape: Sequence[int], places: Sequence[int]) -> jax.Array:
-    """The sums of samples, from those of warps."""
-    rank = x.ndim - 2
-    along = (*shared, rank)
-    return jnp.moveaxis(
-        jnp.sum(x, along, keepdims=True).reshape(
-            *(1 if k in shared else x.shape[k] for k in range(rank)),
-            *(n for p, n in enumerate(shape) if p not in places),
-        ),
-        range(rank),
-        places,
+def added(declaration: str, whole: jax.ShapeDtypeStruct) -> Cotangent:
+    """The cotangent of a whole array, to which samples add in float32, in any order."""
+    return Cotangent(
+        jax.ShapeDtypeStruct(whole.shape, FLOAT), lambda x: x.astype(whole.dtype), before=[declaration], adds=True
     )
 
 
-def summed_samples(x: jax.Array, *, shared: Sequence[int], places: Sequence[int]) -> jax.Array:
-    return jnp.moveaxis(jnp.sum(x, tuple(shared), keepdims=True), range(len(places)), places)
+def summed_in_warps(
+    array: str, names: Names, tiles: Tiles, shared: Sequence[int], places: Sequence[int], whole: jax.ShapeDtypeStruct
+) -> Cotangent:
+    """The cotangent of a few numbers that all samples of a tile share: warps store sums, and XLA adds these up."""
+    count, warps = names.size, tiles.num_threads // LANES
+    sums = [f"{array}_{k}" for k in range(count)]
+    after = [f"for (int k = {LANES // 2}; k > 0; k /= 2) {name} += of_lane_xor({name}, k);" for name in sums]
+    row = f"((int64)blockIdx.x * {warps} + threadIdx.x / {LANES}) * {count}"
+    store = f"store_row({array} + {row}, Row<float, {count}>{{{{{', '.join(sums)}}}}});"
+
+    def finish(x: jax.Array) -> jax.Array:
+        kept = [1 if axis in shared else n for axis, n in enumerate(tiles.counts)]
+        own = [n for place, n in enumerate(whole.shape) if place not in places]
+        total = jnp.sum(x, (*shared, len(kept)), keepdims=True).reshape(*kept, *own)
+        return jnp.moveaxis(total, range(len(kept)), places)
+
+    return Cotangent(
+        jax.ShapeDtypeStruct((*tiles.counts, warps, count), FLOAT),
+        finish,
+        before=[f"float {name} = 0;" for name in sums],
+        at_sample=[f"{name} = {value};" for name, value in zip(sums, names.ravel())],
+        after=[*after, f"if (threadIdx.x % {LANES} == 0) {store}"],
+    )
+
+
+def summed_by_xla(
+    array: str, names: Names, sizes: tuple[int, ...], shared: Sequence[int], places: Sequence[int], aval: Any
+) -> Cotangent:
+    """The cotangent of a few numbers that some samples of a tile share: all are stored, and XLA adds them up."""
+    in_front = tuple(range(len(sizes)))
+    stored = shape_on_grid(sizes, aval, in_front)
+
+    def finish(x: jax.Array) -> jax.Array:
+        return jnp.moveaxis(jnp.sum(x, tuple(shared), keepdims=True), in_front, places)
+
+    at_sample = stores(array, Laid.of(stored.shape, in_front), names, stored.dtype)
+    return Cotangent(stored, finish, at_sample=at_sample)
 
 
 def run_text(
@@ -312,7 +326,7 @@ def run_text(
     aliases: dict[int, int],
 ) -> Sequence[jax.Array]:
     """Runs a kernel, whose parameters are `a0` and so on, then the results `r0` and so on."""
-    type_of = lambda a: C_TYPES[np.dtype(a.dtype).name] if np.dtype(a.dtype).name in C_TYPES else unknown(a.dtype)
+    type_of = lambda a: c_type_of(np.dtype(a.dtype))
     given = [
         f"{'' if k in aliases else 'const '}{type_of(a)}* {'' if k in aliases else '__restrict__ '}a{k}"
         for k, a in enumerate(args)
@@ -327,7 +341,3 @@ def run_text(
     )
     kernel = launch.Kernel(source, name, tiles.num_blocks, tiles.num_threads)
     return launch.run(kernel, args, results, aliases)
-
-
-def unknown(dtype: np.dtype) -> str:
-    raise UnknownPrimitive(f"numbers of {dtype} have no type of C")
