@@ -227,18 +227,18 @@ def trace(function: Callable[..., Any], args: Sequence[jax.Array]) -> Traced:
 
 def check(closed: ClosedJaxpr) -> None:
     """Refuses side effects and collectives."""
-    if closed.effects:
-        names = ", ".join(sorted(str(effect) for effect in closed.effects))
-        raise TypeError(
-            f"a function of one sample has no side effects, but this one has: {names}. Call jax.debug.print, callbacks "
-            "and checks outside of it, read surfaces with boundary_mode='zero' or 'clamp', or use jax.vmap."
-        )
     for eqn in equations(closed.jaxpr):
         if eqn.primitive.name in COLLECTIVES:
             raise TypeError(
                 f"a function of one sample does not exchange numbers between devices, but this one calls "
                 f"jax.lax.{eqn.primitive.name}. Call it on the result of fused_vmap, or use jax.vmap."
             )
+    if closed.effects:
+        names = ", ".join(sorted(str(effect) for effect in closed.effects))
+        raise TypeError(
+            f"a function of one sample has no side effects, but this one has: {names}. Call jax.debug.print, callbacks "
+            "and checks outside of it, read surfaces with boundary_mode='zero' or 'clamp', or use jax.vmap."
+        )
 
 
 def equations(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:

@@ -18,7 +18,7 @@ from ..cuda.read.operand_sums import fold_pullback, shared_by_fold
 from ..cuda.read.read_kernel import WIDTHS, concatenated_read, fold, read, read_derivatives, result_shape
 from ..cuda.samples.sample_tiles import Lanes, samples_shape
 from ..cuda.trace.elementwise import C_TYPES
-from ..cuda.trace.statements import PrimitiveOfCaller, UnknownPrimitive
+from ..cuda.trace.statements import PrimitiveOfCaller, RefusedProgram, UnknownPrimitive
 from ..describe.axis import sizes_are_known
 from ..describe.folds import Fold
 from ..describe.program import Program, equations
@@ -31,6 +31,7 @@ __all__ = [
     "CompilationFailed",
     "CompilerUnavailable",
     "PrimitiveOfCaller",
+    "RefusedProgram",
     "UnknownPrimitive",
     "adjoint",
     "concatenated_read",

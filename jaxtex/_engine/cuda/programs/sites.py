@@ -21,7 +21,7 @@ from ...._jax.calls import called, exactly
 from ...._jax.primitives import MEANINGS, as_tuple
 from ...._jax.versions import generator_of_key, line_of, sizes_of_scan
 from ...compute.operators import result, value
-from ...describe.program import MOST_NUMBERS, bound
+from ...describe.program import CONTROL, MOST_NUMBERS, bound
 from ...describe.spec import ReadSpec
 from ...walk.texel_order import flat_sizes
 from ...walk.texel_walk import TexelAddress
@@ -163,12 +163,12 @@ def equation(eqn: JaxprEqn, args: list[Any], within: Jaxpr) -> Sequence[Any]:
         if name in ("checkpoint", "remat2"):
             return in_checkpoint(body, args)
         return run(body, args)
+    if name not in CONTROL and any(isinstance(a, Key) for a in args):
+        return of_keys(eqn, args, within)
     if name in RULES:
         out = RULES[name](eqn, args)
         if out is not None:
             return out if isinstance(out, list | tuple) else [out]
-    if any(isinstance(a, Key) for a in args):
-        return of_keys(eqn, args, within)
     if name == "texture_unit_read":
         return [exact_read(eqn, args)]
     if eqn.primitive in MEANINGS:
