@@ -205,6 +205,8 @@ SIGNATURES = {
     "positions": "(texture, coords, sampler=Sampler())",
     "splat": "(values, coords, shape, sampler=Sampler(), *, kind=None, layer=None, lod=None, ddx=None, "
     "ddy=None, ddz=None, dtype=None, out_sharding=None)",
+    "fused_map": "(fun, shape, *, in_axes=None, out_axes=0)",
+    "fused_vmap": "(fun, in_axes=0, out_axes=0, *, axis_size=None)",
     "surface_read": "(texture, coords, *, layer=None, face=None, level=0, boundary_mode='trap')",
     "surface_write": "(texture, values, coords, *, layer=None, face=None, level=0, boundary_mode='trap', "
     "unique_indices=False)",

@@ -18,7 +18,7 @@ from ..trace.emitter import Emitter
 from ..trace.indexing import terms_of
 from ..trace.statements import Names, RefusedProgram, UnknownPrimitive
 from . import sites
-from .sites import Part
+from .parts import WIDTHS, Part, strides_of
 
 # The threads of a block, and the samples of a row of its tile.
 THREADS = 128
@@ -44,9 +44,9 @@ class Tiles(NamedTuple):
 
     @classmethod
     def of(cls, sizes: tuple[int, ...], most: int = 1) -> "Tiles":
-        lanes, left = [], THREADS
+        lanes, left, rank = [], THREADS, len(sizes)
         for k, size in enumerate(reversed(sizes)):
-            row = LANES if k == 0 and len(sizes) > 1 else left
+            row = LANES if k == 0 and rank > 1 else left
             count = min(left, row, 1 << (size - 1).bit_length()) if k < 3 else 1
             lanes.append(count)
             left //= count
@@ -109,7 +109,7 @@ class Laid(NamedTuple):
 
     @classmethod
     def of(cls, shape: tuple[int, ...], places: tuple[int, ...]) -> "Laid":
-        strides = sites.strides_of(shape)
+        strides = strides_of(shape)
         own = [k for k in range(len(shape)) if k not in places]
         steps = tuple(strides[p] if shape[p] > 1 else 0 for p in places)
         return cls(steps, tuple(shape[k] for k in own), tuple(strides[k] for k in own), math.prod(shape) >= 2**31)
@@ -133,7 +133,7 @@ class Laid(NamedTuple):
 def samples_kernel(
     *operands: jax.Array, program: Program, sizes: tuple[int, ...], places: Any, result_places: Any, wanted: Any = ()
 ) -> list[jax.Array]:
-    """`rules.samples_by_vmap` as a kernel."""
+    """`compute.programs.samples_by_vmap` as a kernel."""
     del wanted
     laid = [Laid.of(a.shape, p) for a, p in zip(operands, places)]
     dtypes = [a.dtype for a in operands]
@@ -181,9 +181,9 @@ def stores(array: str, laid: Laid, names: Names, dtype: np.dtype) -> list[str]:
     """The statements that store a sample's numbers."""
     c_type, count = C_TYPES[np.dtype(dtype).name], names.size
     flat = [str(n) for n in names.ravel()]
-    if laid.strides == sites.strides_of(laid.shape) and count:
+    if laid.strides == strides_of(laid.shape) and count:
         width = count * np.dtype(dtype).itemsize
-        aligned = width in sites.WIDTHS and all(step % count == 0 for step in laid.steps)
+        aligned = width in WIDTHS and all(step % count == 0 for step in laid.steps)
         store = "store_aligned_row" if aligned else "store_row"
         return [f"{store}({array} + ({laid.place}), Row<{c_type}, {count}>{{{{{', '.join(flat)}}}}});"]
     places = (sum(i * s for i, s in zip(at, laid.strides)) for at in np.ndindex(laid.shape))
@@ -199,7 +199,7 @@ def adjoint_kernel(
     linear: tuple[int, ...],
     shapes: Sequence[tuple[int, ...]],
 ) -> list[jax.Array]:
-    """`rules.adjoint_by_vmap` as a kernel.
+    """`compute.programs.adjoint_by_vmap` as a kernel.
 
     Numbers of whole arrays are added in memory. Few numbers that samples share are added up in each warp, and then
     by XLA.
@@ -258,8 +258,8 @@ def adjoint_kernel(
                 tail += [f"for (int k = 16; k > 0; k /= 2) {v} += of_lane_xor({v}, k);"]
             row = ", ".join(variables)
             tail += [
-                f"if (threadIdx.x % {LANES} == 0) store_row(r{n} + ((int64)blockIdx.x * {warps} + threadIdx.x / {LANES})"
-                f" * {names.size}, Row<float, {names.size}>{{{{{row}}}}});"
+                f"if (threadIdx.x % {LANES} == 0) store_row(r{n} + ((int64)blockIdx.x * {warps} + threadIdx.x / "
+                f"{LANES}) * {names.size}, Row<float, {names.size}>{{{{{row}}}}});"
             ]
             results.append(jax.ShapeDtypeStruct((*tiles.counts, warps, names.size), dtype))
             finish.append(

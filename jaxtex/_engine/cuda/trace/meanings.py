@@ -131,8 +131,8 @@ def dynamic_update_slice(x: jax.Array, update: jax.Array, *starts: jax.Array) ->
     return lax.scatter(x, jnp.stack(starts), update, numbers, mode="clip")
 
 
-# The random numbers of JAX: Threefry with 20 rounds, by Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy
-# as 1, 2, 3", 2011.
+# The random numbers of JAX: Threefry with 20 rounds, by Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as
+# easy as 1, 2, 3", 2011.
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 PARITY = 0x1BD11BDA
 
