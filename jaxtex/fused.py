@@ -5,14 +5,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from ._engine.describe.program import trace
+from ._checks.calls import public
+from ._checks.texels import as_sizes
+from ._checks.words import listing
+from ._engine.describe.program import Traced, flattened, trace
 from ._engine.rules import programs
 
 __all__ = ["fused_map", "fused_vmap"]
+__dir__ = listing(__all__)
 
 
+@public
 def fused_vmap(
     fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, *, axis_size: int | None = None
 ) -> Callable[..., Any]:
@@ -21,7 +27,8 @@ def fused_vmap(
     Results, shapes, dtypes, derivatives and errors are those of ``jax.vmap(fun, in_axes, out_axes,
     axis_size=axis_size)``. On CPUs and TPUs the program is that of `jax.vmap`, too. In a kernel, reads of textures and
     indexed arrays are loads, a `jax.lax.cond` is a branch, and a `jax.lax.while_loop` ends for each sample alone;
-    nothing between them is stored in memory. Nested calls are one kernel with a grid of several axes.
+    nothing between them is stored in memory. Nested calls are one kernel with a grid of several axes. If an operation
+    of `fun` has no translation to CUDA, a warning names it and its line, and the result is computed as by `jax.vmap`.
 
     Args:
         fun: a function of one sample: of scalars, small arrays, and whole arrays and textures, which it reads at a few
@@ -43,17 +50,14 @@ def fused_vmap(
         TypeError: if `fun` has side effects, or exchanges numbers between devices.
         ValueError: as `jax.vmap` does.
 
-    Warns:
-        On a GPU, if a primitive in `fun` has no translation to CUDA: it is named with its line, and the result is
-        computed as by `jax.vmap`.
-
     Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
         >>> image = jnp.arange(12.0).reshape(3, 4, 1)
         >>> def pixel(x, y, image):
-        ...     value = jaxtex.sample(jaxtex.texture2d(image), (x, y))
+        ...     value = jt.sample(jt.texture2d(image), (x, y))
         ...     return jnp.tanh(value[0] / 10)
         >>> x, y = jnp.array([0.25, 0.5]), jnp.array([0.5, 0.75])
-        >>> jaxtex.fused_vmap(pixel, (0, 0, None))(x, y, image)
+        >>> jt.fused_vmap(pixel, (0, 0, None))(x, y, image)
         Array([0.42189902, 0.69106954], dtype=float32)
     """
 
@@ -65,6 +69,7 @@ def fused_vmap(
     return mapped
 
 
+@public
 def fused_map(
     fun: Callable[..., Any], shape: Sequence[int], *, in_axes: Any = None, out_axes: Any = 0
 ) -> Callable[..., Any]:
@@ -89,19 +94,20 @@ def fused_map(
         ValueError: if `shape` or an argument has wrong axes.
 
     Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
         >>> image = jnp.arange(12.0).reshape(3, 4)
         >>> def halved(y, x, image):
         ...     return (image[y, 2 * x] + image[y, 2 * x + 1]) / 2
-        >>> jaxtex.fused_map(halved, (3, 2))(image)
+        >>> jt.fused_map(halved, (3, 2))(image)
         Array([[ 0.5,  2.5],
                [ 4.5,  6.5],
                [ 8.5, 10.5]], dtype=float32)
     """
-    sizes = tuple(shape)
+    sizes = as_sizes("fused_map", "shape", shape, ("height", "width"))
 
     @functools.wraps(fun)
     def mapped(*args: Any) -> Any:
-        leaves, tree = jax.tree.flatten(args)
+        leaves, tree = flattened(args)
         is_mapped = flat_axes(in_axes, args)
         rank = len(sizes)
         for leaf in (leaf for leaf, m in zip(leaves, is_mapped, strict=True) if m):
@@ -117,7 +123,10 @@ def fused_map(
                 return one_sample(fun, out_axes, rank, *index, *jax.tree.unflatten(tree, leaves))
             axes = [0 if m and np.shape(a)[0] != 1 else None for a, m in zip(leaves, is_mapped)]
             given = [a if ax == 0 or not m else a.squeeze(0) for a, m, ax in zip(leaves, is_mapped, axes)]
-            run = lambda i, leaves: over(axis + 1, (*index, i), leaves)
+
+            def run(i: Any, leaves: Sequence[Any]) -> Any:
+                return over(axis + 1, (*index, i), leaves)
+
             return jax.vmap(run, (0, axes), out_axes)(np.arange(sizes[axis], dtype=np.int32), given)
 
         return over(0, (), leaves)
@@ -127,18 +136,27 @@ def fused_map(
 
 def flat_axes(in_axes: Any, args: tuple[Any, ...]) -> list[bool]:
     """Whether each array of the arguments has the axes of the grid in front."""
-    is_none = lambda x: x is None
     if in_axes is None or isinstance(in_axes, int):
         in_axes = (in_axes,) * len(args)
-    spread = jax.tree.map(
-        lambda ax, part: [ax is not None] * len(jax.tree.leaves(part)), in_axes, args, is_leaf=is_none
-    )
-    return jax.tree.leaves(spread)
+    return [ax is not None for ax in spread(in_axes, args)]
+
+
+def spread(axes: Any, whole: Any) -> list[Any]:
+    """The axes, a tree that stands for the front of the tree `whole`, for each of its leaves."""
+
+    def of_part(ax: Any, part: Any) -> list[Any]:
+        return [ax] * len(jax.tree.leaves(part))
+
+    return jax.tree.leaves(jax.tree.map(of_part, axes, whole, is_leaf=is_none), is_leaf=is_none)
+
+
+def is_none(x: Any) -> bool:
+    return x is None
 
 
 def one_sample(fun: Callable[..., Any], out_axes: Any, count: int, *args: Any, **kwargs: Any) -> Any:
     """The results of ``fun(*args, **kwargs)``, as one equation that is to be mapped `count` times."""
-    leaves, tree = jax.tree.flatten((args, kwargs))
+    leaves, tree = flattened((args, kwargs))
     places = [k for k, leaf in enumerate(leaves) if isinstance(leaf, jax.Array)]
     # Keys are passed by their bits.
     keys = {k: jax.random.key_impl(leaves[k]) for k in places if is_key(leaves[k])}
@@ -159,19 +177,17 @@ def one_sample(fun: Callable[..., Any], out_axes: Any, count: int, *args: Any, *
 
 
 def is_key(x: jax.Array) -> bool:
-    return jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key)
+    return jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
 
 
-def positions_of(out_axes: Any, traced: Any, count: int) -> tuple[tuple[int, ...], ...]:
+def positions_of(out_axes: Any, traced: Traced, count: int) -> tuple[tuple[int, ...], ...]:
     """For each result of the program, where its mapped axes will be."""
     assert traced.program is not None
     whole = jax.tree.unflatten(traced.tree, [*range(len(traced.results))])
-    is_none = lambda x: x is None
     try:
-        spread = jax.tree.map(lambda ax, part: [ax] * len(jax.tree.leaves(part)), out_axes, whole, is_leaf=is_none)
+        flat = spread(out_axes, whole)
     except ValueError:  # `jax.vmap` says what is wrong
         return ((),) * len(traced.program.results)
-    flat = jax.tree.leaves(spread, is_leaf=is_none)
     found: dict[int, tuple[int, ...]] = {}
     for place, axis in zip(traced.results, flat):
         if isinstance(place, int) and isinstance(axis, int):

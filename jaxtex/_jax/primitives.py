@@ -165,7 +165,7 @@ def without_mesh(form: Callable[..., Any]) -> Callable[..., Any]:
         with jax.sharding.use_abstract_mesh(NO_MESH):
             return form(*args, **params)
 
-    run.knows_no_mesh = True
+    run.__dict__["knows_no_mesh"] = True
     return run
 
 

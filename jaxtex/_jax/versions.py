@@ -13,6 +13,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -224,7 +225,7 @@ def line_of(eqn: Any) -> str | None:
 
     JAX 0.10.2 to 0.12: the traceback of an equation, which is not documented. Can go when JAX documents it.
     """
-    own = tuple(os.path.dirname(module.__file__) + os.sep for module in (jax, sys.modules[__package__.split(".")[0]]))
+    own = tuple(f"{folder}{os.sep}" for folder in (Path(str(jax.__file__)).parent, Path(__file__).parents[1]))
     frames = getattr(getattr(eqn.source_info, "traceback", None), "frames", ())
     found = (frame for frame in frames if not frame.file_name.startswith((*own, "<")))
     return next((f"{frame.file_name}:{frame.line_num}" for frame in found), None)

@@ -249,6 +249,11 @@ def equations(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
             yield from equations(inner)
 
 
+def flattened(whole: Any) -> tuple[list[Any], Any]:
+    """The leaves of a tree, and its structure."""
+    return jax.tree.flatten(whole)
+
+
 def is_large(aval: Any) -> bool:
     return int(np.prod(aval.shape)) > MOST_NUMBERS
 

@@ -12,11 +12,12 @@ from ...describe.program import Program
 from ..build import launch
 from ..build.launch import LANES
 from ..build.source import read_source, scalars
+from ..trace.elementwise import C_TYPES
 from ..trace.emitter import Emitter
 from ..trace.indexing import terms_of
 from ..trace.statements import Names, RefusedProgram, UnknownPrimitive, c_type_of
 from . import sites
-from .sites import Part
+from .parts import WIDTHS, Part, strides_of
 
 # The threads of a block, and the samples of a row of its tile.
 THREADS = 128
@@ -43,9 +44,9 @@ class Tiles(NamedTuple):
 
     @classmethod
     def of(cls, sizes: tuple[int, ...], most: int = 1) -> "Tiles":
-        lanes, left = [], THREADS
+        lanes, left, rank = [], THREADS, len(sizes)
         for k, size in enumerate(reversed(sizes)):
-            row = LANES if k == 0 and len(sizes) > 1 else left
+            row = LANES if k == 0 and rank > 1 else left
             count = min(left, row, 1 << (size - 1).bit_length()) if k < 3 else 1
             lanes.append(count)
             left //= count
@@ -108,7 +109,7 @@ class Laid(NamedTuple):
 
     @classmethod
     def of(cls, shape: tuple[int, ...], places: tuple[int, ...]) -> "Laid":
-        strides = sites.strides_of(shape)
+        strides = strides_of(shape)
         own = [k for k in range(len(shape)) if k not in places]
         steps = tuple(strides[p] if shape[p] > 1 else 0 for p in places)
         return cls(steps, tuple(shape[k] for k in own), tuple(strides[k] for k in own), math.prod(shape) >= 2**31)
@@ -132,8 +133,9 @@ class Laid(NamedTuple):
 def samples_kernel(
     *operands: jax.Array, program: Program, sizes: tuple[int, ...], places: Any, result_places: Any, wanted: Any = ()
 ) -> list[jax.Array]:
-    """`rules.programs.samples_by_vmap` as a kernel."""
+    """`compute.programs.samples_by_vmap` as a kernel."""
     del wanted
+    check_types([*operands, *program.results])
     laid = [Laid.of(a.shape, p) for a, p in zip(operands, places)]
     dtypes = [a.dtype for a in operands]
     tiles = Tiles.of(sizes, MOST_SAMPLES if sizes else 1)
@@ -152,6 +154,13 @@ def samples_kernel(
     if tiles.samples > 1:
         body = ["#pragma unroll", f"for (int step = 0; step < {tiles.samples}; step++) {{", *body, "}"]
     return list(run_text("fused_samples", emitter, body, tiles, operands, results, {}))
+
+
+def check_types(arrays: Sequence[Any]) -> None:
+    """Refuses arrays of numbers that C lacks, such as complex ones."""
+    for a in arrays:
+        if getattr(a.dtype, "name", "") not in C_TYPES:
+            raise RefusedProgram(f"an array of {a.dtype} has no type of C")
 
 
 def emit(emitter: Emitter, thread: Any, rank: int) -> list[Names]:
@@ -181,9 +190,9 @@ def stores(array: str, laid: Laid, names: Names, dtype: np.dtype) -> list[str]:
     """The statements that store a sample's numbers."""
     c_type, count = c_type_of(np.dtype(dtype)), names.size
     flat = [str(n) for n in names.ravel()]
-    if laid.strides == sites.strides_of(laid.shape) and count:
+    if laid.strides == strides_of(laid.shape) and count:
         width = count * np.dtype(dtype).itemsize
-        aligned = width in sites.WIDTHS and all(step % count == 0 for step in laid.steps)
+        aligned = width in WIDTHS and all(step % count == 0 for step in laid.steps)
         store = "store_aligned_row" if aligned else "store_row"
         return [f"{store}({array} + ({laid.place}), Row<{c_type}, {count}>{{{{{', '.join(flat)}}}}});"]
     places = (sum(i * s for i, s in zip(at, laid.strides)) for at in np.ndindex(laid.shape))
@@ -217,7 +226,8 @@ def adjoint_kernel(
     linear: tuple[int, ...],
     shapes: Sequence[tuple[int, ...]],
 ) -> list[jax.Array]:
-    """`rules.programs.adjoint_by_vmap` as a kernel."""
+    """`compute.programs.adjoint_by_vmap` as a kernel."""
+    check_types([*args, *program.arguments])
     # The operands, those in which the program is linear, and the cotangents of results.
     others, dtypes = [k for k in range(len(places)) if k not in linear], [a.dtype for a in program.arguments]
     shape_of = dict(zip(linear, shapes)) | {k: a.shape for k, a in zip(others, args)}

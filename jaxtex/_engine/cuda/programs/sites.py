@@ -8,6 +8,7 @@ additions, whatever the loops and branches around them.
 
 import dataclasses
 import functools
+import inspect
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,101 +26,19 @@ from ...describe.program import CONTROL, MOST_NUMBERS, bound
 from ...describe.spec import ReadSpec
 from ...walk.texel_order import flat_sizes
 from ...walk.texel_walk import TexelAddress
-from ..trace.indexing import load_row
-from ..trace.statements import UnknownPrimitive
-
-Terms = tuple[tuple[Any, int], ...]
-# Lengths of rows that one or a few loads fetch, in bytes.
-WIDTHS = (2, 4, 8, 16, 32, 64)
-
-
-@dataclasses.dataclass(frozen=True)
-class Part:
-    """A part of an array in memory.
-
-    Attributes:
-        array: the array, an expression in C++.
-        shape, strides: of the part, in elements.
-        first: the place of its first element: terms, which depend on the sample, and `offset`.
-        wide: whether places in the array need 64 bits.
-        token: the number that stands for the array, if the program is to be transposed in it.
-        returned: the dtype in which its numbers are used; `None` for `dtype`.
-    """
-
-    array: str
-    dtype: np.dtype
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    first: Terms = ()
-    offset: int = 0
-    wide: bool = True
-    token: jax.Array | None = None
-    returned: np.dtype | None = None
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-    def replace(self, **changes: Any) -> "Part":
-        return dataclasses.replace(self, **changes)
-
-    def at(self, index: jax.Array | int, axis: int) -> "Part":
-        """The part with one index on an axis, without the axis."""
-        rest = {"shape": without(self.shape, axis), "strides": without(self.strides, axis)}
-        return self.moved(index, axis).replace(**rest)
-
-    def moved(self, index: jax.Array | int, axis: int) -> "Part":
-        """The part, which begins at an index on an axis."""
-        if isinstance(index, int | np.integer):
-            return self.replace(offset=self.offset + int(index) * self.strides[axis])
-        return self.replace(first=(*self.first, (index, self.strides[axis])))
-
-    @property
-    def is_contiguous(self) -> bool:
-        expected = 1
-        for n, stride in zip(reversed(self.shape), reversed(self.strides)):
-            if n != 1 and stride != expected:
-                return False
-            expected *= n
-        return True
-
-    def load(self, inside: jax.Array | None = None) -> jax.Array:
-        """All elements of the part; zeros where it is not `inside`."""
-        return self.stored(inside).astype(self.returned or self.dtype)
-
-    def stored(self, inside: jax.Array | None = None) -> jax.Array:
-        if not self.size:
-            return jnp.zeros(self.shape, self.dtype)
-        if self.is_contiguous:
-            return self.row(self.size, inside).reshape(self.shape)
-        return jnp.stack([self.at(k, 0).stored(inside) for k in range(self.shape[0])])
-
-    def row(self, count: int, inside: jax.Array | None) -> jax.Array:
-        """The first `count` adjacent elements."""
-        width = count * self.dtype.itemsize
-        multiples = (self.offset, *(factor for _, factor in self.first))
-        aligned = width in WIDTHS and all(m % count == 0 for m in multiples)
-        terms = [(jnp.asarray(number, jnp.int32), factor) for number, factor in self.first]
-        place = [*terms, (jnp.int32(1), self.offset)] if self.offset or not terms else terms
-        how = {"aligned": aligned, "inside": inside, "token": self.token, "wide": self.wide}
-        return load_row(self.array, place, count, self.dtype, **how)
-
-
-# =aligned, inside=inside, token=self.token, wide=self.wide)
-
-
-def without(items: tuple[int, ...], axis: int) -> tuple[int, ...]:
-    return (*items[:axis], *items[axis + 1 :])
-
-
-def strides_of(shape: Sequence[int]) -> tuple[int, ...]:
-    """The strides of a contiguous array."""
-    return tuple(math.prod(shape[k + 1 :]) for k in range(len(shape)))
-
+from ..trace.statements import UnknownPrimitive, aval_of
+from .parts import (
+    Part,
+    broadcast,
+    clipped,
+    dynamic_slice,
+    flipped,
+    reshaped,
+    sliced,
+    strides_of,
+    transposed,
+    with_parts,
+)
 
 # Primitives that return their arguments.
 STOPPED = ("materialized", "optimization_barrier", "copy", "pvary", "pcast")
@@ -155,7 +74,7 @@ def equation(eqn: JaxprEqn, args: list[Any], within: Jaxpr) -> Sequence[Any]:
         if name == "texture_unit_read":
             return [exact_read(eqn, args)]
         if eqn.primitive in MEANINGS and name != "straight_through":
-            return by_meaning(eqn.primitive.impl.__wrapped__, eqn, args)  # of numbers: by array operations
+            return by_meaning(inspect.unwrap(eqn.primitive.impl), eqn, args)  # of numbers: by array operations
         body = called(eqn)
         return run(body, args) if body is not None and name in ("jit", "pjit") else bound(eqn, args, within)
     body = called(eqn)
@@ -187,107 +106,14 @@ def loaded(a: Any, name: str) -> Any:
 
 def by_meaning(meaning: Callable[..., Any], eqn: JaxprEqn, args: list[Any]) -> list[Any]:
     """The results of a primitive that stands for a function of other primitives."""
-    avals = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in eqn.invars]
+    avals = [jax.ShapeDtypeStruct(aval_of(v).shape, aval_of(v).dtype) for v in eqn.invars]
     function = lambda *args: as_tuple(meaning(*args, **eqn.params))
     return run(jax.make_jaxpr(function)(*avals), args)
-
-
-def with_parts(function: Callable[..., Any], args: Sequence[Any]) -> tuple[Callable[..., Any], list[Any]]:
-    """A function of numbers alone, and its arguments, in place of a function that takes parts.
-
-    What a part has of the thread's numbers, its place and its token, is an argument.
-    """
-    leaves, tree = jax.tree.flatten([as_tree(a) for a in args])
-    return lambda *leaves: function(*map(as_part, jax.tree.unflatten(tree, leaves))), leaves
-
-
-def as_tree(a: Any) -> Any:
-    if not isinstance(a, Part):
-        return a
-    numbers, factors = ([n for n, _ in a.first], tuple(f for _, f in a.first))
-    return PartTree(numbers, a.token, a.replace(first=(), token=None), factors)
-
-
-def as_part(a: Any) -> Any:
-    if not isinstance(a, PartTree):
-        return a
-    return a.part.replace(first=tuple(zip(a.numbers, a.factors)), token=a.token)
-
-
-@functools.partial(jax.tree_util.register_dataclass, data_fields=["numbers", "token"], meta_fields=["part", "factors"])
-@dataclasses.dataclass(frozen=True)
-class PartTree:
-    """A part as a tree whose leaves are the numbers of the thread."""
-
-    numbers: list[Any]
-    token: Any
-    part: Part
-    factors: tuple[int, ...]
 
 
 def in_checkpoint(body: ClosedJaxpr, args: list[Any]) -> list[Any]:
     function, leaves = with_parts(lambda *args: run(body, args), args)
     return jax.checkpoint(function)(*leaves)
-
-
-# Looks at an array
-
-
-def sliced(eqn: JaxprEqn, args: list[Any]) -> Part:
-    (part,), params = args, eqn.params
-    steps = params["strides"] or (1,) * part.ndim
-    for axis, start in enumerate(params["start_indices"]):
-        part = part.moved(start, axis)
-    return part.replace(shape=eqn.outvars[0].aval.shape, strides=tuple(s * k for s, k in zip(part.strides, steps)))
-
-
-def transposed(eqn: JaxprEqn, args: list[Any]) -> Part:
-    (part,), order = args, eqn.params["permutation"]
-    return part.replace(shape=tuple(part.shape[k] for k in order), strides=tuple(part.strides[k] for k in order))
-
-
-def flipped(eqn: JaxprEqn, args: list[Any]) -> Part:
-    (part,) = args
-    for axis in eqn.params["dimensions"]:
-        part = part.moved(part.shape[axis] - 1, axis)
-        part = part.replace(strides=tuple(-s if k == axis else s for k, s in enumerate(part.strides)))
-    return part
-
-
-def broadcast(eqn: JaxprEqn, args: list[Any]) -> Part | None:
-    part, shape = args[0], eqn.outvars[0].aval.shape
-    strides = [0] * len(shape)
-    for axis, place in enumerate(eqn.params["broadcast_dimensions"]):
-        strides[place] = 0 if part.shape[axis] == 1 != shape[place] else part.strides[axis]
-    return part.replace(shape=shape, strides=tuple(strides))
-
-
-def reshaped(eqn: JaxprEqn, args: list[Any]) -> Part | None:
-    part, shape = args[0], eqn.outvars[0].aval.shape
-    kept = [(n, s) for n, s in zip(part.shape, part.strides) if n != 1]
-    if [n for n in shape if n != 1] == [n for n, _ in kept]:  # axes of size 1 come and go
-        strides = iter(kept)
-        return part.replace(shape=shape, strides=tuple(next(strides)[1] if n != 1 else 0 for n in shape))
-    if part.is_contiguous:
-        return part.replace(shape=shape, strides=strides_of(shape))
-    return None
-
-
-def dynamic_slice(eqn: JaxprEqn, args: list[Any]) -> Part:
-    part, *starts = args
-    sizes = eqn.params["slice_sizes"]
-    for axis, (start, size) in enumerate(zip(starts, sizes)):
-        last = part.shape[axis] - size
-        if last:
-            part = part.moved(clipped(start, last), axis)
-    return part.replace(shape=tuple(sizes))
-
-
-def clipped(index: Any, last: int) -> Any:
-    """An index from 0 to `last`, int32."""
-    if isinstance(index, np.ndarray | np.generic) and np.ndim(index) == 0:
-        return int(np.clip(index, 0, last))
-    return jnp.clip(index, 0, last).astype(jnp.int32)
 
 
 def gather(eqn: JaxprEqn, args: list[Any]) -> jax.Array | Part | None:
@@ -298,7 +124,7 @@ def gather(eqn: JaxprEqn, args: list[Any]) -> jax.Array | Part | None:
     if not isinstance(part, Part):
         return None
     numbers, sizes, mode = eqn.params["dimension_numbers"], eqn.params["slice_sizes"], eqn.params["mode"]
-    out = eqn.outvars[0].aval
+    out = aval_of(eqn.outvars[0])
     batch_shape = tuple(n for axis, n in enumerate(out.shape) if axis not in numbers.offset_dims)
     skipped = (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
     last = [n - size for n, size in zip(part.shape, sizes)]
@@ -438,7 +264,7 @@ def random_split(eqn: JaxprEqn, args: list[Any]) -> Key:
 
 
 def random_wrap(eqn: JaxprEqn, args: list[Any]) -> Key:
-    return Key(loaded(args[0], "a key"), generator_of_key(eqn.outvars[0].aval.dtype))
+    return Key(loaded(args[0], "a key"), generator_of_key(aval_of(eqn.outvars[0]).dtype))
 
 
 def random_unwrap(eqn: JaxprEqn, args: list[Any]) -> jax.Array:

@@ -265,7 +265,7 @@ def load_row(
     )
 
 
-def terms_of(numbers: Sequence[str], factors: Sequence[int], wide: bool) -> list[str]:
+def terms_of(numbers: Sequence[Any], factors: Sequence[int], wide: bool) -> list[str]:
     """The products whose sum is an offset; 0 and 1 take no instruction."""
     pairs = [*zip(numbers, factors)]
     if wide:
