@@ -269,7 +269,9 @@ def adjoint_kernel(
             ways[k] = summed_in_warps(f"r{n}", names, tiles, shared, places[k], whole)
         else:
             ways[k] = summed_by_xla(f"r{n}", names, sizes, shared, places[k], program.arguments[k])
-    before, at_sample, after = ([line for way in ways.values() for line in way[part]] for part in (2, 3, 4))
+    before = [line for way in ways.values() for line in way.before]
+    at_sample = [line for way in ways.values() for line in way.at_sample]
+    after = [line for way in ways.values() for line in way.after]
     body = [*tiles.statements(), *before, "if (is_sample) {", *lines, *at_sample, "}", *after]
     results = [way.result for way in ways.values()]
     sums = [n for n, way in enumerate(ways.values()) if way.adds]
