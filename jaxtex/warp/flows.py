@@ -14,6 +14,7 @@ from jax.typing import ArrayLike
 
 from .._checks.arguments import as_integer
 from .._checks.calls import public
+from .._jax.versions import stack
 from ..modes import AddressMode
 from ..sampler import FilterModeLike, Sampler
 from .coordinate_functions import Arrays, displaced
@@ -256,7 +257,7 @@ def solved(sampler: Sampler, flow: jax.Array, at: jax.Array, change: jax.Array) 
     columns = [along(axis) for axis in range(ndim)]
     rows = inverse(with_identity([list(row) for row in zip(*columns)]))
     right = components_of(moved("invert_flow", change, at, sampler))
-    return jnp.stack([dot(row, right) for row in rows], -1)
+    return stack([dot(row, right) for row in rows], -1)
 
 
 def with_identity(rows: Sequence[Sequence[jax.Array]]) -> Rows:
