@@ -4,6 +4,7 @@ JAX's own indexing counts negative indices from the end and silently clamps or d
 Under explicit mesh axes a result has the sharding of its indices.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -130,6 +131,24 @@ def reshaped(x: jax.Array, shape: Sequence[int]) -> jax.Array:
     sharding = explicit_sharding(x, lambda spec: (*spec[:kept], *[None] * (len(shape) - kept)))
     changes_sharded = sharding is not None and any(names_of(explicit_sharding(x))[kept:])
     return jnp.reshape(x, shape, out_sharding=None if changes_sharded else sharding)
+
+
+def as_sum_of(x: jax.Array, *arrays: jax.Array) -> jax.Array:
+    """`x`, of the shape of the sum of `arrays`, with its sharding and varying axes, as a loop over them keeps it."""
+    if explicit_sharding(x) is not None:
+        (total,) = jax.make_jaxpr(lambda: functools.reduce(jnp.add, arrays))().out_avals
+        x = jax.reshard(x, total.sharding)
+    return as_varying(x, *arrays)
+
+
+def with_batch_alike(*arrays: jax.Array) -> list[jax.Array]:
+    """Arrays whose first axis is a batch, all sharded along it as the first that is."""
+    sharded = (names_of(explicit_sharding(a))[:1] for a in arrays)
+    names = next((first[0] for first in sharded if first and first[0]), None)
+    if names is None:
+        return list(arrays)
+    placed = (explicit_sharding(a, lambda spec: (names, *spec[1:])) for a in arrays)
+    return [*map(jax.reshard, arrays, placed)]
 
 
 def as_varying(x: jax.Array, *like: jax.Array) -> jax.Array:

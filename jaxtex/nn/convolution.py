@@ -11,6 +11,7 @@ from .._checks.arguments import as_float
 from .._checks.calls import public
 from .._checks.integers import is_integer
 from .._checks.words import shown
+from .._jax.indexing import is_sharded, with_batch_alike
 from .._tables.storage_formats import sum_dtype
 from ..sampler import Sampler
 from ..texture import texture2d
@@ -107,8 +108,11 @@ def deformable_conv(
         return multiplied(columns_of(*arrays, layout), taps, int(groups), sums)
 
     # One image at a time, so that memory holds the reads of one image.
+    arrays = tuple(with_batch_alike(image, moved, weight))
     each_image = cast(Callable[..., jax.Array], jax.lax.map)
-    out = each_image(jax.checkpoint(of_image), (image, moved, weight))
+    if is_sharded(arrays[0]):  # each device has images of its own
+        each_image = lambda function, arrays: jax.vmap(lambda *one: function(one))(*arrays)
+    out = each_image(jax.checkpoint(of_image), arrays)
     if bias is not None:
         out = out + jnp.asarray(bias).astype(sums)[None, None, None]
     return out.astype(image.dtype)
