@@ -830,6 +830,20 @@ FAULTS = {
         "test_projections.py",
         "blocks_of_samples",
     ),
+    "a transpose forgets over which devices its result varies": Fault(
+        "jaxtex/_jax/primitives.py",
+        "avals = (args[k].aval for k in linear)",
+        "avals = (jax.ShapeDtypeStruct(args[k].aval.shape, args[k].aval.dtype) for k in linear)",
+        "test_meshes.py",
+        "shard_map",
+    ),
+    "a loop over samples forgets on which device a ray lies": Fault(
+        ENGINE + "rules/folds.py",
+        "if explicit_sharding(a) is not None",
+        "if a.ndim > 99",
+        "test_meshes.py",
+        "rays",
+    ),
     "a tangent of a sum leaves out the derivative": Fault(
         ENGINE + "describe/spec.py",
         "axes = differentiated(self.axes, k)\n",
