@@ -148,7 +148,7 @@ def with_batch_alike(*arrays: jax.Array) -> list[jax.Array]:
     if names is None:
         return list(arrays)
     placed = (explicit_sharding(a, lambda spec: (names, *spec[1:])) for a in arrays)
-    return [*map(jax.reshard, arrays, placed)]
+    return [jax.reshard(a, sharding) for a, sharding in zip(arrays, placed)]
 
 
 def as_varying(x: jax.Array, *like: jax.Array) -> jax.Array:
