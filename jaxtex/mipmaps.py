@@ -175,12 +175,17 @@ def footprint(f: Callable[..., Sequence[ArrayLike]], coords: Sequence[ArrayLike]
 
 def along_axes(f: Callable[..., Sequence[ArrayLike]], coords: Sequence[jax.Array]) -> tuple[Arrays, ...]:
     """The derivatives of a coordinate function along each of its coordinates."""
-    steps = (
-        tuple(jnp.ones_like(c) if j == k else jnp.zeros_like(c) for j, c in enumerate(coords))
-        for k in range(len(coords))
-    )
 
     def function(*arrays: jax.Array) -> Arrays:
         return tuple(jnp.asarray(c) for c in f(*arrays))
 
-    return tuple(jax.jvp(function, tuple(coords), step)[1] for step in steps)
+    return tuple(jax.jvp(function, tuple(coords), step)[1] for step in unit_steps(*coords))
+
+
+@typed_jit()
+def unit_steps(*coords: jax.Array) -> list[Arrays]:
+    """For each coordinate, the tangents of all for a step of 1 along it."""
+    return [
+        tuple(jnp.ones_like(c) if j == k else jnp.zeros_like(c) for j, c in enumerate(coords))
+        for k in range(len(coords))
+    ]

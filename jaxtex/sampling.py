@@ -144,7 +144,7 @@ def sample(
     if hints.is_on():
         hints.mention_smoothing("sample", sampler)
         if sampler.normalized_coords and not texture.kind.is_cube:
-            hints.mention_far_coords("sample", arguments.coords)
+            hints.mention_far_coords("sample", arguments.as_operands().coords, texture.knots)
     if key is None:
         return calls.sample(texture, arguments, sampler=sampler, dtype=result)
     if sampler.arithmetic is Arithmetic.HARDWARE:

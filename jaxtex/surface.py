@@ -12,6 +12,7 @@ from jax.typing import ArrayLike
 
 from ._checks.arguments import ReadArguments, check_level, check_texels, check_texture
 from ._checks.calls import public
+from ._checks.dropped import watch
 from ._checks.surfaces import OUTSIDE, check_values, report, spread
 from ._checks.words import listing
 from ._engine.arithmetic import READ, read_where_placed
@@ -136,7 +137,7 @@ def surface_write(
     name = "surface_write"
     mode, arguments = check_access(name, texture, coords, layer, face, level, boundary_mode)
     values = check_values(name, texture, values, arguments)
-    return _write(texture, values, arguments, level=level, mode=mode, unique=unique_indices)
+    return watch(name, texture, _write(texture, values, arguments, level=level, mode=mode, unique=unique_indices))
 
 
 @public
@@ -280,7 +281,7 @@ def reduce(
         raise TypeError(f"{name}: texture holds {texture.dtype}, and complex numbers have no order; use surface_add.")
     mode, arguments = check_access(name, texture, coords, layer, face, level, boundary_mode)
     values = check_values(name, texture, values, arguments)
-    return _reduce(texture, values, arguments, rule=rule, level=level, mode=mode)
+    return watch(name, texture, _reduce(texture, values, arguments, rule=rule, level=level, mode=mode))
 
 
 @typed_jit("level", "mode")

@@ -198,7 +198,7 @@ def texture1d(texels: Texels, *, border_color: ArrayLike | None = None, knots: K
     Gradients: a read is differentiable with respect to floating `texels`, to `border_color`, and to `knots`.
 
     Raises:
-        ValueError: if a shape or dtype is not one of those above.
+        ValueError: if a shape or dtype is not one of those above, or if known knots have no order.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
@@ -219,8 +219,10 @@ def texture2d(texels: Texels, *, border_color: ArrayLike | None = None, knots: K
         knots: the coordinates of texels, a tuple ``(x, y)`` with an array for each axis, or ``None`` where texels are
             evenly spaced. Reads take coordinates in the same unit. An array is ``(N,)``, one knot for each texel, or
             ``(N + 2,)`` with the two edges of the axis around them; by default, edges lie half a cell beyond the outer
-            knots. Knots increase or decrease strictly. Under wrap the texture repeats after the length from edge to
-            edge; under sphere the edges of y are the poles.
+            knots. Knots are finite and increase or decrease; two equal ones are a jump, for the point and the linear
+            filter. The constructor checks knots whose values are known, and copies them from their device for that.
+            Under wrap the texture repeats after the length from edge to edge; under sphere the edges of y are the
+            poles.
 
     Returns:
         A `Texture` that holds `texels` as they are. Nothing is converted, and only a mip chain is copied.
@@ -228,7 +230,7 @@ def texture2d(texels: Texels, *, border_color: ArrayLike | None = None, knots: K
     Gradients: a read is differentiable with respect to floating `texels`, to `border_color`, and to `knots`.
 
     Raises:
-        ValueError: if a shape or dtype is not one of those above.
+        ValueError: if a shape or dtype is not one of those above, or if known knots have no order.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
@@ -255,7 +257,7 @@ def texture3d(texels: Texels, *, border_color: ArrayLike | None = None, knots: K
     Gradients: a read is differentiable with respect to floating `texels`, to `border_color`, and to `knots`.
 
     Raises:
-        ValueError: if a shape or dtype is not one of those above.
+        ValueError: if a shape or dtype is not one of those above, or if known knots have no order.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
@@ -282,7 +284,7 @@ def texture1d_layered(texels: Texels, *, border_color: ArrayLike | None = None, 
     Gradients: a read is differentiable with respect to floating `texels`, to `border_color`, and to `knots`.
 
     Raises:
-        ValueError: if a shape or dtype is not one of those above.
+        ValueError: if a shape or dtype is not one of those above, or if known knots have no order.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
@@ -309,7 +311,7 @@ def texture2d_layered(texels: Texels, *, border_color: ArrayLike | None = None, 
     Gradients: a read is differentiable with respect to floating `texels`, to `border_color`, and to `knots`.
 
     Raises:
-        ValueError: if a shape or dtype is not one of those above.
+        ValueError: if a shape or dtype is not one of those above, or if known knots have no order.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt

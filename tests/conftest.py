@@ -52,8 +52,11 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("jaxtex")
 
 
-# Folders whose tests are about what compilers make of a program.
-COMPILED_FOLDERS = {"compiled", "devices"}
+# Folders whose programs XLA compiles. Those of the others are evaluated in NumPy.
+COMPILED = (
+    "compiled/",
+    "devices/",
+)
 
 
 def pytest_addoption(parser):
@@ -71,8 +74,8 @@ def programs_evaluated_for(item):
     """Which programs of a test are evaluated in NumPy in place of being compiled."""
     if item.config.getoption("compiled") or not compiling.on_cpu():
         return evaluator.NONE
-    folder = item.path.relative_to(budget.FOLDER).parts[0]
-    is_compiled = folder in COMPILED_FOLDERS or item.get_closest_marker("compiled")
+    path = item.path.relative_to(budget.FOLDER).as_posix()
+    is_compiled = path.startswith(COMPILED) or item.get_closest_marker("compiled")
     return evaluator.ELEMENTS if is_compiled else evaluator.ALL
 
 

@@ -5,9 +5,10 @@ from typing import Any
 
 from jaxtex import cuda
 from jaxtex.cuda import declarations as declared
+from jaxtex.cuda.absent import ABSENT
 from jaxtex.cuda.declarations import DECLARATIONS
 from jaxtex.cuda.memory.resource_descriptor import UNION_MEMBERS
-from jaxtex.cuda.names import ENUMERATIONS, IMPOSSIBLE, STRUCTS, TYPES
+from jaxtex.cuda.names import ENUMERATIONS, STRUCTS, TYPES
 
 PAGE = "api/cuda-names"
 TABLE = "\n## {}\n\n| CUDA | here | |\n|---|---|---|\n"
@@ -126,8 +127,9 @@ def tables():
             names = [f"{prefix}{member.rstrip('_')}" for member in group]
             text.append(row(names, [f"{kind}.{member}" for member in group], differs))
     text.append(TABLE.format("Names without a counterpart"))
-    for reason, group in grouped(IMPOSSIBLE, IMPOSSIBLE.get):
-        text.append(f"| {', '.join(f'`{name}`' for name in group)} | | impossible in a pure function: {reason} |\n")
+    for sentence, families in grouped(ABSENT, ABSENT.get):
+        names = " ".join(families).split()
+        text.append(f"| {', '.join(f'`{name}`' for name in names)} | | instead: {sentence} |\n")
     return "".join(text)
 
 

@@ -13,6 +13,7 @@ from .._tables.storage_formats import is_complex, is_narrow, known_format, sum_d
 from ..modes import TextureKind
 from ..texture import Texture
 from .calls import leaves_of
+from .dropped import mention_dropped
 from .integers import Array, as_index, as_integer, as_rounded, is_integral, known_integers, saturated
 from .texels import check_stored, stacked_axes
 from .words import described, shown
@@ -36,6 +37,7 @@ def check_texture(
         raise TypeError(
             f"{name}: {argument} is {described(texture)}, expected a Texture; {texture_call(texture, coords)}."
         )
+    mention_dropped(name, texture)
     if stacked_axes(f"{name}: {argument}.texels", texture.texels, texture.kind, in_chain=bool(texture.level_shapes)):
         raise ValueError(
             f"{name}: {argument}.texels has shape {texture.texels.shape}, a stack of textures of kind "

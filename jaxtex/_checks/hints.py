@@ -4,15 +4,19 @@ Without the variable no values are inspected, since each read would copy a numbe
 `warnings.filterwarnings` silences a hint that does not apply.
 """
 
+import functools
 import os
 import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..modes import FilterMode
 from ..sampler import Sampler
+from .texels import disorder
 
 VARIABLE = "JAXTEX_DEBUG"
 # Normalized coordinates more than one size of the texture beyond it are far outside.
@@ -58,11 +62,12 @@ def mention_primitive(reason: str) -> None:
     )
 
 
-def mention_far_coords(name: str, coords: tuple[Any, ...]) -> None:
-    """Warns if nearly all normalized coordinates lie far outside, as if in texels."""
-    far = jnp.zeros((), bool)
-    for coord in coords:
-        far = far | (jnp.asarray(coord) < FAR[0]) | (jnp.asarray(coord) > FAR[1])
+def mention_far_coords(name: str, coords: Sequence[jax.Array], knots: Sequence[jax.Array | None] | None) -> None:
+    """Warns if nearly all normalized coordinates lie far outside, as if in texels.
+
+    Args:
+        coords: of one rank. Those on an axis with knots have the unit of these.
+    """
 
     def warn(share: Any) -> None:
         if share > SHARE:
@@ -72,4 +77,50 @@ def mention_far_coords(name: str, coords: tuple[Any, ...]) -> None:
                 stacklevel=2,
             )
 
-    jax.debug.callback(warn, jnp.mean(far.astype(jnp.float32)))
+    normalized = [coord for k, coord in enumerate(coords) if knots is None or knots[k] is None]
+    if normalized:
+        call_back(warn, share_far, *normalized)
+
+
+@jax.jit
+def share_far(*coords: jax.Array) -> jax.Array:
+    """The share of the samples that have a coordinate far outside."""
+    far = functools.reduce(jnp.logical_or, ((coord < FAR[0]) | (coord > FAR[1]) for coord in coords))
+    return jnp.mean(far.astype(jnp.float32))
+
+
+def mention_disorder(name: str, knots: Sequence[jax.Array | None]) -> None:
+    """Warns of knots that neither increase nor decrease, or are not finite."""
+
+    def warn(axis: str, values: Any) -> None:
+        if reason := disorder(np.asarray(values)):
+            warnings.warn(f"{name}: knots of {axis} {reason}", stacklevel=2)
+
+    for axis, array in zip("xyz", knots):
+        if array is not None:
+            call_back(functools.partial(warn, axis), as_given, array)
+
+
+def as_given(values: jax.Array) -> jax.Array:
+    return values
+
+
+def call_back(warn: Callable[[Any], None], summary: Callable[..., jax.Array], *arrays: jax.Array) -> None:
+    """Calls `warn` on the host with ``summary(*arrays)``: once, however many samples or examples `jax.vmap` batches.
+
+    Args:
+        summary: of arrays of one rank, which may have more axes in front.
+    """
+
+    @jax.custom_batching.custom_vmap
+    def report(*arrays: jax.Array) -> tuple[()]:
+        jax.debug.callback(warn, summary(*arrays))
+        return ()
+
+    @report.def_vmap
+    def batched(size: int, is_batched: Sequence[bool], *arrays: jax.Array) -> tuple[tuple[()], tuple[()]]:
+        del size
+        report(*(array if of_batch else array[None] for array, of_batch in zip(arrays, is_batched)))
+        return (), ()
+
+    report(*jax.lax.stop_gradient(arrays))

@@ -8,6 +8,7 @@ from .._tables.storage_formats import Decoding, StorageFormat, known_format
 from ..modes import Arithmetic, FilterMode, ReadMode, TextureKind
 from ..sampler import Sampler
 from ..texture import Texture
+from . import hints
 
 
 def check_sampler(
@@ -110,6 +111,8 @@ def check_on_knots(name: str, texture: Texture, sampler: Sampler, ddx: object = 
                 f"{name}: the address mode of {axis} is {rule.name!r}, which continues the axis at its edges, and the "
                 f"{size} knots of {axis} have none; pass {size + 2} knots, the first and the last of which are edges."
             )
+    if hints.is_on():
+        hints.mention_disorder(name, texture.knots)
 
 
 def check_adjoint(name: str, sampler: Sampler) -> None:

@@ -8,10 +8,11 @@ from typing import Any, cast
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from .._tables.storage_formats import STORAGE_FORMATS, is_complex, known_format
 from ..modes import TextureKind
-from .integers import in_dtype_of_jax
+from .integers import Array, in_dtype_of_jax
 from .words import described, shown
 
 AXIS_NAMES = {
@@ -143,8 +144,59 @@ def check_knots(name: str, knots: Any, sizes: Sequence[int]) -> tuple[jax.Array 
                     f"{' or '.join(f'({n},)' for n in lengths)}: the coordinates of the {size} texels along {axis}, "
                     f"{'or these ' if size > 1 else ''}and those of both edges."
                 )
+            values = known_values(given, array)
+            if values is not None and (reason := disorder(values)):
+                raise ValueError(f"{name}: knots of {axis} {reason}")
         checked.append(array)
     return None if all(a is None for a in checked) else tuple(checked)
+
+
+def known_values(given: Any, array: jax.Array) -> Array | None:
+    """The values of an array that was made of `given`; `None` where they are traced, or on other processes.
+
+    An array of JAX is copied from its device once, and keeps the copy.
+    """
+    in_numpy = all(isinstance(leaf, np.ndarray | np.generic | int | float) for leaf in jax.tree.leaves(given))
+    source = np.asarray(given) if in_numpy else array  # a program traces arrays of NumPy too
+    if isinstance(source, Tracer):
+        return None
+    if isinstance(source, jax.Array) and not (source.is_fully_addressable or source.is_fully_replicated):
+        return None
+    return np.asarray(jax.device_get(source)).astype(array.dtype)
+
+
+def disorder(knots: Array) -> str | None:
+    """Why knots, (..., N), are not those of an axis, as the end of a sentence; `None` if they are.
+
+    They increase or decrease. Two equal ones are a jump.
+    """
+    for row in np.float64(knots).reshape(-1, knots.shape[-1]):
+        if not np.isfinite(row).all():
+            k = int(np.argmin(np.isfinite(row)))
+            return f"hold {row[k]:g} at index {k}, expected finite coordinates; leave out what has no coordinate."
+        if row[0] == row[-1] and not np.any(row != row[0]):
+            return f"are all {row[0]:g}, expected coordinates that increase or decrease."
+        steps = np.diff(row)
+        sign = 1 if np.sum(steps > 0) >= np.sum(steps < 0) else -1
+        if (wrong := sign * steps < 0).any():
+            k = int(np.argmax(wrong))
+            return (
+                f"are {row[k]:g} and then {row[k + 1]:g}, at index {k} and {k + 1}, expected coordinates that increase "
+                f"or decrease throughout; {remedy_of_disorder(row)}."
+            )
+    return None
+
+
+def remedy_of_disorder(knots: Array) -> str:
+    """What to do about knots that neither increase nor decrease."""
+    for period, word in ((360.0, "360"), (2 * np.pi, "2 * np.pi")):
+        steps = np.diff(np.unwrap(knots, period=period))
+        if (steps > 0).all() or (steps < 0).all():
+            return (
+                f"they seem to wrap around after {word}: pass np.unwrap(knots, period={word}), and coordinates that "
+                f"continue like it"
+            )
+    return "sort them, and the texels with them"
 
 
 def check_color(
@@ -156,7 +208,10 @@ def check_color(
             f"{name}: {argument} is complex, and texels are {stored}; pass a real {argument}, or complex texels."
         )
     if color.shape not in ((), (channels,)):
+        remedy = ""
+        if color.ndim > 1 and color.shape[-1] in (1, channels):
+            remedy = "; for a color for each image, map over images and colors by jax.vmap"
         raise ValueError(
             f"{name}: {argument} has shape {color.shape}, expected a scalar or ({channels},), one value for each "
-            f"channel."
+            f"channel{remedy}."
         )

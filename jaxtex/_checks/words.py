@@ -1,5 +1,6 @@
 """Words of callers, and values as messages show them."""
 
+import difflib
 import re
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
@@ -38,6 +39,22 @@ def check_word(name: str, argument: str, value: object, words: Collection[str]) 
     if not (isinstance(value, str) and value in words):
         error = ValueError if isinstance(value, str) else TypeError
         raise error(f"{name}: {argument} is {shown(value)}, expected one of {', '.join(map(repr, words))}.")
+
+
+def nearest(word: str, words: Iterable[str], likeness: float = 0.75) -> str | None:
+    """The word that was probably meant by another, or `None` if none is like it. Case does not count.
+
+    Args:
+        likeness: how alike both are at least, as `difflib` counts.
+    """
+    in_lower_case = {option.lower(): option for option in words}
+    close = difflib.get_close_matches(word.lower(), in_lower_case, 1, likeness)
+    return in_lower_case[close[0]] if close else None
+
+
+def no_attribute(message: str, name: str) -> AttributeError:
+    """The error of an attribute that is not there. Python does not add a suggestion of its own to its message."""
+    return AttributeError(message, name=name, obj=None)
 
 
 def listing(names: Iterable[str]) -> Callable[[], list[str]]:

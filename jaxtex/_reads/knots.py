@@ -79,8 +79,9 @@ class Cells(NamedTuple):
             return jnp.stack([entry(knots, first + k) for k in range(count)])
 
         def read(knots: jax.Array, first: jax.Array) -> jax.Array:
-            windows = np.arange(knots.size + 1 - count)[:, None] + np.arange(count)
-            table = Texture(knots[windows], None, TextureKind.TEXTURE1D)
+            # Slices, whose transposes pad: that of a look-up adds to knots in any order on a GPU.
+            windows = jnp.stack([knots[k : knots.size + 1 + k - count] for k in range(count)], -1)
+            table = Texture(windows, None, TextureKind.TEXTURE1D)
             plan = plan_of_texels(layout_of(table), ReadArguments((first,)), 0, CLAMP, CLAMP, knots.dtype)
             plan = plan._replace(spec=plan.spec.made_deterministic(self.deterministic))
             return jnp.moveaxis(read_where_placed(READ, table.texels, None, plan), -1, 0)
@@ -145,7 +146,9 @@ def cells_of(
         first, last = (-2, size + 1) if rule.has_outside else (0, max(size - 1, 1))
     turns, among = np.divmod(np.arange(first - 1, last + 2), period.size)
     ends = rule.saturates and not rule.has_outside
-    continued = period[among] + turns.astype(knots.dtype) * length
+    # Whole periods and a slice of them, and no look-up: see `adjacent`.
+    repeated = jnp.concatenate([period] * (turns[-1] + 1 - turns[0]))[among[0] : among[0] + among.size]
+    continued = repeated + turns.astype(knots.dtype) * length
     return Cells(continued, first, size, start[0], None if rule.saturates else length[0], ends, deterministic)
 
 

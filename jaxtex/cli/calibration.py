@@ -1,118 +1,54 @@
-"""Lenses: their distortion, removed from an image or applied to it, and the files in which OpenCV describes them."""
+"""Calibrations: the files in which OpenCV, ROS and others describe a lens."""
 
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 
-import dataclasses
-import functools
+import contextlib
 import itertools
 import json
 import math
-from collections.abc import Iterator, Mapping
+import re
+import warnings
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 import yaml
 
-from ..warp.coordinate_functions import stored_points
-from ..warp.lens import undistort_points
 from ..warp.lens_models import LENS_MODELS, LensModel, LensModelLike
-from ..warp.sized import mappings
-from ..warp.sized.mappings import Array, PerPixelParameters, Size
+from ..warp.sized.mappings import Array, Size
 from .files.inputs import open_regular, read_errors
+from .lenses import Lens
 from .process import UserError
-from .transforms import Transform, to_parameters
-
-Camera = tuple[float, float, float, float]
-# Few lengths, so that few programs are compiled.
-PADDED_COUNTS: dict[str, tuple[int, ...]] = {"brown_conrady": (5, 8), "fisheye": (4,)}
 
 LARGEST_FILE = 2**24  # bytes; a calibration with its views has a few thousand
 MOST_NUMBERS = 64  # of a matrix that describes a camera
-# What OpenCV's samples, ROS and others call these fields.
-CAMERA_FIELDS = ("camera_matrix", "cameraMatrix", "Camera_Matrix", "K", "M", "M1", "intrinsics")
-LENS_FIELDS = (
-    *("distortion_coefficients", "Distortion_Coefficients", "dist_coeffs", "distCoeffs", "dist_coeff"),
-    *("distortion", "D", "D1", "dist"),
-)
-WIDTH_FIELDS, HEIGHT_FIELDS = ("image_width", "image_Width", "width"), ("image_height", "image_Height", "height")
-FISHEYE_FIELDS = ("fisheye_model", "fisheye")
-MODEL_FIELDS = ("distortion_model", "camera_model", "model")
-FISHEYE_MODELS = ("fisheye", "equidistant", "kannala_brandt")
-LENGTHS = {"brown_conrady": (4, 5, 8), "fisheye": (4,)}
 HALF_PIXEL = 0.5  # OpenCV has pixel centers at whole numbers
-
-
-@dataclasses.dataclass(frozen=True)
-class Lens(Transform):
-    """The distortion of a lens.
-
-    Attributes:
-        coefficients: of the model, in OpenCV's order; missing ones are 0.
-        camera: focal lengths and principal point, (fx, fy, cx, cy), in pixels about the top left corner. By default
-            both focal lengths are the longer side of the image, and the principal point is its center.
-        distort: whether to apply the distortion instead of removing it.
-        model: of the lens.
-        size: width and height of the images that `camera` is of; it is scaled to images of other sizes.
-        name: what the report calls the lens; by default its coefficients.
-    """
-
-    coefficients: tuple[float, ...]
-    camera: Camera | None = None
-    distort: bool = False
-    model: LensModelLike = "brown_conrady"
-    size: Size | None = None
-    name: str | None = None
-
-    def camera_of(self, source: Size) -> Camera:
-        """The camera in pixels of an image of this width and height."""
-        focal, (width, height) = max(source), source
-        fx, fy, cx, cy = self.camera or (focal, focal, width / 2, height / 2)
-        if self.size is None or self.size == source:
-            return fx, fy, cx, cy
-        sx, sy = (n / m for n, m in zip(source, self.size))
-        if abs(sx - sy) * max(self.size) > 1:  # a pixel is as much as rounding a size may change
-            raise UserError(
-                f"the calibration is for images of {self.size[0]}x{self.size[1]}, and this one of {width}x{height} has "
-                "other proportions"
-            )
-        return fx * sx, fy * sy, cx * sx, cy * sy
-
-    def mapping(self, source: Size, target: Size) -> mappings.Mapping:
-        fx, fy, cx, cy = camera = self.camera_of(source)
-        model = LENS_MODELS[LensModel(self.model)]
-        length = next(n for n in PADDED_COUNTS[self.model] if n >= len(self.coefficients))
-        padded = (*self.coefficients, *[0.0] * (length - len(self.coefficients)))
-        if self.distort:
-            return mappings.Mapping(stored_points, undistorted_points(camera, padded, self.model))
-        return mappings.Mapping(model.to_distorted, to_parameters((fx, cx, fy, cy, fx, cx, fy, cy, *padded)))
-
-    def check(self) -> None:
-        """Checks nothing: a lens fits every image."""
-
-    def __str__(self) -> str:
-        values = self.name or ",".join(f"{c:g}" for c in self.coefficients)
-        return f"lens distortion {values} {'applied' if self.distort else 'removed'}"
-
-
-@functools.lru_cache(maxsize=4)
-def undistorted_points(camera: Camera, coefficients: tuple[float, ...], model: LensModelLike) -> PerPixelParameters:
-    """The undistorted point of each pixel of a distorted image, x and y, shared by all images of a size.
-
-    The solution takes many steps a pixel. Within the read, XLA would repeat it for each channel.
-    """
-    fx, fy, cx, cy = camera
-    matrix, lens = np.array([[fx, 0, cx], [0, fy, cy], [0, 0, 1]], np.float32), np.array(coefficients, np.float32)
-
-    def of(rows: Array, columns: Array) -> tuple[jax.Array, ...]:
-        points = columns[None].astype(np.float32) + 0.5, rows[:, None].astype(np.float32) + 0.5
-        return tuple(undistort_points(points, matrix, lens, model=model))
-
-    return PerPixelParameters(of)
-
-
-# Files
+# What OpenCV's samples, ROS and others call these fields, whatever the case and the underscores.
+CAMERA_FIELDS = ("camera_matrix", "K", "K1", "M", "M1", "intrinsics")
+LENS_FIELDS = ("distortion_coefficients", "dist_coeffs", "dist_coeff", "distortion", "D", "D1", "dist")
+RECTIFICATION_FIELDS = ("rectification_matrix", "R1", "R")
+PROJECTION_FIELDS = ("projection_matrix", "P1", "P", "new_camera_matrix", "optimal_camera_matrix")
+TRANSLATION_FIELDS, SECOND_CAMERA_FIELDS = ("T", "translation", "tvec"), ("M2", "K2")
+WIDTH_FIELDS, HEIGHT_FIELDS = ("image_width", "width"), ("image_height", "height")
+MODEL_FIELDS, FISHEYE_FIELDS = (
+    ("distortion_model", "camera_model", "lens_model", "model_type", "model"),
+    ("fisheye_model", "fisheye"),
+)
+MIRROR_FIELD = "xi"  # of the unified model, with a mirror before the lens
+# What they call the models; a pinhole camera may have a lens of either.
+BROWN_CONRADY = ("plumb_bob", "rational_polynomial", "brown_conrady", "radtan", "opencv", "full_opencv")
+FISHEYE = ("fisheye", "equidistant", "opencv_fisheye", "kannala_brandt", "kannala_brandt4", "kannala_brandt8")
+WITHOUT_MODEL = ("", "pinhole")
+# What to do about more coefficients than a model has.
+TOO_MANY = {
+    LensModel.BROWN_CONRADY: "those of a thin prism and of a tilted sensor must be 0, so calibrate again without "
+    "CALIB_THIN_PRISM_MODEL and CALIB_TILTED_MODEL",
+    LensModel.FISHEYE: "is it of the other model?",
+}
+MODEL_NAMES = {LensModel.BROWN_CONRADY: BROWN_CONRADY, LensModel.FISHEYE: FISHEYE}
+MODEL_OF_WORD = {name.replace("_", ""): model for model, names in MODEL_NAMES.items() for name in names}
+LARGEST_SHEAR = 0.02  # of what still is a rotation, written with two digits
 
 
 SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the fast one, where there is libyaml
@@ -135,37 +71,140 @@ CalibrationLoader.add_multi_constructor("tag:yaml.org,2002:opencv-", untagged)
 
 
 def read_calibration(path: Path, model: LensModelLike) -> Lens:
-    """The lens that a file describes.
+    """The lens that a file describes. A word about the lens that is not understood is an error.
 
     Args:
         path: a file in OpenCV's YAML or JSON.
         model: of the lens, where the file says nothing.
     """
     fields = read_fields(path)
-    camera = numbers(path, fields, CAMERA_FIELDS, "the camera matrix")
-    coefficients = numbers(path, fields, LENS_FIELDS, "the coefficients of the lens")
-    if len(camera) != 9 or not (camera[0] > 0 and camera[4] > 0):
-        raise UserError(f"cannot use {path}: its camera matrix is not 3 by 3 with focal lengths above 0")
-    named = str(first(fields, MODEL_FIELDS) or "").lower()
-    if first(fields, FISHEYE_FIELDS) or named in FISHEYE_MODELS:
-        model = "fisheye"
-    lengths = LENGTHS[model]
-    fitting = coefficients[: lengths[-1]]
-    if any(coefficients[lengths[-1] :]) or len(fitting) < lengths[0]:
-        listed = " or ".join(filter(None, (", ".join(map(str, lengths[:-1])), str(lengths[-1]))))
-        raise UserError(
-            f"cannot use {path}: it has {len(coefficients)} coefficients, and a lens of the model {model} has {listed}"
+    with errors_in(path):
+        camera = matrix_of(fields, CAMERA_FIELDS, (9,))
+        if camera is None:
+            raise UserError(f"it has no numbers for the camera matrix, in a field such as {CAMERA_FIELDS[0]}")
+        check_camera(camera, "camera matrix")
+        coefficients = numbers(fields, LENS_FIELDS, "the coefficients of the lens")
+        model = model_of(fields, LensModel(model))
+        fx, skew, cx, _, fy, cy, *_ = camera.ravel().tolist()
+        lens = Lens(
+            fitting(coefficients, model),
+            (fx, fy, cx + HALF_PIXEL, cy + HALF_PIXEL),
+            model=model.value,
+            size=size_of(fields),
+            name=f"of {path.name}",
+            skew=skew,
+            ideal=ideal_of(fields, camera),
+            of_sensor=True,
         )
-    width, height = (first(fields, names) for names in (WIDTH_FIELDS, HEIGHT_FIELDS))
-    known = isinstance(width, int) and isinstance(height, int) and width > 0 and height > 0
-    fx, _, cx, _, fy, cy, *_ = camera
-    return Lens(
-        fitting,
-        (fx, fy, cx + HALF_PIXEL, cy + HALF_PIXEL),
-        model=model,
-        size=(width, height) if known else None,
-        name=f"of {path.name}",
+    if first(fields, SECOND_CAMERA_FIELDS) is not None:
+        warnings.warn(f"{path.name} has two cameras, of which the first is used", stacklevel=2)
+    return lens
+
+
+@contextlib.contextmanager
+def errors_in(path: Path) -> Generator[None, None, None]:
+    """Errors in what a file says, with its name."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"cannot use {path}: {error}") from error
+
+
+def model_of(fields: Mapping[str, Any], default: LensModel) -> LensModel:
+    """The model of the lens, by all fields that name one."""
+    words = {name: str(value) for name in MODEL_FIELDS if (value := first(fields, (name,))) is not None}
+    words |= {name: "fisheye" for name in FISHEYE_FIELDS if first(fields, (name,))}
+    words |= {MIRROR_FIELD: "mei"} if first(fields, (MIRROR_FIELD,)) else {}
+    found: dict[LensModel, str] = {}
+    for name, said in words.items():
+        if (plain := plain_word(said)) in WITHOUT_MODEL:
+            continue
+        if plain not in MODEL_OF_WORD:
+            known = "; ".join(f"{model.value} ({', '.join(names)})" for model, names in MODEL_NAMES.items())
+            raise UserError(
+                f"its field {name} stands for the lens model {said!r}, and jaxtex has two: {known}; calibrate with one "
+                "of them, or take the field out if it names no lens model"
+            )
+        found[MODEL_OF_WORD[plain]] = f"{name} {said}"
+    if default is LensModel.FISHEYE and found:
+        found[default] = "--model fisheye"
+    if len(found) > 1:
+        raise UserError(f"{' and '.join(found.values())} name two lens models; leave one out")
+    return next(iter(found), default)
+
+
+def fitting(coefficients: tuple[float, ...], model: LensModel) -> tuple[float, ...]:
+    """The coefficients that a model has, if those that it has not are 0."""
+    lengths = LENS_MODELS[model].counts
+    if len(coefficients) >= lengths[0] and not any(coefficients[lengths[-1] :]):
+        return coefficients[: lengths[-1]]
+    remedy = "write 0 for those that are missing"
+    if len(coefficients) > lengths[-1]:
+        remedy = TOO_MANY[model]
+    listed = " or ".join(filter(None, (", ".join(map(str, lengths[:-1])), str(lengths[-1]))))
+    raise UserError(
+        f"it has {len(coefficients)} coefficients, and a lens of the model {model.value} has {listed}; {remedy}"
     )
+
+
+def size_of(fields: Mapping[str, Any]) -> Size | None:
+    """Width and height of the images of the calibration; `None` if they are not there, or 0."""
+    width, height = sides = [first(fields, names) or 0 for names in (WIDTH_FIELDS, HEIGHT_FIELDS)]
+    is_whole = all(isinstance(side, int | float) and side >= 0 and side % 1 == 0 for side in sides)
+    if not is_whole or bool(width) != bool(height):
+        raise UserError(f"the size of its images, {width} by {height}, is not two whole numbers")
+    part = first(fields, ("roi",))
+    if isinstance(part, dict) and any(part.get(name) for name in ("x_offset", "y_offset")):
+        raise UserError("its roi is a part of the images; use the calibration of whole images, with an roi of zeros")
+    return (int(width), int(height)) if width and height else None
+
+
+def ideal_of(fields: Mapping[str, Any], camera: Array) -> tuple[float, ...] | None:
+    """The matrix from rays to pixels of the result, about the top left corner; `None` for that of the camera.
+
+    Source: `cv2.initUndistortRectifyMap`, whose R turns rays, and whose P is the camera of the result.
+    """
+    # A rotation that comes with a translation leads to another camera.
+    names = RECTIFICATION_FIELDS if first(fields, TRANSLATION_FIELDS) is None else RECTIFICATION_FIELDS[:-1]
+    rotation, new = matrix_of(fields, names, (9,)), matrix_of(fields, PROJECTION_FIELDS, (9, 12))
+    new = camera if new is None else new
+    rotation = np.eye(3) if rotation is None else rotation
+    if np.abs(rotation @ rotation.T - np.eye(3)).max() > LARGEST_SHEAR or np.linalg.det(rotation) < 0:
+        raise UserError("its rectification matrix is no rotation")
+    check_camera(new, "projection matrix")
+    if np.array_equal(new, camera) and np.array_equal(rotation, np.eye(3)):
+        return None
+    shift = np.array([[1, 0, HALF_PIXEL], [0, 1, HALF_PIXEL], [0, 0, 1]])
+    return tuple((shift @ new @ rotation).ravel().tolist())
+
+
+def matrix_of(fields: Mapping[str, Any], names: tuple[str, ...], lengths: tuple[int, ...]) -> Array | None:
+    """A matrix of three rows, up to its third column.
+
+    Args:
+        lengths: how many numbers it may have.
+
+    Returns:
+        `None` if it is not there, or has only zeros, as in ROS before a calibration.
+    """
+    if first(fields, names) is None:
+        return None
+    meaning = f"the {names[0].replace('_', ' ')}"
+    found = numbers(fields, names, meaning)
+    if len(found) not in lengths:
+        sizes = " or ".join(f"3 by {length // 3}" for length in lengths)
+        raise UserError(f"{meaning} has {len(found)} elements, and is not {sizes}")
+    return np.reshape(found, (3, -1))[:, :3] if any(found) else None
+
+
+def check_camera(matrix: Array, meaning: str) -> None:
+    """Checks the form of the matrix of a camera."""
+    (fx, _, _), (a, fy, _), (*others, one) = matrix.tolist()
+    if not (fx > 0 and fy > 0) or any((a, *others)) or one != 1:
+        raise UserError(
+            f"its {meaning} is not [[fx, skew, cx], [0, fy, cy], [0, 0, 1]] with focal lengths above 0; is it "
+            "transposed?"
+        )
 
 
 def read_fields(path: Path) -> Mapping[str, Any]:
@@ -177,10 +216,18 @@ def read_fields(path: Path) -> Mapping[str, Any]:
         text = data.decode("utf-8-sig").lstrip()
         if text.startswith("<"):
             raise UserError("it is XML; write it again with a name that ends in .yml or .json")
-        fields = json.loads(text) if text.startswith("{") else yaml.load(without_directive(text), CalibrationLoader)
+        fields = json.loads(text) if text.startswith("{") else read_yaml(without_directive(text))
         if not isinstance(fields, dict):
             raise UserError("it is not YAML or JSON with fields, as OpenCV writes it")
     return fields
+
+
+def read_yaml(text: str) -> Any:
+    """The only document of YAML that is not empty; that of a message of ROS ends like one before another."""
+    documents = [found for found in yaml.load_all(text, CalibrationLoader) if found is not None]
+    if len(documents) > 1:
+        raise UserError(f"it holds {len(documents)} documents; leave one")
+    return documents[0] if documents else None
 
 
 def without_directive(text: str) -> str:
@@ -190,10 +237,16 @@ def without_directive(text: str) -> str:
 
 def first(fields: Mapping[str, Any], names: tuple[str, ...]) -> Any:
     """The value of the first of several fields that there is, or `None`."""
-    return next((fields[name] for name in names if name in fields), None)
+    plain = {plain_word(str(name)): value for name, value in [*fields.items()][::-1]}
+    return next((plain[word] for word in map(plain_word, names) if word in plain), None)
 
 
-def numbers(path: Path, fields: Mapping[str, Any], names: tuple[str, ...], meaning: str) -> tuple[float, ...]:
+def plain_word(text: str) -> str:
+    """A word in lower case, without what separates its parts."""
+    return re.sub(r"[\s_-]", "", text.lower())
+
+
+def numbers(fields: Mapping[str, Any], names: tuple[str, ...], meaning: str) -> tuple[float, ...]:
     """The elements of a matrix, by rows, or of a list."""
     value = first(fields, names)
     matrix: dict[str, Any] | None = value if isinstance(value, dict) else None
@@ -203,15 +256,17 @@ def numbers(path: Path, fields: Mapping[str, Any], names: tuple[str, ...], meani
     except (TypeError, ValueError, KeyError, OverflowError):
         found, size = (math.nan,), 1
     if not found or not all(map(math.isfinite, found)):
-        raise UserError(f"cannot use {path}: it has no numbers for {meaning}, in a field such as {names[0]}")
+        raise UserError(f"it has no numbers for {meaning}, in a field such as {names[0]}")
     if size != len(found):
-        raise UserError(
-            f"cannot use {path}: the matrix of {meaning} has {len(found)} elements, and its rows and cols say {size}"
-        )
+        raise UserError(f"the matrix of {meaning} has {len(found)} elements, and its rows and cols say {size}")
     return found
 
 
 def elements(value: Any) -> Iterator[float]:
-    """The numbers of a list, or of a list of lists. YAML takes some numbers, such as 1e-5, for words."""
+    """The numbers of a list, or of a list of lists. Words are split, since a list may have no commas.
+
+    YAML takes some numbers, such as 1e-5, for words too.
+    """
     for part in value if isinstance(value, list) else [value]:
-        yield from map(float, part if isinstance(part, list) else [part])
+        for item in part if isinstance(part, list) else [part]:
+            yield from map(float, re.split(r"[\s,]+", item.strip()) if isinstance(item, str) else [item])

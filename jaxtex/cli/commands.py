@@ -1,6 +1,7 @@
 """The commands: the options that each takes, what is parsed of a command line, and completions for shells."""
 
 import argparse
+import difflib
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, get_args
@@ -23,8 +24,9 @@ from .options import (
     Shell,
 )
 from .process import UserError
-from .values import FISHEYE_COEFFICIENTS, matrix_length, protect_negative_number
+from .values import FISHEYE_COEFFICIENTS, matrix_length, matrix_words, protect_negative_number
 
+SIZE_WORDS = ("--width", "--height")  # of other programs
 LENS = ("--lens", "--distort", "--camera", "--model", "--calibration")
 READING = ("--filter", "--antialias", "--linear-light")
 BORDER = ("--address", "--border-color")
@@ -157,14 +159,24 @@ def parse(argv: list[str]) -> Options:
     """The options of a command line whose first word is a command, in any order."""
     name, words = argv[0], argv[1:]
     parser = command_parser(name)
+    words = matrix_words(words)
     for action in parser._actions:  # pyright: ignore[reportPrivateUsage]
         if action.dest == "matrix":
             action.nargs = matrix_length(words)
     words = protected(words)
     known = parser._option_string_actions  # pyright: ignore[reportPrivateUsage]
     if unknown := [word for word in words if word.startswith("--") and word.partition("=")[0] not in known]:
-        parser.error(f"unrecognized arguments: {' '.join(unknown)}")  # before argparse names what is missing
+        # Before argparse names what is missing.
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}{meant(unknown[0].partition('=')[0], [*known])}")
     return Options(command=name, **vars(parser.parse_intermixed_args(words)))
+
+
+def meant(word: str, known: list[str]) -> str:
+    """What an option that is not there may be meant for, as the end of a sentence."""
+    if word in SIZE_WORDS and "--size" in known:
+        return "; --size WxH sets both sides" + (", --fit WxH keeps the proportions" if "--fit" in known else "")
+    close = difflib.get_close_matches(word, known, 1)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def protected(words: list[str]) -> list[str]:

@@ -36,9 +36,9 @@ need, or a frame of an animation. Camera raw files are refused.
 Limits: images of more than 500 million pixels are refused; --max-pixels sets another limit. --tile warps
 a TIFF of any size in at most 2 GB of memory, or --memory.
 
-Safety: a file is replaced in one step, when the new one is complete. After Ctrl-C, the same command with
---skip-existing (or --resume) makes what is missing. An output that is also an input needs --overwrite,
-a read-only one --force.
+Safety: files that exist in a folder OUT, and inputs, are replaced only with --overwrite, and read-only
+ones with --force; a file that is named as OUT is replaced. A file is replaced in one step, when the new one
+is complete. After Ctrl-C, the same command with --skip-existing (or --resume) makes what is missing.
 
 docs/command-line.md has the details.
 """
@@ -79,10 +79,12 @@ negative k1 is barrel distortion: lines bend outward. --camera sets the focal le
 point in pixels, with pixel centers at +0.5. OpenCV has centers at whole numbers, so add 0.5 to its cx
 and cy.
 
---calibration reads a file that OpenCV's programs or cv2.FileStorage have written, with camera_matrix
+--calibration reads a file that OpenCV's programs, cv2.FileStorage or ROS have written, with camera_matrix
 and distortion_coefficients (or K and D). It adds the half pixel. If the file names the size of its
 images, the camera is scaled to images of other sizes with the same proportions. A file with
-fisheye_model, or with four coefficients and --model fisheye, describes a fisheye lens.
+fisheye_model, with a model such as equidistant, or with --model fisheye, describes a fisheye lens.
+A rectification (R) and the camera of the result (P), as stereo files have them, are applied. The
+calibration is for the picture as the camera stores it, and turns with the EXIF orientation.
 
 {COLORS}
 {FILES}"""

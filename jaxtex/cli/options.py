@@ -108,7 +108,7 @@ TRANSFORMS = {
         "N",
         values.number,
         "six numbers A B C D E F of an affine matrix, row by row, from pixels of the input to pixels of the output, "
-        "e.g. 1 0 10 0 1 -5; or nine of a homography, e.g. 1 0 0 0 1 0 0 0.001 1",
+        "e.g. 1 0 10 0 1 -5 or 1,0,10,0,1,-5; or nine of a homography, e.g. 1 0 0 0 1 0 0 0.001 1",
         nargs=6,
     ),
     "--perspective": taking(
@@ -132,7 +132,9 @@ TRANSFORMS = {
         default="brown_conrady",
     ),
     "--calibration": taking(
-        "FILE", values.path, "remove the distortion that a YAML or JSON file of OpenCV describes, e.g. camera.yml"
+        "FILE",
+        values.path,
+        "remove the distortion that a YAML or JSON file of OpenCV describes, e.g. camera.yml",
     ),
     "--flow": taking("FILE.npy", values.path, "file of displacements from output to input, in pixels, e.g. flow.npy"),
     "--size": taking(
@@ -198,7 +200,7 @@ FILES = {
         "drop EXIF and GPS, XMP, IPTC, comments, text and resolution; color profiles stay, or the colors would change"
     ),
     "--force": switch("replace files that are read-only"),
-    "--overwrite": switch("allow an output that is also an input, which it replaces"),
+    "--overwrite": switch("replace files that exist in the folder OUT, and allow an output that is also an input"),
     "--preserve-times": switch("copy the modification and access times of the input"),
     "--skip-existing": switch(
         "skip inputs whose output exists, for example to resume a run that was stopped; with --tile, write the "

@@ -114,7 +114,7 @@ def start_warp(source: PictureFile, picture: Picture, _: Path, recipe: Recipe) -
         recipe.check_width(width)
         border = recipe.border_texel(channels, picture.pixels.dtype)
         size = recipe.output_size((width, height))
-        mapping = recipe.transform.mapping((width, height), size)
+        mapping = recipe.transform.upright(picture.metadata.orientation).mapping((width, height), size)
         result = warp(picture.pixels, mapping, border, size=size, read=recipe.read, device=recipe.device)
         return StartedWarp(picture, result)
 

@@ -10,9 +10,10 @@ import numpy as np
 
 from ..sampler import Sampler
 from ..warp.sized.mappings import Array, Device, ReadOptions, Size
-from .calibration import Lens, read_calibration
+from .calibration import read_calibration
 from .files.inputs import format_of
 from .files.metadata import check_pixels, check_sides
+from .lenses import Lens
 from .options import AFFINE_PARTS, MAX_PIXELS, Options
 from .process import OutputError, UserError
 from .transforms import AffineParts, Matrix, Perspective, Resize, Transform, read_flow

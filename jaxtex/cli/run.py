@@ -199,7 +199,7 @@ def warp_opened(
     with errors_about(source), tile_errors():
         recipe.check_width(width)
         size = recipe.output_size((width, height))
-        mapping = recipe.transform.mapping((width, height), size).uncached
+        mapping = recipe.transform.upright(image.metadata.orientation).mapping((width, height), size).uncached
         border = recipe.border_texel(channels, image.dtype)
         whole = ImageWarp.of(image.shape, image.dtype, mapping, border, size, recipe.read, recipe.device)
         warped = StreamedImage(image, whole, window_bytes)

@@ -46,6 +46,10 @@ class Transform(abc.ABC):
         """Width and height of the output for an input of this width and height, unless the options name them."""
         return source
 
+    def upright(self, orientation: int) -> "Transform":
+        """The transform for pictures that are turned upright, from how they are stored (TIFF 6.0, tag 274)."""
+        return self
+
     def check(self) -> None:
         """Checks what does not depend on an image, so that a mistake is reported once for a whole folder."""
         self.mapping((1, 1), (1, 1))

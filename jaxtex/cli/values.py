@@ -5,6 +5,8 @@ import math
 import re
 from pathlib import Path
 
+from .process import UserError
+
 LEAST_MEMORY = 2**30
 Point = tuple[float, float]
 COLORS = {"black": 0.0, "gray": 128.0, "white": 255.0}
@@ -12,12 +14,27 @@ COEFFICIENTS = ("k1", "k2", "p1", "p2", "k3")
 FISHEYE_COEFFICIENTS = ("k1", "k2", "k3", "k4")
 
 
+def matrix_words(words: list[str]) -> list[str]:
+    """The words of a command line, in which the elements of `--matrix` may stand in one word, between commas."""
+    found: list[str] = []
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name == "--matrix" and equals:
+            found += [name, *value.split(",")]
+        else:
+            found += word.split(",") if found[-1:] == ["--matrix"] else [word]
+    return found
+
+
 def matrix_length(words: list[str]) -> int:
-    """How many of the words behind `--matrix` are its elements: nine if so many are numbers, else six."""
+    """How many of the words behind `--matrix` are its elements: six, or nine if so many are numbers."""
     if "--matrix" not in words:
         return 6
     behind = words[words.index("--matrix") + 1 :][:9]
-    return 9 if len(behind) == 9 and all(is_number(word) for word in behind) else 6
+    count = next((k for k, word in enumerate(behind) if not is_number(word)), len(behind))
+    if count < 6:
+        raise UserError(f"--matrix takes six numbers of an affine matrix, or nine of a homography, but got {count}")
+    return 9 if count == 9 else 6
 
 
 def is_number(text: str) -> bool:
@@ -41,7 +58,9 @@ def number(text: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise argparse.ArgumentTypeError(f"{text.strip()!r} is not a number")
+        share = text.strip().removesuffix("%")
+        remedy = f"; write {float(share) / 100:g}" if share != text.strip() and is_number(share) else ""
+        raise argparse.ArgumentTypeError(f"{text.strip()!r} is not a number{remedy}")
     return value
 
 
@@ -89,7 +108,8 @@ def size(text: str) -> tuple[int, int]:
     """Width and height, as WxH."""
     match = re.fullmatch(r"0*([1-9][0-9]{0,8})x0*([1-9][0-9]{0,8})", text)
     if not match:
-        raise argparse.ArgumentTypeError(f"{text!r} is not WxH, two whole numbers above 0 such as 640x480")
+        example = f"{text}x{text}" if text.isdecimal() else "640x480"
+        raise argparse.ArgumentTypeError(f"{text!r} is not WxH, two whole numbers above 0 such as {example}")
     return int(match[1]), int(match[2])
 
 

@@ -38,7 +38,7 @@ from .memory import (
     pitched_memory,
     resource_descriptor,
 )
-from .names import answer
+from .names import WITH_PREFIX, answer
 from .surfaces import surface_functions, surface_objects
 from .textures import descriptors, texture_binding, texture_functions, texture_objects, texture_references
 
@@ -72,7 +72,7 @@ REFERENCES = {"texture": texture_references.TextureReference, "surface": surface
 globals().update(DEFINED | REFERENCES)
 
 __all__ = sorted((*NAMES, *UNDERSCORED, *REFERENCES))  # pyright: ignore[reportUnsupportedDunderAll]
-__dir__ = listing(__all__)
+__dir__ = listing((*__all__, *WITH_PREFIX))
 
 
 def __getattr__(name: str) -> Any:

@@ -1,12 +1,14 @@
-"""CUDA's names with the prefix ``cuda``: the counterpart of each, or the reason for having none."""
+"""CUDA's names with the prefix ``cuda``: the counterpart of each, or what to write instead."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import IntEnum, IntFlag
 from typing import Any
 
+from .._checks.words import nearest, no_attribute
 from . import enums
-from .declarations import DECLARATIONS
+from .absent import instead
+from .declarations import RUNTIME, SURFACE_REFERENCES, TEXTURE_REFERENCES
 
 # CUDA's types, and enumerations with other names, with their names here.
 TYPES = {
@@ -43,58 +45,52 @@ ENUMERATIONS: dict[str, type[IntEnum | IntFlag]] = {
     "cudaSurface": enums.SurfaceType,
     "cudaTexture": enums.TextureType,
 }
-OF_XLA = "memory belongs to XLA, and every texel is resident"
-OF_DEVICES = "the call names devices; in JAX a sharding places data"
-SHARED = "another program changes the memory"
-# Functions and types of CUDA without a pure counterpart.
-IMPOSSIBLE = {
-    "cudaArrayGetSparseProperties": OF_XLA,
-    "cudaMipmappedArrayGetSparseProperties": OF_XLA,
-    "cudaArraySparseProperties": OF_XLA,
-    "cudaArraySparsePropertiesSingleMipTail": OF_XLA,
-    "cudaArrayGetMemoryRequirements": OF_XLA,
-    "cudaMipmappedArrayGetMemoryRequirements": OF_XLA,
-    "cudaArrayMemoryRequirements": OF_XLA,
-    **{
-        f"cuda{name}Async": "a stream orders side effects; here data orders calls, and JAX runs them asynchronously; "
-        "use the name without Async"
-        for name in (
-            *("Memcpy", "Memcpy2D", "Memcpy3D", "MemcpyToArray", "MemcpyFromArray", "Memcpy2DToArray"),
-            *("Memcpy2DFromArray", "Memset", "Memset2D", "Memset3D"),
-        )
-    },
-    "cudaMemcpy3DPeer": OF_DEVICES,
-    "cudaMemcpy3DPeerAsync": OF_DEVICES,
-    "cudaMemcpy3DBatchAsync": OF_DEVICES,
-    "cudaGraphicsSubResourceGetMappedArray": SHARED,
-    "cudaGraphicsResourceGetMappedMipmappedArray": SHARED,
-    "cudaExternalMemoryGetMappedMipmappedArray": SHARED,
-}
 
 
-def name_here(name: str) -> str | None:
-    """The name here, such as ``AddressMode.Wrap``, of a name in CUDA with its prefix, or None if there is none."""
-    bare = name.removeprefix("cuda")
-    function = bare[:1].lower() + bare[1:]
-    if name in TYPES:
-        return TYPES[name]
-    if function in DECLARATIONS:
-        return function
-    if bare in STRUCTS or bare in {enumeration.__name__ for enumeration in ENUMERATIONS.values()}:
-        return bare
-    for prefix, enumeration in ENUMERATIONS.items():
-        member = name.removeprefix(prefix)
-        member = "None_" if member == "None" else member
-        if name.startswith(prefix) and member in enumeration.__members__:
-            return f"{enumeration.__name__}.{member}"
-    return None
+def with_prefix() -> dict[str, str]:
+    """All names of CUDA with its prefix, each with the name here, such as ``AddressMode.Wrap``."""
+    functions = (*RUNTIME, *TEXTURE_REFERENCES, *SURFACE_REFERENCES)
+    classes = {*STRUCTS, *(enumeration.__name__ for enumeration in ENUMERATIONS.values())}
+    members = {
+        f"{prefix}{member.rstrip('_')}": f"{enumeration.__name__}.{member}"
+        for prefix, enumeration in ENUMERATIONS.items()
+        for member in enumeration.__members__
+        if (prefix == "cuda") == (member == "Success")
+    }
+    return {
+        **{f"cuda{name[0].upper()}{name[1:]}": name for name in functions},
+        **{f"cuda{name}": name for name in sorted(classes)},
+        **TYPES,
+        **members,
+    }
+
+
+WITH_PREFIX = with_prefix()
+# Suffixes of names in CUDA's headers, which name versions of a function, and its streams.
+SUFFIXES = ("_v2", "_v3", "_ptsz", "_ptds")
+# How alike a name is to one with a counterpart if it is a misspelling of that, and not another name of CUDA.
+ALMOST_EQUAL = 0.92
 
 
 def answer(module: Mapping[str, Any], name: str) -> Any:
     """The counterpart of a CUDA name in the namespace of `jaxtex.cuda`."""
-    here = name_here(name) if name.startswith("cuda") else None
+    here = WITH_PREFIX.get(name)
     if here is None:
-        reason = f"; it is impossible in a pure function: {IMPOSSIBLE[name]}" if name in IMPOSSIBLE else ""
-        raise AttributeError(f"module 'jaxtex.cuda' has no attribute {name!r}{reason}")
+        raise no_attribute(f"module 'jaxtex.cuda' has no attribute {name!r}{remedy(name, module['__all__'])}", name)
     first, *rest = here.split(".")
     return functools.reduce(getattr, rest, module[first])
+
+
+def remedy(name: str, names: Sequence[str]) -> str:
+    """The end of the error for a name that is not here: what to write instead, if that is known."""
+    bare = name
+    for suffix in SUFFIXES:
+        bare = bare.removesuffix(suffix)
+    if bare != name and (bare in WITH_PREFIX or bare in names):
+        return f"; use {WITH_PREFIX.get(bare, bare)}"
+    misspelled = name.startswith("cuda") and nearest(name, WITH_PREFIX, ALMOST_EQUAL)
+    sentence = None if misspelled else instead(bare)
+    if sentence is not None:
+        return f"; {sentence}"
+    meant = nearest(name, (*names, *WITH_PREFIX))
+    return f"; did you mean {meant}?" if meant else ""

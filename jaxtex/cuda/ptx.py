@@ -4,6 +4,7 @@ The rules were found by measurements on NVIDIA GPUs, an H200 for stores and an H
 reproduce every recorded value.
 """
 
+import functools
 from typing import Literal
 
 import jax
@@ -12,6 +13,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from .._checks.arguments import check_integer
+from .._checks.dropped import watch
 from .._engine.describe.levels import level_size
 from .._jax.calls import typed_jit
 from .._jax.primitives import straight_through
@@ -26,8 +28,9 @@ from .surfaces.surface_access import (
     access_of,
     broadcasts_to,
     check_boundary_mode,
-    check_data,
     check_indices,
+    check_shape,
+    check_type_of,
     data_of,
     reduce_units,
     store_units,
@@ -102,7 +105,7 @@ def sust_p(
             f"{function}: data has shape {components.shape}, expected one that broadcasts to "
             f"{(*shape, components.shape[-1])}, the shape of the coordinates and the number of components."
         )
-    return _store(array, components, indices, function=function, mode=mode)
+    return watch(function, array, _store(array, components, indices, function=function, mode=mode))
 
 
 @cuda_function
@@ -153,9 +156,11 @@ def sured_b(
         raise invalid(
             f"{function}: op is {op!r} with T {T!r}, expected one of {', '.join(OPERATIONS)}, and 'uint' or 'int'."
         )
+    values = check_type_of(function, data, access, places, ("uint", "int"))
     indices = check_indices(function, places, access)
-    values = check_data(function, data, np.broadcast_shapes(*(index.shape for index in indices)), access)
-    return reduce_units(array, values, indices, function=function, access=access, mode=mode, op=op, in_bytes=True)
+    check_shape(function, values, indices, access)
+    reduced = functools.partial(reduce_units, function=function, access=access, mode=mode, op=op, in_bytes=True)
+    return watch(function, array, reduced(array, values, indices))
 
 
 @cuda_function
@@ -205,8 +210,10 @@ def sured_p(
         )
     access = Access(source_dtype(array.desc), None)
     indices = check_texels(function, places)
-    values = check_data(function, data, np.broadcast_shapes(*(index.shape for index in indices)), access)
-    return reduce_units(array, values, indices, function=function, access=access, mode=mode, op=op, in_bytes=False)
+    values = check_type_of(function, data, access, places, ())
+    check_shape(function, values, indices, access)
+    reduced = functools.partial(reduce_units, function=function, access=access, mode=mode, op=op, in_bytes=False)
+    return watch(function, array, reduced(array, values, indices))
 
 
 @cuda_function

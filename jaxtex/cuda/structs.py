@@ -8,14 +8,16 @@ value, such as an array or a texture object, never changes.
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterator, Sequence
+import functools
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from enum import Enum
-from typing import Any, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
 import jax
 import numpy as np
 
 from .._checks.arguments import is_array
+from .._checks.words import check_keywords, nearest, no_attribute
 
 Class = TypeVar("Class", bound="Struct")
 Value = TypeVar("Value")
@@ -33,15 +35,20 @@ class OneLine:
 class Struct(OneLine):
     """The base of structs, whose subclasses have the decorator `struct`."""
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        names = [field.name for field in dataclasses.fields(self)]  # pyright: ignore[reportArgumentType]
-        if name not in names:
-            raise AttributeError(
-                f"{type(self).__name__}: there is no field {name!r}, expected one of {', '.join(names)}."
-            )
-        check_mutable(self, f"its field {name}")
-        value = int(value) if isinstance(value, np.integer) else value
-        object.__setattr__(self, name, self._converted(name, value))
+    if not TYPE_CHECKING:  # checkers of types know the fields
+
+        def __setattr__(self, name, value):
+            names = [field.name for field in dataclasses.fields(self)]
+            if name not in names:
+                raise no_field(type(self).__name__, name, names)
+            check_mutable(self, f"its field {name}")
+            value = int(value) if isinstance(value, np.integer) else value
+            object.__setattr__(self, name, self._converted(name, value))
+
+        def __getattr__(self, name):
+            fields = [field.name for field in dataclasses.fields(self)]
+            members = [member for member in vars(type(self)) if not member.startswith("_")]
+            raise no_field(type(self).__name__, name, dict.fromkeys((*fields, *members)))
 
     def _converted(self, name: str, value: Any) -> Any:
         """The value that is stored for a field."""
@@ -97,6 +104,11 @@ class Components(Sequence[Any]):
     def __init__(self, items: Sequence[Any]):
         self._items = list(items)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            raise no_attribute(f"an array in a struct has no field {name!r}; assign to its elements by number.", name)
+        object.__setattr__(self, name, value)
+
     def __len__(self) -> int:
         return len(self._items)
 
@@ -116,6 +128,15 @@ class Components(Sequence[Any]):
 
     def __repr__(self) -> str:
         return repr(tuple(self))
+
+
+def no_field(struct: str, name: str, names: Collection[str]) -> AttributeError:
+    """The error of a field that a struct does not have."""
+    if name.startswith("_"):  # those that Python, and copies and pickles, look for
+        return AttributeError(f"{struct}: there is no field {name!r}.")
+    meant = nearest(name, names)
+    suggestion = f" Did you mean {meant}?" if meant else ""
+    return no_attribute(f"{struct}: there is no field {name!r}, expected one of {', '.join(names)}.{suggestion}", name)
 
 
 def copy_of(value: Class) -> Class:
@@ -164,7 +185,18 @@ def struct(*children: str) -> Callable[[type[Class]], type[Class]]:
     def register(cls: type[Class]) -> type[Class]:
         cls = dataclasses.dataclass(eq=False, repr=False)(cls)
         names = [field.name for field in dataclasses.fields(cls)]  # pyright: ignore[reportArgumentType]
-        static = [name for name in names if name not in children]
+        static, init = [name for name in names if name not in children], cls.__init__
+
+        def remedy(keyword: str) -> str | None:
+            meant = nearest(keyword, names)
+            return f"pass {meant}" if meant else None
+
+        @functools.wraps(init)
+        def checked(self: Class, *args: Any, **fields: Any) -> None:
+            check_keywords(cls.__name__, fields, names, remedy)
+            init(self, *args, **fields)
+
+        cls.__init__ = checked
 
         def flatten(value: Class) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
             fields = (getattr(value, name) for name in static)

@@ -12,6 +12,7 @@ from jax.typing import ArrayLike
 from .._checks.arguments import as_float, converted
 from .._checks.calls import in_native_order, leaves_of, public
 from .._checks.words import check_word
+from .._jax.calls import typed_jit
 from .._jax.versions import stack
 from ..warp.options import ShapeLike, as_shape
 
@@ -96,8 +97,8 @@ def theta_of(parameters: ArrayLike, input_shape: ShapeLike, transform: Transform
               factor is 1. P is 3, or 4 for volumes.
             - ``"similarity"``: a, b, and the shift. The window is read through ``[[1 + a, -b], [b, 1 + a]]`` in pixels,
               even if the input is not square. A positive b rotates the content counterclockwise, as displayed, and a
-              positive a makes it smaller. For a rotation by t and an enlargement by s, use ``a = cos(t) / s - 1`` and
-              ``b = sin(t) / s``. P is 4, for images only.
+              positive a makes it smaller. For a rotation by t radians and an enlargement by s, use
+              ``a = cos(t) / s - 1`` and ``b = sin(t) / s``. P is 4, for images only.
             - ``"affine"``: the difference from the identity matrix, row by row. P is 6, or 12 for volumes.
 
     Returns:
@@ -127,7 +128,13 @@ def theta_of(parameters: ArrayLike, input_shape: ShapeLike, transform: Transform
             f"theta_of: parameters has shape {numbers.shape}, expected (..., {count}) for transform={transform!r} of "
             f"{AXES[len(shape)]}."
         )
-    return FAMILIES[transform].theta(numbers, shape)
+    return matrix_of(numbers, shape, transform)
+
+
+@typed_jit("shape", "transform")
+def matrix_of(parameters: jax.Array, shape: tuple[int, ...], transform: Transform) -> jax.Array:
+    """The matrix of a family, from checked parameters."""
+    return FAMILIES[transform].theta(parameters, shape)
 
 
 # Arguments of layers

@@ -118,7 +118,12 @@ def as_floats(name: str, argument: str, value: Any, dtype: np.dtype[Any]) -> jax
         array = np.asarray(None)
     if not any(jnp.issubdtype(array.dtype, kind) for kind in (jnp.floating, jnp.integer, jnp.bool_)):
         raise TypeError(f"{name}: {argument} holds {array.dtype}, expected real numbers.")
-    return jnp.asarray(array.astype(dtype))
+    return placed(array.astype(dtype))
+
+
+def placed(array: Any) -> jax.Array:
+    """An array of JAX from a new one of NumPy, by an explicit transfer, which `jax.transfer_guard` allows."""
+    return jax.device_put(array) if isinstance(array, np.ndarray) else array
 
 
 def known_floats(name: str, argument: str, value: Any) -> NDArray[np.float64]:
@@ -162,7 +167,7 @@ def as_cval(name: str, cval: Any, array: Any, reading: Reading) -> jax.Array | N
         return None
     if isinstance(cval, NUMBERS) and cval == 0:
         return None
-    return jnp.asarray(value.astype(complex_dtype(reading.sums) if is_complex(value.dtype) else reading.sums))
+    return placed(value.astype(complex_dtype(reading.sums) if is_complex(value.dtype) else reading.sums))
 
 
 def check_shape(name: str, output_shape: Any, default: Sequence[int]) -> tuple[int, ...]:

@@ -24,6 +24,7 @@ from .arguments import (
     check_known,
     known_floats,
     per_axis,
+    placed,
     reading_of,
 )
 from .extensions import Mode
@@ -136,7 +137,7 @@ def zoom(
         )
     counts = [round(n * factor) for n, factor in zip(array.shape, factors)]
     lines = (zoomed_indices(n, count, grid_mode) for n, count in zip(array.shape, counts))
-    lines = tuple(jnp.asarray(line.astype(reading.sums)) for line in lines)
+    lines = tuple(placed(line.astype(reading.sums)) for line in lines)
     return read_lines(array, lines, as_cval(name, cval, array, reading), reading=reading)
 
 
@@ -204,8 +205,8 @@ def rotate(
     results = [counts[moved.index(k)] if k in moved else n for k, n in enumerate(shape)]
     rotated = read_affine(
         reshaped(array, shape),
-        jnp.asarray(matrix, reading.sums),
-        jnp.asarray(offset, reading.sums),
+        placed(matrix.astype(reading.sums)),
+        placed(offset.astype(reading.sums)),
         tuple(results),
         moved,
         as_cval(name, cval, array, reading),

@@ -168,6 +168,12 @@ def multiresolution_grid_init(key: jax.Array, grid: MultiresolutionGrid, dtype: 
     check_grid(name, grid)
     shape = (sum(grid.table_sizes), grid.features_per_level)
     key, dtype = check_key(name, key), check_dtype(name, dtype, np.dtype(np.float32))
+    return random_table(key, shape, dtype)
+
+
+@typed_jit("shape", "dtype")
+def random_table(key: jax.Array, shape: tuple[int, ...], dtype: np.dtype) -> jax.Array:
+    """Numbers that are uniform from -`SPREAD` to `SPREAD`."""
     return jax.random.uniform(key, shape, dtype, -SPREAD, SPREAD)
 
 

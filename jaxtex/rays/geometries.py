@@ -1,4 +1,4 @@
-"""The rays of scanners and cameras: the start and the end of each ray, in texels."""
+"""The rays of scanners and cameras: the start and the end of each ray, in texels. Angles are in radians."""
 
 import math
 from typing import Any, NamedTuple
@@ -54,7 +54,7 @@ def parallel_beam(
 
     Args:
         volume_shape: ``(D, H, W)``, or ``(H, W)`` of an image; static.
-        angles: (A,), in radians.
+        angles: (A,), in radians; of degrees, ``jnp.deg2rad(degrees)``.
         detector_shape: ``(height, width)`` in pixels, or ``(width,)`` for an image; static.
         pixel_size: the distance of neighboring pixels of the detector in texels, a number.
 
@@ -102,7 +102,7 @@ def cone_beam(
 
     Args:
         volume_shape: ``(D, H, W)``, or ``(H, W)`` of an image; static.
-        angles: (A,), in radians.
+        angles: (A,), in radians; of degrees, ``jnp.deg2rad(degrees)``.
         detector_shape: ``(height, width)`` in pixels, or ``(width,)`` for an image; static.
         source_distance, detector_distance: from the center to the source and to the detector, in texels; numbers.
         pixel_size: the distance of neighboring pixels of the detector in texels, a number.

@@ -17,7 +17,7 @@ from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.arguments import described
 from .._checks.calls import in_native_order
-from .._jax.calls import of_caller
+from .._jax.calls import of_caller, typed_jit
 from .._tables.storage_formats import sum_dtype
 from ..mipmaps import footprint
 from .matrices import Rows, elements
@@ -40,9 +40,14 @@ def pixel_centers(output_shape: Sequence[int], dtype: DTypeLike = jnp.float32) -
     rank = len(output_shape)
     centers: list[jax.Array] = []
     for axis, size in enumerate(output_shape):
-        line = jnp.arange(size, dtype=jnp.int32).astype(dtype) + 0.5
-        centers.append(line.reshape([size if k == axis else 1 for k in range(rank)]))
+        centers.append(centers_along(size, dtype).reshape([size if k == axis else 1 for k in range(rank)]))
     return tuple(centers[::-1])
+
+
+@typed_jit("size", "dtype")
+def centers_along(size: int, dtype: DTypeLike) -> jax.Array:
+    """The centers of pixels along an axis."""
+    return jnp.arange(size, dtype=jnp.int32).astype(dtype) + 0.5
 
 
 def evaluated_at(name: str, function: Any, pixels: Sequence[jax.Array], parameters: Sequence[Any] = ()) -> Arrays:

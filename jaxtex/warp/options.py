@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeAlias, cast
 
 import jax
@@ -133,13 +134,27 @@ def dtype_of(image: Any) -> np.dtype[Any]:
     return np.dtype(jax.dtypes.canonicalize_dtype(as_array(image).dtype))
 
 
-def as_matrix(name: str, matrix: ArrayLike, shapes: Sequence[tuple[int, int]], argument: str = "matrix") -> jax.Array:
-    """Matrices of one of these shapes, as floating numbers."""
+def as_matrix(
+    name: str,
+    matrix: ArrayLike,
+    shapes: Sequence[tuple[int, int]],
+    argument: str = "matrix",
+    instead: Mapping[int, str] = MappingProxyType({}),
+) -> jax.Array:
+    """Matrices of one of these shapes, as floating numbers.
+
+    Args:
+        instead: what else to do with matrices that have so many rows more than expected.
+    """
     array = as_float(matrix)
-    if array.shape[-2:] not in shapes:
-        listed = " or ".join(f"(..., {m}, {n})" for m, n in shapes)
-        raise ValueError(f"{name}: {argument} has shape {array.shape}, expected {listed}.")
-    return array
+    rows, columns = array.shape[-2:] if array.ndim > 1 else (0, 0)
+    if (rows, columns) in shapes:
+        return array
+    listed = " or ".join(f"(..., {m}, {n})" for m, n in shapes)
+    more = next((k for k in (1, -1) if (rows - k, columns) in shapes), 0)
+    remedies = [f"leave the last row of an affine matrix out, {argument}[..., :{rows - 1}, :]"] if more == 1 else []
+    remedy = "; ".join(["", *remedies, *([instead[more]] if more in instead else [])])
+    raise ValueError(f"{name}: {argument} has shape {array.shape}, expected {listed}{remedy}.")
 
 
 # How an image is read

@@ -2,7 +2,7 @@
 
 Directions are ``(x, y, z)``: x to the right, y up and z ahead, as in `cubemap`. The point (u, v) of an equirectangular
 image of H by W pixels has the longitude ``atan2(x, z) = 2 pi (u / W - 1/2)`` and the latitude ``atan2(y, sqrt(x^2 +
-z^2)) = pi (1/2 - v / H)``.
+z^2)) = pi (1/2 - v / H)``, both in radians.
 """
 
 import dataclasses

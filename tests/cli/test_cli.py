@@ -528,7 +528,8 @@ def test_one_compilation_for_all_images_of_a_dtype(tmp_path, capsys):
     for name, pixels in pictures.items():
         save(tmp_path / name, pixels)
     for angle in (10, 20, 30):
-        code, out, _ = run(capsys, "warp", tmp_path, tmp_path / "out", "--rotate", angle, "--border-color", angle)
+        options = ("--rotate", angle, "--border-color", angle, "--overwrite")
+        code, out, _ = run(capsys, "warp", tmp_path, tmp_path / "out", *options)
         assert code == 0
         assert "3 warped, 0 failed" in out
     assert sized_image.compiled.cache_info().misses == 1
@@ -596,7 +597,8 @@ ERRORS = {
     "an angle that is no number": (["warp", "IN", "OUT", "--rotate", "nan"], "not a number"),
     "a filter that is not": (["warp", "IN", "OUT", "--filter", "lanczos"], "lanczos"),
     "an address that is not": (["warp", "IN", "OUT", "--address", "mirrored"], "mirrored"),
-    "five numbers of six": (["warp", "IN", "OUT", "--matrix", "1", "0", "0", "0", "1"], "6 arguments"),
+    "five numbers of six": (["warp", "IN", "OUT", "--matrix", "1", "0", "0", "0", "1"], "got 5"),
+    "five numbers between commas": (["warp", "IN", "OUT", "--matrix=1,0,0,0,1"], "six numbers of an affine matrix, or"),
     "a singular matrix": (["warp", "IN", "OUT", "--matrix", "1", "2", "0", "2", "4", "0"], "singular"),
     "a nearly singular matrix": (
         ["warp", "IN", "OUT", "--matrix", ".1", ".2", "0", ".3", ".6", "0"],

@@ -1,14 +1,20 @@
 """Calibrations in the files that OpenCV writes, and in those of others who use its names."""
 
+import functools
 import json
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from PIL import Image
 
 from jaxtex import warp as jw
 from jaxtex.cli.calibration import read_calibration, read_fields
-from tests.cli.test_cli import noise, run, save, warped
+from jaxtex.cli.files.exif import ORIENTATION, apply_orientation, upright_size
+from jaxtex.cli.process import UserError
+from tests.cli.test_cli import load, noise, run, save, warped
+from tests.cli.test_cli_warps import brown_conrady
 from tests.support.tolerances import assert_close
 from tests.unit.warp.test_warp_fisheye import recorded
 
@@ -124,6 +130,248 @@ def document(**fields) -> str:
     return json.dumps({"K": CAMERA, "D": [0, 0, 0, 0]} | fields)
 
 
+def lens_of(tmp_path, text, model="brown_conrady"):
+    (tmp_path / "camera.yml").write_text(text)
+    return read_calibration(tmp_path / "camera.yml", model)
+
+
+# Words for lens models
+
+
+FISHEYE_WORDS = ["fisheye", "equidistant", "OPENCV_FISHEYE", "KannalaBrandt8", "Kannala-Brandt", "kannala_brandt4"]
+BROWN_WORDS = [
+    "plumb_bob",
+    "rational_polynomial",
+    "OPENCV",
+    "FULL_OPENCV",
+    "radtan",
+    "Brown-Conrady",
+    "pinhole",
+    "",
+    None,
+]
+UNKNOWN_WORDS = ["double_sphere", "mei", "omni", "scaramuzza", "simple_radial", "fov", "none", "nonsense", 7]
+
+
+@pytest.mark.parametrize("field", ["distortion_model", "lens_model", "Camera_Model"])
+def test_a_word_for_a_lens_model_is_understood_or_an_error(tmp_path, field):
+    for words, model in ((FISHEYE_WORDS, "fisheye"), (BROWN_WORDS, "brown_conrady")):
+        assert {lens_of(tmp_path, document(**{field: word})).model for word in words} == {model}
+    for word in UNKNOWN_WORDS:
+        with pytest.raises(UserError, match=r"camera.yml: its field .* the lens model .*plumb_bob.*equidistant"):
+            lens_of(tmp_path, document(**{field: word}))
+
+
+def test_words_that_contradict_each_other_are_an_error(tmp_path):
+    assert lens_of(tmp_path, document(camera_model="pinhole", distortion_model="equidistant")).model == "fisheye"
+    assert lens_of(tmp_path, document(xi=0.0), "fisheye").model == "fisheye"
+    for fields, model in (
+        ({"distortion_model": "plumb_bob", "camera_model": "fisheye"}, "brown_conrady"),
+        ({"distortion_model": "plumb_bob", "fisheye_model": 1}, "brown_conrady"),
+        ({"distortion_model": "plumb_bob"}, "fisheye"),
+    ):
+        with pytest.raises(UserError, match="name two lens models; leave one out"):
+            lens_of(tmp_path, document(**fields), model)
+    with pytest.raises(UserError, match="xi stands for the lens model 'mei'"):
+        lens_of(tmp_path, document(xi=[1.2]))
+
+
+# Rectification, skew and orientation
+
+
+def field_of(lens, source=(WIDTH, HEIGHT), scale=1):
+    """Where the pixels of the result are read, (height, width, 2), as OpenCV counts pixels.
+
+    Args:
+        scale: factor of width and height of the image, whose points are those of the pixels of `source`.
+    """
+    size = (scale * source[0], scale * source[1])
+    mapping = lens.mapping(size, size)
+    x, y = np.meshgrid(*(scale * (np.arange(n, dtype=np.float32) + 0.5) for n in source))
+    return np.stack(evaluated(mapping.function, x, y, *mapping.parameters), -1) / scale - 0.5
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def evaluated(function, *args):
+    return function(*args)
+
+
+def magnitude(field):
+    """How much farther than a width away a lens reads, where its polynomial is steep."""
+    return np.maximum(1, np.abs(field).max(-1, keepdims=True) / WIDTH)
+
+
+STEREO = {
+    "ROS": ("rectification_matrix", "projection_matrix"),
+    "ROS 2": ("r", "p"),
+    "stereo_calib": ("R1", "P1"),
+}
+FORMS = {"lists": np.ndarray.tolist, "ROS": lambda m: {"rows": len(m), "cols": m.shape[1], "data": m.ravel().tolist()}}
+
+
+def stereo_document(model, rotation="R", projection="P", form=np.ndarray.tolist):
+    data, moved = recorded(), np.array([[-3.5], [0], [0]])  # by the distance of the cameras
+    fields = {
+        "camera_matrix": data["camera"],
+        rotation: data["rectified/turn"],
+        projection: np.hstack([data["new_camera"], moved]),
+        "dist_coeffs": data["fisheye0/coefficients"][None],
+    }
+    if model != "fisheye":
+        fields["dist_coeffs"] = np.array([[-0.25, 0.08, 0.004, -0.003, 0.01]])
+    if model == "plain":
+        del fields[rotation]
+    return {name: form(value) for name, value in fields.items()} | {"fisheye": model == "fisheye"}
+
+
+@pytest.mark.parametrize("model", ["brown_conrady", "fisheye", "plain"])
+def test_a_rectification_is_that_of_opencv(tmp_path, model):
+    lens = lens_of(tmp_path, json.dumps(stereo_document(model)))
+    assert str(lens) == "lens distortion of camera.yml removed, rectified"
+    expected = recorded()[f"rectified/{model}"]
+    assert_close("point", field_of(lens), expected, WIDTH * magnitude(expected))
+
+
+def test_a_rectification_is_read_in_every_form(tmp_path):
+    lenses = [
+        lens_of(tmp_path, json.dumps(stereo_document("fisheye", *names, form)))
+        for names in STEREO.values()
+        for form in FORMS.values()
+    ]
+    assert len({lens.ideal for lens in lenses}) == 1
+    assert lenses[0].ideal is not None
+
+
+def test_what_rectifies_nothing_is_left_out(tmp_path):
+    """A monocular camera, one of ROS that is not calibrated, and the rotation to another camera."""
+    unit, turn = np.eye(3).tolist(), recorded()["rectified/turn"].tolist()
+    plain = lens_of(tmp_path, document())
+    for fields in (
+        {"R": unit, "P": np.hstack([CAMERA, np.zeros((3, 1))]).tolist()},
+        {"r": [0] * 9, "p": [0] * 12},
+        {"R": turn, "T": [1, 0, 0]},
+    ):
+        assert lens_of(tmp_path, document(**fields)) == plain
+    assert (plain.ideal, str(plain)) == (None, "lens distortion of camera.yml removed")
+
+
+def test_a_rectified_picture_is_scaled_with_the_camera(tmp_path):
+    sized = stereo_document("brown_conrady") | {"image_width": WIDTH, "image_height": HEIGHT}
+    lens = lens_of(tmp_path, json.dumps(sized))
+    expected = field_of(lens)
+    assert_close("point", field_of(lens, scale=2), expected, WIDTH * magnitude(expected))
+
+
+def test_a_skew_counts(tmp_path):
+    """The lens shows a ray (x, y) farther to the right, by the skew times y, and so does the result."""
+    skewed = [[30.0, 2.0, 15.5], [0, 28.0, 11.5], [0, 0, 1]]
+    lens = lens_of(tmp_path, document(K=skewed, D=[-0.2, 0.05, 0.01, -0.02]))
+    v, u = np.mgrid[:HEIGHT, :WIDTH].astype(float)
+    y = (v - 11.5) / 28
+    x = (u - 15.5 - 2 * y) / 30
+    x, y = brown_conrady(x, y, (1, 1, 0, 0), (-0.2, 0.05, 0.01, -0.02))
+    assert_close("point", field_of(lens), np.stack([30 * x + 2 * y + 15.5, 28 * y + 11.5], -1), WIDTH)
+
+
+def test_behind_the_camera_nothing_shows(tmp_path):
+    """Turned by 100 degrees, the axis of the result points away from what the lens shows."""
+    cosine, sine = np.cos(np.radians(100)), np.sin(np.radians(100))
+    turn = [[cosine, 0, -sine], [0, 1, 0], [sine, 0, cosine]]
+    for model in ("brown_conrady", "fisheye"):
+        field = field_of(lens_of(tmp_path, document(K=[[9, 0, 15.5], [0, 9, 11.5], [0, 0, 1]], R=turn), model))
+        x, y = (np.arange(WIDTH) - 15.5) / 9, (np.arange(HEIGHT) - 11.5) / 9
+        depth = np.array(turn).T[2] @ np.stack([*np.meshgrid(x, y), np.ones((HEIGHT, WIDTH))]).reshape(3, -1)
+        assert not np.isnan(field).any()
+        np.testing.assert_array_equal(np.isinf(field[..., 0]).ravel(), depth <= 0)
+
+
+LOPSIDED = {"K": [[30.0, 0, 13.5], [0, 27.0, 12.5], [0, 0, 1]], "D": [-0.25, 0.08, 0.03, -0.02]}
+OF_SIZE = {"image_width": WIDTH, "image_height": HEIGHT}
+
+
+@pytest.mark.parametrize(
+    "fields", [LOPSIDED | OF_SIZE, LOPSIDED, LOPSIDED | OF_SIZE | {"R": recorded()["rectified/turn"].tolist()}]
+)
+def test_a_calibration_turns_with_the_picture(tmp_path, fields):
+    """What is read for an upright pixel is what the stored picture has there."""
+    lens = lens_of(tmp_path, json.dumps(fields))
+    stored, places = field_of(lens), np.stack(np.meshgrid(np.arange(WIDTH), np.arange(HEIGHT)), -1)
+    for orientation in range(1, 9):
+        upright = field_of(lens.upright(orientation), upright_size((WIDTH, HEIGHT), orientation))
+        # The stored place of a point of the upright picture: that of its first pixel, and the steps to the next ones.
+        turned = apply_orientation(places, orientation)
+        steps = np.stack([turned[0, 1] - turned[0, 0], turned[1, 0] - turned[0, 0]])
+        assert_close("point", upright @ steps + turned[0, 0], apply_orientation(stored, orientation), WIDTH)
+
+
+def test_a_calibration_of_upright_pictures_is_not_turned(tmp_path):
+    """OpenCV turns pictures as it reads them."""
+    lens = lens_of(tmp_path, json.dumps(LOPSIDED | {"image_width": HEIGHT, "image_height": WIDTH}))
+    np.testing.assert_array_equal(field_of(lens.upright(6), (HEIGHT, WIDTH)), field_of(lens, (HEIGHT, WIDTH)))
+    with pytest.raises(UserError, match="24x32, and this one of 32x24 has other proportions; crop both alike"):
+        lens.mapping((WIDTH, HEIGHT), (WIDTH, HEIGHT))
+
+
+def test_a_portrait_shot_takes_the_calibration_of_the_camera(tmp_path, capsys):
+    """The upright result is the result, upright; also from a file that fits no memory."""
+    path = tmp_path / "camera.json"
+    path.write_text(json.dumps(LOPSIDED | OF_SIZE))
+    pixels, exif = noise(3, height=HEIGHT, width=WIDTH), Image.Exif()
+    exif[ORIENTATION] = 6
+    save(tmp_path / "landscape.tif", pixels)
+    save(tmp_path / "portrait.tif", pixels, exif=exif)
+    found = {}
+    for name, *more in (("landscape",), ("portrait",), ("portrait", "--tile")):
+        source, out = tmp_path / f"{name}.tif", tmp_path / f"{name}{len(more)}.tif"
+        assert run(capsys, "warp", source, out, "--calibration", path, "--address", "clamp", *more)[0] == 0
+        found[name, *more] = load(out)
+    assert_close("rounded code", found["portrait",], np.rot90(found["landscape",], -1), 2)
+    np.testing.assert_array_equal(found["portrait", "--tile"], found["portrait",])
+
+
+# Forms of files
+
+
+ROS_2 = """header:
+  frame_id: camera
+height: 24
+width: 32
+distortion_model: equidistant
+d:
+- 0.1
+- 0.0
+- 0.0
+- 0.0
+k: [30.0, 0.0, 15.5, 0.0, 30.0, 11.5, 0.0, 0.0, 1.0]
+r: [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]
+p: [30.0, 0.0, 15.5, 0.0, 0.0, 30.0, 11.5, 0.0, 0.0, 0.0, 1.0, 0.0]
+binning_x: 0
+roi: {x_offset: 0, y_offset: 0, height: 0, width: 0, do_rectify: false}
+---
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ROS_2,
+        "K: 30 0 15.5 0 30 11.5 0 0 1\nD: [0.1 0 0 0]\nmodel: fisheye\nwidth: 32\nheight: 24",
+        "K: [30 0 15.5, 0 30 11.5, 0 0 1]\nD: [[0.1 0. 0. 0.]]\nfisheye: 1\nwidth: 32\nheight: 24",
+        "K:\n- 3e1 0 15.5\n- 0 3e1 11.5\n- 0, 0, 1\nd: 1e-1, 0, 0, 0\nmodel: fisheye\nwidth: 32\nheight: 24",
+    ],
+)
+def test_messages_of_ros_2_and_lists_without_commas(tmp_path, text):
+    lens = lens_of(tmp_path, text)
+    assert (lens.coefficients, lens.camera, lens.model) == ((0.1, 0, 0, 0), (30, 30, 16, 12), "fisheye")
+    assert (lens.size, lens.ideal) == ((WIDTH, HEIGHT), None)
+
+
+def test_of_two_cameras_the_first_is_used_and_named(tmp_path):
+    both = {"M1": CAMERA, "D1": [0.1, 0, 0, 0], "M2": np.eye(3).tolist(), "D2": [0, 0, 0, 0]}
+    with pytest.warns(UserWarning, match="camera.yml has two cameras, of which the first is used"):
+        assert lens_of(tmp_path, json.dumps(both)).coefficients == (0.1, 0, 0, 0)
+
+
 BROKEN = {
     "no file": (None, "No such file"),
     "nothing": ("", "not YAML or JSON with fields"),
@@ -151,7 +399,25 @@ BROKEN = {
         document(D=[0, 0, 0]),
         "3 coefficients, and a lens of the model brown_conrady has 4, 5 or 8",
     ),
-    "a thin prism": (document(D=[0.1] * 12), "12 coefficients"),
+    "a thin prism": (
+        document(D=[0.1] * 12),
+        "12 coefficients, and a lens of the model brown_conrady has 4, 5 or 8; those",
+    ),
+    "a tilted sensor": (document(D=[0] * 12 + [0.1] * 2), "calibrate again without CALIB_THIN_PRISM_MODEL and"),
+    "a fisheye of five": (
+        document(D=[0.1] * 5, fisheye=1),
+        "5 coefficients, and a lens of the model fisheye has 4; is",
+    ),
+    "a camera on its side": (document(K=np.array(CAMERA).T.tolist()), "is it transposed?"),
+    "a rectification of stretches": (document(R=[2, 0, 0, 0, 1, 0, 0, 0, 1]), "rectification matrix is no rotation"),
+    "a rectification with a mirror": (document(R=[-1, 0, 0, 0, 1, 0, 0, 0, 1]), "rectification matrix is no rotation"),
+    "half a rectification": (document(R=[1, 0]), "the rectification matrix has 2 elements, and is not 3 by 3"),
+    "half a projection": (document(P=[1, 0]), "has 2 elements, and is not 3 by 3 or 3 by 4"),
+    "a projection without length": (document(P=[0, 0, 1, 0, 1, 1, 0, 0, 1]), "its projection matrix is not"),
+    "a size in words": (document(image_width="32", image_height=24), "32 by 24, is not two whole numbers"),
+    "half a size": (document(image_width=32), "32 by 0, is not two whole numbers"),
+    "a part": (document(roi={"x_offset": 4}), "its roi is a part of the images"),
+    "two files": ("K: 1\n---\nK: 2", "it holds 2 documents; leave one"),
     "NaN": (document(D=[float("nan")] * 4), "no numbers for the coefficients"),
     "a matrix too short": (document(K={"rows": 3, "cols": 3, "data": [1, 2]}), "has 2 elements"),
     "other proportions": (document(image_width=32, image_height=32), "other proportions"),

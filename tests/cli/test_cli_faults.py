@@ -192,6 +192,32 @@ def test_an_input_is_replaced_only_on_request(tmp_path, capsys, monkeypatch):
     assert run(capsys, "warp", "folder", "folder", "--translate", 1, 0, *POINT, "--overwrite")[0] == 0
 
 
+def test_what_a_folder_holds_is_replaced_only_on_request(tmp_path, capsys, monkeypatch):
+    """Two cards of one counter, and a name that the user did not give."""
+    monkeypatch.chdir(tmp_path)
+    for number, folder in enumerate(("a", "b")):
+        (tmp_path / folder).mkdir()
+        for name in ("1.png", "2.png"):
+            save(tmp_path / folder / name, np.full((4, 4, 3), number, np.uint8))
+    assert run(capsys, "warp", "a", "all", *POINT)[0] == 0
+    for words, others in (
+        (("b", "all"), "all/1.png and 1 other outputs exist already"),
+        (("b/2.png", "a/1.png", "all"), "all/2.png and 1 other outputs exist already"),
+        (("b/2.png", "all"), "all/2.png exists already"),
+        (("b/1.png", "all", "--force"), "add --overwrite to replace what is there, or --skip-existing to keep it"),
+    ):
+        code, out, err = run(capsys, "warp", *words, *POINT)
+        assert (code, out, err.count("\n"), others in err) == (2, "", 1, True), words
+    for more, shown in (("--skip-existing", 0), ("--overwrite", 1)):
+        assert run(capsys, "warp", "b", "all", *POINT, more)[0] == 0
+        assert run(capsys, "warp", "b/1.png", "all", *POINT, more)[0] == 0
+        assert {int(load(tmp_path / "all" / name).max()) for name in ("1.png", "2.png")} == {shown}
+    for _ in range(2):  # the name of a file is given, and what has it is replaced
+        assert run(capsys, "warp", "a/1.png", "all/1.png", *POINT)[0] == 0
+        assert run(capsys, "warp", "a", "preview.png", "--preview", *POINT)[0] == 0
+    assert load(tmp_path / "all" / "1.png").max() == 0
+
+
 # Matrices and sizes
 
 
@@ -208,8 +234,10 @@ def test_nine_numbers_are_a_homography(tmp_path, capsys):
     assert run(capsys, "warp", "--matrix", *(-matrix).flat, source, names[1])[0] == 0
     assert_exact(load(names[0]), load(names[1]))
     assert run(capsys, "warp", "--matrix", 2, 0, 4, 0, 2, -2, 0, 0, 2, source, names[0], *POINT)[0] == 0
-    assert run(capsys, "warp", "--matrix", 1, 0, 2, 0, 1, -1, source, names[1], *POINT)[0] == 0
-    assert_exact(load(names[0]), load(names[1]))
+    # Six of them, and elements between commas, which may begin with a minus.
+    for matrix in (("--matrix", 1, 0, 2, 0, 1, -1), ("--matrix", "1,0,2,0,1,-1"), ("--matrix=-1,0,-2,0,-1,1,0,0,-1",)):
+        assert run(capsys, "warp", *matrix, source, names[1], *POINT)[0] == 0
+        assert_exact(load(names[0]), load(names[1]))
     for elements, words in (("000000001", "singular"), ("111222333", "singular"), (["1e38"] * 8 + ["1"], "singular")):
         code, _, err = run(capsys, "warp", source, tmp_path / "out.png", "--matrix", *elements)
         assert (code, err.count("\n"), words in err) == (2, 1, True)

@@ -182,6 +182,32 @@ def test_a_big_tiff_keeps_its_tags(tmp_path):
             np.testing.assert_array_equal(out.asarray(), odd_files.pixels())
 
 
+SHAPE, MORE = '{"shape": [6, 9, 3]}', '{"shape": [6, 9, 3], "place": "Ulm"}'
+
+
+@pytest.mark.parametrize(
+    ("texts", "kept", "lost"),
+    [
+        (("Noon",), "Noon", ()),
+        (("Noon", SHAPE), "Noon", ()),
+        ((SHAPE, "Noon"), "Noon", ()),
+        (("Noon", MORE), "Noon", ("machine-written description",)),
+        (("ImageJ=1.5", "Noon"), "Noon", ("machine-written description",)),
+        (("Noon", "Night"), "Noon", ("second description",)),
+        ((SHAPE,), None, ()),
+        ((MORE,), None, ("machine-written description",)),
+    ],
+)
+def test_of_several_descriptions_none_vanishes(tmp_path, texts, kept, lost):
+    """tifffile writes its own behind that of the user."""
+    tags = [(270, 2, 0, text, True) for text in texts]
+    tifffile.imwrite(tmp_path / "in.tif", odd_files.pixels(), photometric="rgb", metadata=None, extratags=tags)
+    notes = encode.write_picture(tmp_path / "out.tif", decode.read_picture(tmp_path / "in.tif"), Options())
+    assert notes == ((f"is written as TIFF without its {lost[0]}",) if lost else ())
+    with tifffile.TiffFile(tmp_path / "out.tif") as out:
+        assert [tag.value for tag in out.pages.first.tags if tag.code == 270] == [kept][: kept is not None]
+
+
 def test_a_header_is_enough_to_refuse(folder, monkeypatch):
     """No pixel is decoded, and no file read to its end."""
     for name in ("decode", "decode_tiff"):

@@ -189,8 +189,8 @@ def folder_with_subfolder(tmp_path) -> Path:
 def test_folders_in_folders_under_another_format(tmp_path, capsys):
     folder, out = folder_with_subfolder(tmp_path), tmp_path / "in" / "out"
     options = ("--filter", "point", "--recursive", "--format", "webp")
-    for _ in range(2):  # the second time the folder to write to is within the one to read
-        assert run(capsys, "warp", folder, out, *options)[0] == 0
+    for more in ((), ("--overwrite",)):  # the second time the folder to write to is within the one to read
+        assert run(capsys, "warp", folder, out, *options, *more)[0] == 0
         files = sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file())
         assert files == ["a.webp", "deeper/b.webp"]
     np.testing.assert_array_equal(load(out / "deeper" / "b.webp"), noise(3))
@@ -210,7 +210,7 @@ def test_several_inputs_and_a_folder(tmp_path, capsys, monkeypatch):
     assert out.splitlines()[0] == "c.png -> out/c.png: 9x6"
     assert len(out.splitlines()) == 4
     assert "3 warped, 0 failed" in out
-    code, out, err = run(capsys, "warp", "c.png", folder, "out", "--filter", "point", "--quiet")
+    code, out, err = run(capsys, "warp", "c.png", folder, "out", "--filter", "point", "--quiet", "--overwrite")
     assert (code, out, err) == (0, "", "")
 
 
@@ -268,6 +268,12 @@ MISTAKES = {
     "two sizes": (["resize", "in.png", "out.png", "--size", "4x4", "--fit", "3x3"], "--size and --fit"),
     "no angle": (["rotate", "in.png", "out.png"], "--angle"),
     "another name of an angle": (["rotate", "in.png", "out.png", "--degrees", "20"], "arguments: --degrees"),
+    "an angle misspelled": (["rotate", "in.png", "out.png", "--angel", "5"], "--angel; did you mean --angle?"),
+    "a width": (["resize", "in.png", "out.png", "--width=5"], "--size WxH sets both sides, --fit WxH keeps"),
+    "a height of a turn": (["rotate", "in.png", "out.png", "--angle", "5", "--height", "5"], "--size WxH sets both"),
+    "a scale in percent": (["resize", "in.png", "out.png", "--scale", "50%"], "'50%' is not a number; write 0.5"),
+    "a box of one side": (["resize", "in.png", "out.png", "--fit", "100"], "such as 100x100"),
+    "a folder that is not there": (["resize", "in.png", "web/", "--scale", "2"], "a folder, make it first"),
     "no lens": (["undistort", "in.png", "out.png"], "got none"),
     "room and a cut": (["rotate", "in.png", "out.png", "--angle", "9", "--expand", "--crop"], "--expand and --crop"),
     "room for a lens": (
@@ -295,7 +301,7 @@ MISTAKES = {
     "several into a file": (["warp", "in.png", "gray.png", "out.png"], "name a folder"),
     "several into a stream": (["warp", "in.png", "gray.png", "-"], "standard output, and there are several"),
     "a stream and a file": (["warp", "-", "gray.png", "out"], "must be the only input"),
-    "two of one name": (["warp", "in.png", "folder/in.png", "out"], "would both be written to out/in.png"),
+    "two of one name": (["warp", "in.png", "folder/in.png", "out"], "would both be written to out/in.png; write"),
     "another suffix": (["warp", "in.png", "out.png", "--format", "jpg"], "--format jpg contradicts"),
     "an unknown shell": (["completion", "tcsh"], "tcsh"),
 }

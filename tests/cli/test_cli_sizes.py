@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtex.cli.calibration import Lens
+from jaxtex.cli.lenses import Lens
 from jaxtex.cli.transforms import AffineParts, Flow, Perspective, Resize
 from jaxtex.sampler import Sampler
 from jaxtex.warp.sized import image, streams

@@ -14,10 +14,10 @@ import pytest
 from PIL import Image
 
 from jaxtex.cli import main, pipeline, recipe, transforms
-from jaxtex.cli.calibration import Lens
 from jaxtex.cli.files import decode, encode
 from jaxtex.cli.files.exif import ORIENTATION
 from jaxtex.cli.files.metadata import Picture
+from jaxtex.cli.lenses import Lens
 from jaxtex.cli.options import WHOLE_TRANSFORMS, Options
 from jaxtex.cli.process import UserError
 from jaxtex.cli.values import protect_negative_number

@@ -20,6 +20,7 @@ IDEAL = np.array([[9.0, 0, 15.0], [0, 8.5, 12.0], [0, 0, 1]])
 FISHEYES = np.array([[-0.02, 0.01, -0.004, 0.001], [0.1, -0.03, 0.02, -0.005], [0.0, 0.0, 0.0, 0.0]])
 BROWN_CONRADY = np.array([[-0.25, 0.08, 0.004, -0.003, 0.01]])
 IMAGE = np.random.default_rng(0).normal(size=(HEIGHT, WIDTH, 1)).astype(np.float16).astype(np.float32)
+TURN = cv2.Rodrigues(np.array([0.1, -0.2, 0.05]))[0]  # about all axes
 PRECISE = (cv2.TERM_CRITERIA_COUNT + cv2.TERM_CRITERIA_EPS, 1000, 1e-14)
 
 
@@ -38,6 +39,16 @@ def fisheye(coefficients):
     }
 
 
+def rectified():
+    """Where the pixels of a rectified image are read, of both models, and of one without a turn."""
+    size = (WIDTH, HEIGHT)
+    brown = cv2.initUndistortRectifyMap(CAMERA, BROWN_CONRADY, TURN, IDEAL, size, cv2.CV_32FC1)
+    plain = cv2.initUndistortRectifyMap(CAMERA, BROWN_CONRADY, np.eye(3), IDEAL, size, cv2.CV_32FC1)
+    fisheye = cv2.fisheye.initUndistortRectifyMap(CAMERA, FISHEYES[0], TURN, IDEAL, size, cv2.CV_32FC1)
+    maps = {"brown_conrady": brown, "plain": plain, "fisheye": fisheye}
+    return {"turn": TURN} | {name: np.stack(found, -1) for name, found in maps.items()}
+
+
 def calibration(suffix, fields):
     """The bytes of a calibration file."""
     with tempfile.TemporaryDirectory() as folder:
@@ -54,6 +65,7 @@ def main():
     arrays |= {"version": np.frombuffer(cv2.__version__.encode(), np.uint8)}
     for k, coefficients in enumerate(FISHEYES):
         arrays |= {f"fisheye{k}/{name}": array for name, array in fisheye(coefficients).items()}
+    arrays |= {f"rectified/{name}": array for name, array in rectified().items()}
     fields = {
         "calibration_time": "Mon Nov 23 2026",
         "image_width": WIDTH,

@@ -12,6 +12,7 @@ from pathlib import Path
 from jaxtex import cuda
 from jaxtex.cuda import declarations as declared
 from jaxtex.cuda.declarations import DECLARATIONS
+from jaxtex.cuda.names import WITH_PREFIX
 
 ROOT = Path(__file__).parents[2]
 STUB = ROOT / "jaxtex" / "cuda" / "__init__.pyi"
@@ -60,6 +61,7 @@ def stub():
     made = [name for name in cuda.__all__ if is_made(name)]
     imported = sorted(set(cuda.__all__) - {*made, *underscored, *ALIASES})
     aliases = [f"{name} = {name[2:]}\n" for name in underscored]
+    aliases += [f"{name} = {here}\n" for name, here in WITH_PREFIX.items()]
     return "".join([HEAD, *imports(imported), OWN_TYPES, *map(function, made), "\n", *aliases])
 
 

@@ -295,6 +295,7 @@ OTHERS = {
         (NEAREST, {"transforms": None, "coords": COORDS}),
     ],
     "near": [(np.float32(1.5), {})],
+    "outside": [(-1.5, {}), (0.5, {"num_samples": None, "step": 0.5})],
     "num_samples": [(7, {})],
     "pixel_size": [(np.float32(1.5), {})],
     "min_transmittance": [(0.5, {})],

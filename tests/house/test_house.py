@@ -86,6 +86,7 @@ LAYERS = (
     "cli.jax_start",
     "cli.files",
     "cli.transforms",
+    "cli.lenses",
     "cli.calibration",
     "cli.recipe",
     "cli.pipeline",
@@ -173,10 +174,11 @@ RAYS = {
     "composite": "(volume, start, end, *, num_samples=None, step=None, min_transmittance=0.0, spacing=1.0, "
     "sampler=Sampler())",
     "cone_beam": f"({A_SCANNER}, source_distance, detector_distance, pixel_size=1.0)",
-    "first_crossing": "(volume, start, end, level, *, num_samples=None, step=None, spacing=1.0, sampler=Sampler())",
+    "first_crossing": "(volume, start, end, level, *, num_samples=None, step=None, outside=None, spacing=1.0, "
+    "sampler=Sampler())",
     "line_integral": "(volume, start, end, *, num_samples=None, step=None, weights=None, spacing=1.0, "
     "sampler=Sampler())",
-    "maximum_intensity": "(volume, start, end, *, num_samples=None, step=None, sampler=Sampler())",
+    "maximum_intensity": "(volume, start, end, *, num_samples=None, step=None, outside=None, sampler=Sampler())",
     "parallel_beam": f"({A_SCANNER}, pixel_size=1.0)",
 }
 OF_A_SPLINE = "output=None, order=3, mode='constant', cval=0.0, prefilter=True"

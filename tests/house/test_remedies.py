@@ -1,6 +1,8 @@
 """Calls that no function takes: each is refused with what to pass, and doubtful ones are taken with a warning."""
 
+import re
 import warnings
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +12,7 @@ from PIL import Image
 
 import jaxtex as jt
 from jaxtex import warp
+from tests.support.jaxprs import equations
 
 IMAGE = np.random.default_rng(0).normal(size=(24, 32, 3)).astype(np.float32)
 X, Y = (c.astype(np.float32) for c in np.meshgrid(np.arange(32) + 0.5, np.arange(24) + 0.5))
@@ -125,6 +128,23 @@ REFUSED = {
         lambda: warp.rotate(IMAGE, 9.0, border_color=[1.0, 0.0]),
         "rotate: border_color has shape (2,), expected a scalar or (3,), one value for each channel.",
     ),
+    "a color for each image": (
+        lambda: warp.rotate(np.stack([IMAGE, IMAGE]), 9.0, border_color=np.ones((2, 3))),
+        "(2, 3), expected a scalar or (3,), one value for each channel; for a color for each image, map over images",
+    ),
+    "affine matrices of three rows": (
+        lambda: warp.warp_affine(IMAGE, np.stack([np.eye(3)])),
+        "(1, 3, 3), expected (..., 2, 3) or (..., 3, 4); leave the last row of an affine matrix out, "
+        "matrix[..., :2, :]; for homographies call warp_perspective.",
+    ),
+    "a theta of three rows": (
+        lambda: warp.spatial_transform(IMAGE, np.eye(3)),
+        "or (..., 3, 4); leave the last row of an affine matrix out, theta[..., :2, :].",
+    ),
+    "a homography of two rows": (
+        lambda: warp.warp_perspective(IMAGE, np.eye(2, 3)),
+        "expected (..., 3, 3) or (..., 4, 4); call warp_affine.",
+    ),
     "a color that nothing shows": (
         lambda: warp.resize(IMAGE, (9, 9), border_color=1.0),
         "resize: border_color is given, but the address mode 'clamp' has no outside; leave",
@@ -225,9 +245,27 @@ def test_texels_under_normalized_coordinates_are_mentioned_where_debugging_is_on
         monkeypatch.setenv("JAXTEX_DEBUG", "1")
         read(X / 32, Y / 24)
         read(X, Y, jt.Sampler(normalized_coords=False))
+        heights = jt.texture1d(IMAGE[:3, 0], knots=(jnp.array([1000.0, 700, 300]),))  # no coordinate is normalized
+        jt.sample(heights, (jnp.array([900.0, 400.0]),)).block_until_ready()
     with pytest.warns(UserWarning, match=r"sample: \d+ % of the coordinates .*normalized_coords=False") as warned:
         read(X, Y)
     assert len(warned) == 2
+
+
+def test_hints_call_back_once_whatever_is_batched(monkeypatch):
+    """All callbacks of the library are made in one place."""
+    monkeypatch.setenv("JAXTEX_DEBUG", "1")
+
+    def read(u, v, knots):
+        return jt.sample(jt.texture2d(jnp.asarray(IMAGE), knots=(None, knots)), (u, v)).sum()
+
+    x, knots = jnp.linspace(0, 1, 5), jnp.stack([jnp.arange(24.0), jnp.arange(24.0)[::-1]])
+    for function in (read, jax.grad(read, (0, 1, 2))):
+        batched = jax.vmap(jax.vmap(jax.vmap(function, (0, None, None)), (None, 0, None)), (None, None, 0))
+        found = [e.primitive.name for e in equations(jax.make_jaxpr(batched)(x, x, knots).jaxpr)]
+        assert found.count("debug_callback") == 2  # of x, and of knots
+    modules = Path(jt.__file__).parent.rglob("*.py")
+    assert [m.name for m in modules for _ in re.findall(r"[._]callback\(", m.read_text())] == ["hints.py"]
 
 
 def test_a_spline_that_smooths_is_mentioned_where_debugging_is_on(monkeypatch):

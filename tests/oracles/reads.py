@@ -11,7 +11,6 @@ import numpy as np
 
 FAR_NORMALIZED = 2.0**24  # from here on wrap and mirror read a normalized coordinate as 0
 FAR_POSITION = 2.0**30  # from here on wrap, mirror and reflect read a position as 0
-FAR_DIRECTION = 2.0**126  # from here on a direction counts as none
 
 # Each face as its s, t and outward axes: the direction of (s, t) on a face is s * row 0 + t * row 1 + row 2, and the
 # three products of a direction with the rows are s * m, t * m and m.
@@ -150,7 +149,7 @@ def face_of(direction, dtype=np.float64):
     r = without_nan(direction, dtype)
     x, y, z = np.abs(r)
     m = np.maximum(np.maximum(x, y), z)
-    r = np.where((m == 0) | (m >= FAR_DIRECTION), np.array([0, 0, 1], dtype).reshape(3, *(1,) * m.ndim), r)
+    r = np.where((m == 0) | np.isinf(m), np.array([0, 0, 1], dtype).reshape(3, *(1,) * m.ndim), r)
     x, y, z = np.abs(r)
     major = np.where((z >= x) & (z >= y), 2, np.where(y >= x, 1, 0))
     return 2 * major + (np.take_along_axis(r, major[None], 0)[0] < 0), r

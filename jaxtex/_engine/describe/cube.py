@@ -25,8 +25,6 @@ FACE_AXES = (
     ((-1, 0, 0), (0, -1, 0), (0, 0, -1)),
 )
 NUM_FACES = len(FACE_AXES)
-# From here on, the power of two that scales a component to [0.5, 1) is subnormal.
-DIRECTION_LIMIT = 2.0**126
 
 
 def along(unit: Sequence[int], vector: Sequence[jax.Array]) -> jax.Array:
@@ -65,20 +63,20 @@ def on_face(x: jax.Array, y: jax.Array, z: jax.Array) -> tuple[jax.Array, Callab
 
 
 def to_one(number: jax.Array) -> jax.Array:
-    """The power of two that scales a positive number, less than 2^126, to [0.5, 1).
+    """The power of two that scales a finite positive number to [0.5, 1), or for the largest, to [1, 4).
 
     For a subnormal number the product stays below 0.5.
     """
     info = jnp.finfo(number.dtype)
     bits = jax.lax.bitcast_convert_type(jax.lax.stop_gradient(number), f"int{info.bits}")
-    exponent = 2 * info.maxexp - 3 - (bits >> info.nmant)
+    exponent = jnp.maximum(2 * info.maxexp - 3 - (bits >> info.nmant), 1)  # that of 0 is subnormal
     return jax.lax.bitcast_convert_type(exponent << info.nmant, number.dtype)
 
 
 def to_face(direction: Arrays, *sides: Arrays) -> tuple[Arrays, list[Arrays]]:
     """The face of a cube that a direction meets, and the normalized coordinates u and v of that point.
 
-    A direction that meets no face, such as zero, gives the center of +z, with derivative zero.
+    A direction that meets no face, such as zero or an infinity, gives the center of +z, with derivative zero.
 
     Args:
         sides: the sides of a footprint, as steps of the direction.
@@ -89,7 +87,7 @@ def to_face(direction: Arrays, *sides: Arrays) -> tuple[Arrays, list[Arrays]]:
     direction = tuple(jnp.where(c == c, c, 0) for c in jnp.broadcast_arrays(*direction))
     face, on_own_axes = on_face(*direction)
     s, t, m = on_own_axes(*direction)
-    meets = (m > 0) & (m < DIRECTION_LIMIT)
+    meets = (m > 0) & (m < jnp.inf)
     s, t, m = (jnp.where(meets, c, nowhere) for c, nowhere in ((s, 0), (t, 0), (m, 1)))
     # A power of two changes no quotient; without it, the quotient's derivative overflows for a short direction.
     scale = to_one(m)

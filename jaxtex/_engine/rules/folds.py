@@ -36,13 +36,15 @@ UNROLLED = 8
 ReadFunction = Callable[..., jax.Array]
 
 
-def fold(texels: jax.Array, read: Read, fold: Fold) -> jax.Array:
+def fold(texels: jax.Array, color: jax.Array | None, read: Read, fold: Fold) -> jax.Array:
     """The fold of the reads along the last axis of the samples, which the read sums: size 1 along it.
 
     Args:
+        color: the border color, or zero outside; with it, the fold has no derivatives.
         read: its last operands are those of the fold, see `Read.besides`.
     """
-    return bind(fold_p, texels, *read.operands, spec=read.spec, fold=fold, batch=0)
+    spec, args = read.over(color)
+    return bind(fold_p, texels, *args, spec=spec, fold=fold, batch=0)
 
 
 class Blocks:
@@ -54,9 +56,9 @@ class Blocks:
         given: the operands that the fold takes, which broadcast to the rays.
     """
 
-    def __init__(
-        self, read: ReadFunction, texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, fold: Fold
-    ):
+    def __init__(self, read: ReadFunction, texels: jax.Array, args: Sequence[jax.Array], spec: ReadSpec, fold: Fold):
+        color, operands = spec.color_and_operands(args)
+        self.colors = () if color is None else (color,)
         *self.shape, count = spec.samples_shape(operands)
         own = len(operands) - fold.num_given
         self.read, self.texels, self.fold, self.channels = read, texels, fold, texels.shape[-1]
@@ -75,7 +77,7 @@ class Blocks:
         """The values of `count` samples of each ray, (count, *shape, C), and the number of each sample."""
         ranked = (self.spec.stack_of(k) is not None for k in range(len(self.operands)))
         first = [jnp.moveaxis(a, -2 if stacked else -1, 0) for a, stacked in zip(self.part(start, count), ranked)]
-        values = self.read(self.texels, *first, spec=self.spec.unsummed())
+        values = self.read(self.texels, *self.colors, *first, spec=self.spec.unsummed())
         numbers = (start + jnp.arange(count, dtype=jnp.int32)).astype(self.spec.sums)
         shape = (count, *self.shape, self.channels)
         return jnp.broadcast_to(values, shape), numbers.reshape(-1, *[1] * len(self.shape))
@@ -121,7 +123,7 @@ class Blocks:
         return totals | {count + k: a[..., None] for k, a in enumerate(of_given)}
 
     def varying(self, a: jax.Array) -> jax.Array:
-        return as_varying(a, self.texels, *self.operands, *self.given)
+        return as_varying(a, self.texels, *self.colors, *self.operands, *self.given)
 
     def of_rays(self, a: jax.Array) -> jax.Array:
         """Numbers of rays, an array whose first axes are theirs, with the type that a loop over samples keeps."""
@@ -136,17 +138,18 @@ class Blocks:
         return self.varying(a)
 
 
-def by_reads(read: ReadFunction, texels: jax.Array, *operands: jax.Array, spec: ReadSpec, fold: Fold) -> jax.Array:
+def by_reads(read: ReadFunction, texels: jax.Array, *args: jax.Array, spec: ReadSpec, fold: Fold) -> jax.Array:
     """`fold` by reads of blocks of samples."""
-    return Blocks(read, texels, operands, spec, fold).folded().astype(spec.dtype)[..., None, :]
+    return Blocks(read, texels, args, spec, fold).folded().astype(spec.dtype)[..., None, :]
 
 
-def meaning(texels: jax.Array, *operands: jax.Array, spec: ReadSpec, fold: Fold, batch: int) -> jax.Array:
+def meaning(texels: jax.Array, *args: jax.Array, spec: ReadSpec, fold: Fold, batch: int) -> jax.Array:
     read = functools.partial(bind_read, read_p, batch=0)
-    return operators.batched(functools.partial(by_reads, read), texels, *operands, spec=spec, fold=fold, batch=batch)
+    return operators.batched(functools.partial(by_reads, read), texels, *args, spec=spec, fold=fold, batch=batch)
 
 
 def jvp(primals: Sequence[jax.Array], tangents: Sequence[Any], **params: Any) -> tuple[jax.Array, jax.Array]:
+    assert not params["spec"].has_color, "a fold over a border color has no derivatives"
     out = bind(fold_p, *primals, **params)
     moving = {k: ad.instantiate_zeros(t) for k, t in enumerate(tangents, TEXELS) if is_nonzero(t)}
     return out, bind(pushforward_p, *moving.values(), *primals, wrt=tuple(moving), **params)

@@ -12,6 +12,8 @@ import re
 import struct
 from typing import BinaryIO, Literal, NamedTuple, Union
 
+import numpy as np
+
 from ...warp.sized.mappings import Array, Size
 
 Order = Literal["little", "big"]
@@ -144,14 +146,20 @@ def layout_of(data: Bytes) -> ByteLayout:
 def find_fields(data: Bytes, layout: ByteLayout, at: int) -> tuple[dict[int, TagLocation], int]:
     """The fields of the directory at `at`, and where the offset of the next directory is stored.
 
-    A field whose value lies outside the data is left out.
+    Of several fields with one tag, the first counts, as in libtiff.
     """
+    fields, end = list_fields(data, layout, at)
+    return dict(reversed(fields)), end
+
+
+def list_fields(data: Bytes, layout: ByteLayout, at: int) -> tuple[list[tuple[int, TagLocation]], int]:
+    """As `find_fields`, with all fields of a tag. A field whose value lies outside the data is left out."""
     count = layout.read(data, at, layout.count_bytes)
     at += layout.count_bytes
     end = at + count * layout.entry_bytes
     if end > len(data):
         raise ValueError("a directory is longer than the data")
-    fields: dict[int, TagLocation] = {}
+    fields: list[tuple[int, TagLocation]] = []
     for place in range(at, end, layout.entry_bytes):
         tag, type_number = layout.read(data, place, 2), layout.read(data, place + 2, 2)
         length = layout.read(data, place + 4, layout.offset_bytes) * TYPE_BYTES.get(type_number, 0)
@@ -159,7 +167,7 @@ def find_fields(data: Bytes, layout: ByteLayout, at: int) -> tuple[dict[int, Tag
         if length > layout.offset_bytes:
             start = layout.offset(data, start)
         if 0 < length <= len(data) - start:
-            fields[tag] = TagLocation(type_number, start, start + length)
+            fields.append((tag, TagLocation(type_number, start, start + length)))
     return fields, end
 
 
@@ -347,6 +355,19 @@ def stored_part(part: tuple[slice, slice], stored: Size, orientation: int) -> tu
     if orientation in REVERSED_COLUMNS:
         columns = slice(stored[1] - columns.stop, stored[1] - columns.start)
     return rows, columns
+
+
+def upright_matrix(stored: Size, orientation: int) -> Array:
+    """The (3, 3) matrix that maps points of a stored picture to those of the upright one, in pixels.
+
+    Args:
+        stored: width and height of the stored picture.
+    """
+    matrix = np.eye(3)
+    for axis, reversed_ in enumerate((REVERSED_COLUMNS, REVERSED_ROWS)):
+        if orientation in reversed_:
+            matrix[axis, axis], matrix[axis, 2] = -1, stored[axis]
+    return matrix[[1, 0, 2]] if orientation in SWAPPING else matrix
 
 
 def apply_orientation(pixels: Array, orientation: int) -> Array:

@@ -99,6 +99,8 @@ def find_files(options: Options) -> tuple[dict[Path, Path], str | None]:
         path = single_target(sources[0], target, options)
         check_effects(path, options)
         check_overwritten(sources, [path], options)
+        if path != target:  # whose name the user gave
+            check_is_new([path], options)
         return {sources[0]: path}, None
     if options.preview and target != STREAM and (os.path.isdir(target) or not target.suffix):
         raise UserError(f"--preview writes one image, and {target} names a folder; name a file such as preview.png")
@@ -115,9 +117,12 @@ def find_files(options: Options) -> tuple[dict[Path, Path], str | None]:
     sources_of: dict[Path, Path] = {}
     for source, path in found:
         if (other := sources_of.setdefault(path, source)) != source:
-            raise UserError(f"{other} and {source} would both be written to {path}")
+            raise UserError(
+                f"{other} and {source} would both be written to {path}; write them to two folders, in two runs"
+            )
         targets[source] = path
     check_overwritten(targets, targets.values(), options)
+    check_is_new(targets.values(), options)
     for folder in filter(os.path.isdir, sources):
         make_folder(target)
         if target.samefile(folder) and not options.overwrite:
@@ -137,6 +142,19 @@ def check_overwritten(sources: Iterable[Path], targets: Iterable[Path], options:
     for target in targets:
         if target != STREAM and os.path.realpath(target) in inputs:
             raise UserError(f"{target} is also an input, which it would replace; name another, or add --overwrite")
+
+
+def check_is_new(targets: Iterable[Path], options: Options) -> None:
+    """Checks that no output exists whose name the user did not give: it may be of another folder of inputs."""
+    if options.overwrite or options.skip_existing:
+        return
+    found = [target for target in targets if os.path.lexists(target) and target != STREAM]
+    if found:
+        others = f" and {len(found) - 1} other outputs exist" if len(found) > 1 else " exists"
+        raise UserError(
+            f"{found[0]}{others} already; name another folder, or add --overwrite to replace what is there, or "
+            "--skip-existing to keep it"
+        )
 
 
 def single_target(source: Path, target: Path, options: Options) -> Path:
@@ -159,7 +177,10 @@ def format_of(target: Path, options: Options) -> str:
         return FORMATS[suffix.lower()]
     except KeyError:
         stated = f"the suffix {suffix!r}" if suffix else "no suffix"
-        raise UserError(f"cannot write {target}: it has {stated}, expected one of {', '.join(FORMATS)}") from None
+        stated += f", expected one of {', '.join(FORMATS)}" + (
+            "" if suffix else "; if it is to be a folder, make it first"
+        )
+        raise UserError(f"cannot write {target}: it has {stated}") from None
 
 
 def check_effects(target: Path, options: Options) -> None:

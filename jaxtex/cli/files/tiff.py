@@ -4,6 +4,7 @@ Sources: TIFF 6.0, sections 2 and 8, and the tags that Adobe, EXIF and GeoTIFF r
 """
 
 import io
+import json
 import logging
 import os
 from collections.abc import Sequence
@@ -28,7 +29,8 @@ RAW_PHOTOMETRICS = (32803, 34892)
 DNG_VERSION = 50706
 # What tells how a TIFF was made, not what it shows, by the beginning of its description.
 MACHINE_DESCRIPTIONS = (b"ImageJ=", b"<?xml", b"<OME")
-SHAPE_DESCRIPTION = b'{"shape"'  # of tifffile, which says nothing else
+# That of tifffile, and the names in it that say nothing beyond the shape.
+SHAPE_DESCRIPTION, SHAPE_NAMES = b'{"shape"', {"shape", "axes", "truncated"}
 PHOTOSHOP = 34377
 DROPPED_TAGS = {
     37724: "Photoshop layers",
@@ -214,10 +216,15 @@ def read_tiff(data: tiff.Bytes, at: int) -> Metadata:
     broken = [tag for tag in tiff.find_fields(data, layout, at)[0] if tag in tiff.CHILDREN and tag not in directory]
     dropped = [DROPPED_TAGS[tag] for tag in directory if tag in DROPPED_TAGS]
     dropped += [BROKEN_EXIF] if broken else []
-    described = value_of(directory, tiff.DESCRIPTION) or b""
-    if described.startswith((SHAPE_DESCRIPTION, *MACHINE_DESCRIPTIONS)):
-        del directory[tiff.DESCRIPTION]
-        dropped += [] if described.startswith(SHAPE_DESCRIPTION) else ["machine-written description"]
+    # tifffile stores what it writes of the array itself as a second description.
+    texts = [Entry(kind, bytes(data[start:stop])) for kind, start, stop in descriptions(data, layout, at)]
+    written = [text for text in texts if not text.value.startswith((SHAPE_DESCRIPTION, *MACHINE_DESCRIPTIONS))]
+    if any(text not in written and not says_only_shape(text.value) for text in texts):
+        dropped.append("machine-written description")
+    dropped += ["second description"] if len(written) > 1 else []
+    directory.pop(tiff.DESCRIPTION, None)
+    if written:
+        directory[tiff.DESCRIPTION] = written[0]
     blocks: list[Block] = []
     if tiff.IPTC in directory:
         blocks.append(block(tiff.IPTC, {tiff.IPTC: directory[tiff.IPTC]}, "IPTC"))
@@ -236,6 +243,19 @@ def read_tiff(data: tiff.Bytes, at: int) -> Metadata:
         resolution |= {tiff.X_RESOLUTION: y, tiff.Y_RESOLUTION: x}
     blocks += [block(tiff.X_RESOLUTION, resolution)] if x and y else []
     return Metadata("TIFF", exif, metadata.xmp, resolution_of(resolution), tuple(blocks), metadata.dropped)
+
+
+def descriptions(data: tiff.Bytes, layout: ByteLayout, at: int) -> list[tiff.TagLocation]:
+    """Where the descriptions of a page are, of which there may be several."""
+    return [place for tag, place in tiff.list_fields(data, layout, at)[0] if tag == tiff.DESCRIPTION]
+
+
+def says_only_shape(described: bytes) -> bool:
+    """Whether a description by tifffile says nothing that the picture does not."""
+    try:
+        return json.loads(described.rstrip(b"\0")).keys() <= SHAPE_NAMES
+    except (ValueError, AttributeError):
+        return False
 
 
 def block(kind: int, directory: Directory, name: str = "") -> Block:

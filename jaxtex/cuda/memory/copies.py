@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 import jax
 from jax.typing import ArrayLike
 
+from ..._checks.dropped import mention_dropped, watch
 from ..declarations import DECLARATIONS
 from ..enums import MemcpyKind
 from ..errors import check_index, check_type, invalid
@@ -210,6 +211,7 @@ def memcpyFromArray(
     name = "memcpyFromArray"
     if count is None and (src is None) != (dst is None):
         array = dst if src is None else src
+        mention_dropped(name, array)
         if isinstance(array, MipmappedArray):
             return array.levels[_check_level(name, check_type(name, "src", array, MipmappedArray, ""), level)]
         return check_array(name, "src", array, level).texels
@@ -237,11 +239,12 @@ def copy_run(function: str, given: dict[str, Any]) -> Any:
     dst, src = given["dst"], given["src"]
     if "dst" in arrays:
         will_be_written(function, dst)
+    mention_dropped(function, src)
     memory = src.texels if "src" in arrays else _memory(function, src, dst)
     stored = dst.texels if "dst" in arrays else as_destination(function, "dst", dst)
     source, target = parts.get("src", run), parts.get("dst", run)
     result = copy_part(memory, stored, function=function, source=source, target=target)
-    return dataclasses.replace(dst, texels=result) if "dst" in arrays else result
+    return watch(function, dst, dataclasses.replace(dst, texels=result)) if "dst" in arrays else result
 
 
 def copy_rows(function: str, given: dict[str, Any]) -> Any:
@@ -267,9 +270,11 @@ def copy_rows(function: str, given: dict[str, Any]) -> Any:
         parts[end] = Region(0, pitch, pitch * height, width, height, 1)
     if "dst" in arrays:
         will_be_written(function, dst)
+    mention_dropped(function, src)
     memory = src if "src" in arrays else _memory(function, src, dst)
     stored = dst if "dst" in arrays else as_destination(function, "dst", dst)
-    return copy_part(memory, stored, function=function, source=parts["src"], target=parts["dst"])
+    result = copy_part(memory, stored, function=function, source=parts["src"], target=parts["dst"])
+    return watch(function, dst, result) if "dst" in arrays else result
 
 
 def ends_that_are_arrays(function: str) -> list[str]:
@@ -312,10 +317,10 @@ def _replace_all(dst: AnyArray, src: Any, level: object) -> AnyArray:
     if isinstance(dst, MipmappedArray):
         chosen = _check_level(name, check_type(name, "dst", dst, MipmappedArray, ""), level)
         values = _check_values(name, src, dst.levels[chosen], dst.desc)
-        return with_level(dst, chosen, values)
+        return watch(name, dst, with_level(dst, chosen, values))
     array = check_array(name, "dst", dst, level)
     will_be_written(name, array)
-    return dataclasses.replace(array, texels=_check_values(name, src, array.texels, array.desc))
+    return watch(name, array, dataclasses.replace(array, texels=_check_values(name, src, array.texels, array.desc)))
 
 
 def _check_level(function: str, mipmap: MipmappedArray, level: object) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 
 from ..._blocks.formats import blocks_along
+from ..._checks.dropped import mention_dropped, watch
 from ..enums import Error, MemcpyKind
 from ..errors import CudaError, check_type, invalid
 from ..functions import cuda_function
@@ -108,11 +109,12 @@ def memcpy3D(p: Memcpy3DParms) -> Array | jax.Array:
     width, height = (blocks_along(n, max(sides, default=1)) for n in (width, height))
     extent = (width * size, height, depth)
     source, target = part_of(name, "src", src, p.srcPos, extent), part_of(name, "dst", dst, p.dstPos, extent)
+    mention_dropped(name, src)
     values = src if isinstance(src, Array) else as_memory(src.ptr)
     names = ("p.srcPtr", "p.dstPtr")
     if isinstance(dst, Array):
         will_be_written(name, dst)
-        return copy_part(values, dst, function=name, source=source, target=target, names=names)
+        return watch(name, dst, copy_part(values, dst, function=name, source=source, target=target, names=names))
     memory = as_destination(name, "p.dstPtr", dst.ptr)
     return copy_part(values, memory, function=name, source=source, target=target, names=names)
 

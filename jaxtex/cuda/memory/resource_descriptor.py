@@ -1,14 +1,15 @@
 """`ResourceDesc`: the memory that a texture or a surface is made of, as CUDA describes it."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jax.typing import ArrayLike
 
 from ..enums import ResourceType
-from ..structs import Struct, struct
+from ..structs import Struct, no_field, struct
 from . import arrays
 from .channel_formats import ChannelFormatDesc
 
+UNION = "cudaResourceDesc.res"
 # The members of the union in CUDA's struct, and the fields here that each consists of.
 UNION_MEMBERS = {
     "array": {"array": "memory"},
@@ -124,11 +125,24 @@ class ResourceDesc(Struct):
 class ResourceUnion:
     """The union ``res`` of `ResourceDesc`, with the members ``array``, ``mipmap``, ``linear`` and ``pitch2D``."""
 
-    def __init__(self, resource: ResourceDesc):
-        self._resource = resource
+    array: "UnionMember"
+    mipmap: "UnionMember"
+    linear: "UnionMember"
+    pitch2D: "UnionMember"
 
-    def __getattr__(self, name: str) -> "UnionMember":
-        return UnionMember(self._resource, name, field_of(UNION_MEMBERS, "cudaResourceDesc.res", name))
+    def __init__(self, resource: ResourceDesc):
+        vars(self).update(_resource=resource)
+
+    if not TYPE_CHECKING:  # checkers of types know the members
+
+        def __getattr__(self, name):
+            return UnionMember(self._resource, name, field_of(UNION_MEMBERS, UNION, name))
+
+        def __setattr__(self, name, value):
+            fields = field_of(UNION_MEMBERS, UNION, name)
+            raise AttributeError(
+                f"{UNION}: {name} is a struct; assign to its fields, {', '.join(f'res.{name}.{f}' for f in fields)}."
+            )
 
 
 class UnionMember:
@@ -138,17 +152,17 @@ class UnionMember:
         vars(self).update(_resource=resource, _member=member, _fields=fields)
 
     def __getattr__(self, name: str) -> Any:
-        field = field_of(self._fields, f"cudaResourceDesc.res.{self._member}", name)
+        field = field_of(self._fields, f"{UNION}.{self._member}", name)
         if field == "desc" and self._resource.desc is None:  # zeroed, so that its fields may be assigned
             self._resource.desc = ChannelFormatDesc()
         return getattr(self._resource, field)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self._resource, field_of(self._fields, f"cudaResourceDesc.res.{self._member}", name), value)
+        setattr(self._resource, field_of(self._fields, f"{UNION}.{self._member}", name), value)
 
 
 def field_of(fields: dict[str, Any], struct: str, name: str) -> Any:
     """The field of a CUDA name."""
     if name not in fields:
-        raise AttributeError(f"{struct}: there is no field {name!r}, expected one of {', '.join(fields)}.")
+        raise no_field(struct, name, fields)
     return fields[name]

@@ -7,6 +7,7 @@ pass; elsewhere their bytes are reinterpreted.
 
 import dataclasses
 import functools
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple, cast
 
 import jax
@@ -17,6 +18,7 @@ from jax.typing import ArrayLike
 
 from ... import texture as core
 from ..._checks.arguments import ReadArguments, check_integer
+from ..._checks.dropped import mention_dropped, watch
 from ..._checks.integers import known_integers
 from ..._jax.calls import typed_jit
 from ..._jax.versions import is_x64, stack
@@ -34,6 +36,8 @@ from .surface_objects import array_of_kind
 # Types of 64 bits, of accesses but not of channels.
 WIDE_DTYPES = {"long": "int64", "longlong": "int64", "ulong": "uint64", "ulonglong": "uint64"}
 MAX_BYTES = 16
+# The names of types by their dtypes: what CUDA deduces as T from the data of a write.
+TYPE_NAMES = {row.dtype: name for name, row in BASE_TYPES.items()} | {"int64": "longlong", "uint64": "ulonglong"}
 # The least of bits is their conjunction, the largest their disjunction.
 BITWISE = ("and", "or")
 REDUCTIONS = {"add": surface_add, "min": surface_min, "max": surface_max, "and": surface_min, "or": surface_max}
@@ -54,27 +58,30 @@ class Access(NamedTuple):
 
 def read_units(function: str, kind: TextureKind, given: dict[str, Any]) -> jax.Array:
     """A read of a surface of `kind`, by the arguments of a surface function."""
-    array, indices, access, mode = check_access(function, kind, given)
+    array, access, mode, coords = check_access(function, kind, given)
+    indices = check_indices(function, coords, access, is_named=given["T"] is not None)
+    mention_dropped(function, array)
     return _read_units(array, indices, function=function, access=access, mode=mode)
 
 
 def write_units(function: str, kind: TextureKind, given: dict[str, Any]) -> Array:
     """The array after a write to a surface of `kind`, by the arguments of a surface function."""
-    array, indices, access, mode = check_access(function, kind, given)
-    shape = np.broadcast_shapes(*(index.shape for index in indices))
-    values = check_data(function, given["data"], shape, access)
+    array, access, mode, coords = check_access(function, kind, given)
+    # First of all: where T is not the type of data, x counts other bytes.
+    values = check_type_of(function, given["data"], access, coords)
+    indices = check_indices(function, coords, access, is_named=given["T"] is not None)
+    check_shape(function, values, indices, access)
     will_be_written(function, array)
-    return _write_units(array, values, indices, function=function, access=access, mode=mode)
+    return watch(function, array, _write_units(array, values, indices, function=function, access=access, mode=mode))
 
 
 def check_access(
     function: str, kind: TextureKind, given: dict[str, Any]
-) -> tuple[Array, tuple[jax.Array, ...], Access, SurfaceBoundaryMode]:
-    """The array of an access, its indices with x in bytes, the `Access`, and its boundary mode."""
+) -> tuple[Array, Access, SurfaceBoundaryMode, tuple[Any, ...]]:
+    """The array of an access, its `Access`, its boundary mode, and its coordinates, which are not checked."""
     array = array_of_kind(function, given["surfObject"], kind)
     access, mode = access_of(function, array.desc, given["T"]), check_boundary_mode(function, given["boundaryMode"])
-    coords = tuple(given[name] for name in COORDINATES if name in given)
-    return array, check_indices(function, coords, access), access, mode
+    return array, access, mode, tuple(given[name] for name in COORDINATES if name in given)
 
 
 def access_of(function: str, desc: ChannelFormatDesc, T: str | None) -> Access:
@@ -102,10 +109,15 @@ def check_boundary_mode(function: str, mode: object) -> SurfaceBoundaryMode:
     return choose(function, "boundaryMode", SurfaceBoundaryMode, mode)
 
 
-def check_indices(function: str, coords: tuple[ArrayLike, ...], access: Access) -> tuple[jax.Array, ...]:
+def check_indices(
+    function: str, coords: tuple[ArrayLike, ...], access: Access, *, is_named: bool = True
+) -> tuple[jax.Array, ...]:
     """Arrays of integers. An x that is known must be a multiple of the size of the access.
 
     Unsigned integers are converted to int as C converts them.
+
+    Args:
+        is_named: whether the type of the access is given, and not that of the texels.
     """
     x: Any
     x, *others = (check_integer(function, name, c, wrap_unsigned=True) for name, c in zip("xyz", coords))
@@ -114,7 +126,8 @@ def check_indices(function: str, coords: tuple[ArrayLike, ...], access: Access) 
         raise CudaError(
             Error.MisalignedAddress,
             f"{function}: x holds {wrong}, expected multiples of {access.size}, the size of the access; x counts "
-            f"bytes: multiply the numbers of texels by {access.size}.",
+            f"bytes: multiply the numbers of texels by {access.size}"
+            f"{'' if is_named else ', or name the type of the access with T'}.",
         )
     if isinstance(x, np.ndarray):
         x = cast(Any, x - x % access.size)  # where x saturated
@@ -137,21 +150,40 @@ def _any_misaligned(x: jax.Array, *, size: int) -> jax.Array:
     return (x % size != 0).any()
 
 
-def check_data(function: str, data: ArrayLike, shape: tuple[int, ...], access: Access) -> jax.Array:
-    """The values of a write, of the dtype of the access, and with its vectors along the last axis."""
+def check_type_of(
+    function: str, data: Any, access: Access, coords: Sequence[Any], types: Collection[str] = TYPE_NAMES.values()
+) -> Any:
+    """The values of a write, which must have the dtype of the access.
+
+    Args:
+        coords: the coordinates; data with more axes holds vectors.
+        types: the base types that the function takes as T.
+    """
     values = data_of(function, data, access.dtype)
     if values.dtype != access.dtype:
+        name, remedy = TYPE_NAMES.get(values.dtype.name), f"convert the numbers with data.astype(jnp.{access.dtype})"
+        if name in types and (values.dtype.itemsize < 8 or is_x64()):
+            is_vector = values.ndim > max(map(np.ndim, coords)) or isinstance(data, tuple)
+            length = values.shape[-1] if is_vector and values.shape[-1] in (2, 4) else ""
+            remedy = (
+                f"CUDA deduces the type from data: pass T={f'{name}{length}'!r} to store its bytes, where x is a "
+                f"multiple of their number; or {remedy}"
+            )
         raise invalid(
-            f"{function}: data has dtype {values.dtype}, expected {access.dtype}: a store converts nothing. Convert "
-            f"numbers with data.astype, or name the type of data with T."
+            f"{function}: data has dtype {values.dtype}, expected {access.dtype}: a store converts nothing; {remedy}."
         )
+    return values
+
+
+def check_shape(function: str, values: Any, indices: tuple[jax.Array, ...], access: Access) -> None:
+    """Refuses values that do not broadcast to the shape of the coordinates, with vectors along the last axis."""
+    shape = np.broadcast_shapes(*(index.shape for index in indices))
     vector = () if access.length is None else (access.length,)
     if not broadcasts_to(values.shape, shape + vector) or values.shape[-1:][: len(vector)] != vector:
         raise invalid(
             f"{function}: data has shape {values.shape}, expected one that broadcasts to {shape + vector}, the shape "
             f"of the coordinates{', and has the whole vector along its last axis' if vector else ''}."
         )
-    return values
 
 
 def data_of(function: str, data: Any, dtype: np.dtype) -> Any:

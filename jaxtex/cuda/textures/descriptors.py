@@ -2,7 +2,7 @@
 
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from jax.typing import ArrayLike
 
@@ -16,6 +16,17 @@ Mode = AddressMode | int
 AddressModes = Mode | tuple[Mode, ...] | Components
 # An array of shape (4,), or four numbers.
 BorderColor = ArrayLike | tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike] | Components
+if TYPE_CHECKING:
+    # Fields whose elements may be assigned, whatever was assigned to the field.
+    class ModesField:
+        def __get__(self, struct: object, kind: object = None) -> Components: ...
+        def __set__(self, struct: object, value: AddressModes) -> None: ...
+
+    class ColorField:
+        def __get__(self, struct: object, kind: object = None) -> Any: ...
+        def __set__(self, struct: object, value: BorderColor) -> None: ...
+else:
+    ModesField, ColorField = AddressModes, BorderColor
 
 
 @struct("borderColor")
@@ -53,11 +64,11 @@ class TextureDesc(Struct):
         ('Wrap', 'Point')
     """
 
-    addressMode: AddressModes = (AddressMode.Wrap, AddressMode.Wrap, AddressMode.Wrap)
+    addressMode: ModesField = cast(Any, (AddressMode.Wrap,) * 3)
     filterMode: FilterMode | int = FilterMode.Point
     readMode: ReadMode | int = ReadMode.ElementType
     sRGB: int = 0
-    borderColor: BorderColor = (0.0, 0.0, 0.0, 0.0)
+    borderColor: ColorField = cast(Any, (0.0,) * 4)
     normalizedCoords: int = 0
     maxAnisotropy: int = 0
     mipmapFilterMode: FilterMode | int = FilterMode.Point

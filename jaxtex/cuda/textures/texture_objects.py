@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import modes as core_modes
 from ... import texture as core
+from ..._checks.dropped import mention_dropped
 from ..._jax.versions import stack
 from ...modes import Arithmetic, TextureKind
 from ...sampler import MAX_ANISOTROPY, Sampler
@@ -140,6 +141,7 @@ def createTextureObject(
         )
     modes = modes_of(check_type(NAME, "pTexDesc", texture, TextureDesc, "TextureDesc() makes one"))
     held = resource_format(NAME, resource)
+    mention_dropped(NAME, resource.memory)
     if isinstance(resource.memory, MipmappedArray):
         mention_unstored(NAME, resource.memory)
     check_read(NAME, held, modes.read, modes.filter, srgb=bool(texture.sRGB))
@@ -265,7 +267,7 @@ def check_fields(
     texture: TextureDesc, modes: Modes, desc: ChannelFormatDesc, kind: TextureKind, resource_type: ResourceType
 ) -> None:
     """Refuses fields of the descriptor that are wrong, or that the resource does not allow (1, 801)."""
-    color = texture.borderColor
+    color: BorderColor = texture.borderColor
     shape = (len(color),) if isinstance(color, tuple | Components) else jnp.shape(color)
     if shape != (4,):
         raise invalid(f"{NAME}: pTexDesc.borderColor has shape {shape}, expected four floats, red to alpha.")

@@ -1,12 +1,13 @@
 """Texture references, which CUDA 12 removed. `texture_binding` binds them to memory."""
 
 import dataclasses
-from typing import Any
+from typing import Any, cast
 
 import jax
 from jax.core import Tracer
 
 from ... import texture as core
+from ..._checks.dropped import mention_dropped
 from ...modes import TextureKind
 from ...sampler import Sampler
 from ..enums import AddressMode, ArrayFlags, Error, FilterMode, ReadMode, ResourceType, TextureType
@@ -15,8 +16,8 @@ from ..functions import cuda_function
 from ..kinds import TEXTURE_KINDS
 from ..memory.channel_formats import ChannelFormatDesc, createChannelDesc, parse_type
 from ..memory.resource_descriptor import ResourceDesc
-from ..structs import Struct, same, snapshot, struct
-from .descriptors import AddressModes, TextureDesc, mode_components
+from ..structs import Struct, no_field, same, snapshot, struct
+from .descriptors import ModesField, TextureDesc, mode_components
 from .texture_objects import ArithmeticName, TextureObject, createTextureObject, is_readable_as, three_modes
 
 KINDS_BY_TYPE = {row.texture_type: kind for kind, row in TEXTURE_KINDS.items()}
@@ -62,7 +63,7 @@ class TextureReference(Struct):
     readMode: ReadMode | int = ReadMode.ElementType
     normalized: int = 0
     filterMode: FilterMode | int = FilterMode.Point
-    addressMode: AddressModes = (AddressMode.Clamp, AddressMode.Clamp, AddressMode.Clamp)
+    addressMode: ModesField = cast(Any, (AddressMode.Clamp,) * 3)
     channelDesc: ChannelFormatDesc | None = None
     sRGB: int = 0
     maxAnisotropy: int = 0
@@ -81,7 +82,8 @@ class TextureReference(Struct):
         return mode_components(value, AddressMode.Clamp) if name == "addressMode" else value
 
 
-ATTRIBUTES = {field.name for field in dataclasses.fields(TextureReference)}
+ATTRIBUTES = [field.name for field in dataclasses.fields(TextureReference)]
+OWN_FIELDS = ("reference", "resource", "arithmetic")
 
 
 @struct("resource")
@@ -119,14 +121,16 @@ class BoundTexture(Struct):
 
     def __getattr__(self, name: str) -> Any:
         if name not in ATTRIBUTES:
-            raise AttributeError(f"{type(self).__name__}: there is no attribute {name!r}.")
+            raise no_field(type(self).__name__, name, ATTRIBUTES)
         return getattr(self.reference, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in ATTRIBUTES:
             setattr(self.reference, name, value)
-        else:
+        elif name in OWN_FIELDS:
             super().__setattr__(name, value)
+        else:
+            raise no_field(type(self).__name__, name, ATTRIBUTES)
 
     @property
     def object(self) -> TextureObject:
@@ -213,8 +217,14 @@ def as_object(function: str, t: object) -> TextureObject:
         return object_of(function, t)
     checked = check_type(function, "texObject", t, TextureObject, "createTextureObject makes one")
     resource, *_ = getattr(checked, "_made_of", (None,))
-    check_alive(function, "the memory of texObject", getattr(resource, "memory", None))
+    check_memory(function, getattr(resource, "memory", None))
     return checked
+
+
+def check_memory(function: str, memory: object) -> None:
+    """Refuses memory that was freed, and mentions a write to it whose result was dropped."""
+    check_alive(function, "the memory of texObject", memory)
+    mention_dropped(function, memory)
 
 
 def check_bound(function: str, ref: object) -> tuple[TextureReference, ResourceDesc, ArithmeticName]:
@@ -232,7 +242,7 @@ def check_bound(function: str, ref: object) -> tuple[TextureReference, ResourceD
 def object_of(function: str, bound: BoundTexture | TextureReference) -> TextureObject:
     """The texture object of a bound reference, made anew if an attribute has changed."""
     ref, resource, arithmetic = check_bound(function, bound)
-    check_alive(function, "the memory of texObject", resource.memory)
+    check_memory(function, resource.memory)
     state = (snapshot(ref), snapshot(resource), arithmetic)
     last, made = getattr(bound, "_made", (None, None))
     if made is None or not same(last, state):

@@ -263,3 +263,49 @@ def test_vectors_of_structs_are_compared_with_tuples():
     assert len(Pos()) == 3
     ptr, pitch, *_ = cuda.mallocPitch(8, 2)
     assert ptr.shape == (2, pitch)
+
+
+# ------------------------------------------------------------------------------------- names that no struct has
+
+
+def test_fields_that_do_not_exist_are_refused():
+    """Where they are assigned, read or passed, in structs and in what they hold, with the name that was meant."""
+    for make, field, _ in STRUCTS.values():
+        wrong = field.swapcase()
+        for act in (
+            lambda struct, wrong=wrong: setattr(struct, wrong, 1),
+            lambda struct, wrong=wrong: getattr(struct, wrong),
+        ):
+            with pytest.raises(AttributeError, match=rf"there is no field '{wrong}', .*\. Did you mean {field}\?$"):
+                act(make())
+        with pytest.raises(TypeError, match=f"there is no argument '{wrong}'; pass {field}"):
+            type(make())(**{wrong: 1})
+        with pytest.raises(TypeError, match=f"there is no argument '{wrong}'"):
+            dataclasses.replace(make(), **{wrong: 1})
+    resource, parms = ResourceDesc(), Memcpy3DParms()
+    bound = cuda.bindTextureToArray(TextureReference("float", 2), ARRAY)
+    for holder, name, said in (
+        (resource, "Res", "Did you mean res?"),
+        (resource.res, "Array", "Did you mean array?"),
+        (resource.res, "Pitch2D", "Did you mean pitch2D?"),
+        (resource.res.array, "Array", "Did you mean array?"),
+        (resource.res.linear, "sizeInByte", "Did you mean sizeInBytes?"),
+        (parms.dstPtr, "ysizes", "Did you mean ysize?"),
+        (parms.extent, "widht", "Did you mean width?"),
+        (bound, "filterMod", "Did you mean filterMode?"),
+        (cuda.DeviceProp(), "maxTexture2", "Did you mean maxTexture2D?"),
+    ):
+        for act in (getattr, lambda holder, name: setattr(holder, name, 1)):
+            if name == "Res" and act is not getattr:
+                continue  # `res` itself cannot be assigned
+            with pytest.raises(AttributeError) as raised:
+                act(holder, name)
+            assert str(raised.value).endswith(said)
+    with pytest.raises(AttributeError, match=r"array is a struct; assign to its fields, res\.array\.array\.$"):
+        resource.res.array = ARRAY
+    with pytest.raises(AttributeError, match="no field 'x'; assign to its elements"):
+        TextureDesc().borderColor.x = 1.0
+    assert resource == ResourceDesc()
+    for struct in (resource, TextureDesc(), bound, parms):
+        assert not hasattr(struct, "__jax_array__")
+        assert jax.tree.structure(copy.copy(struct)) == jax.tree.structure(struct)

@@ -404,6 +404,40 @@ LIMITS = {
 }
 
 
+def test_data_of_another_type_is_told_the_type_that_cuda_deduces():
+    """Before anything of its coordinates, which count the bytes of that type; with it, each program writes."""
+    x = np.arange(2)
+    for data, T in (
+        (np.arange(2, dtype=np.uint16), "ushort"),
+        (np.arange(2, dtype=np.int8), "char"),
+        (np.arange(8, dtype=np.uint8).reshape(2, 4), "uchar4"),
+        (np.arange(4, dtype=np.float16).reshape(2, 2), "half2"),
+        (np.int32(7), "int"),
+        ((np.uint16(1), np.uint16(2)), "ushort2"),
+    ):
+        base = np.asarray(data).dtype
+        size = base.itemsize * int(T[-1] if T[-1].isdigit() else 1)
+        for kind, (_, _, suffix, axes) in KINDS.items():
+            array = allocate(kind, "float", np.zeros(np.prod([n or 1 for n in KINDS[kind][0]]), np.float32))
+            write = functools.partial(
+                getattr(cuda, f"surf{suffix}write"), data, array, size * x, *[0] * (len(axes) - 1)
+            )
+            with pytest.raises(CudaError, match=f"data has dtype {base}, expected float32.*pass T='{T}'"):
+                write()
+            if kind in ("1d", "2d"):
+                assert cuda.memcpyFromArray(write(T=T)).any()
+    with pytest.raises(CudaError, match="or name the type of the access with T"):
+        cuda.surf2Dread(FLOATS, 2 * x, 0)
+    with pytest.raises(CudaError, match=r"expected uint32.*pass T='int'"):
+        cuda.sured_b(np.int32([1, 2]), FLOATS, 2 * x, 0, op="add")
+    for wrong in (
+        lambda: cuda.sured_b(np.uint16([1, 2]), FLOATS, 4 * x, 0, op="add"),
+        lambda: cuda.surf2Dwrite(np.array(True), FLOATS, 0, 0),
+    ):
+        with pytest.raises(CudaError, match=r"converts nothing; convert the numbers with data\.astype"):
+            wrong()
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_refusals_have_the_code_of_cuda(name):
     code, refused = REFUSED[name]

@@ -96,6 +96,9 @@ FACTS = {
         (0, -(2.0**-100), 0): (3, 4, 4),
         (0, 2.0**125, -(2.0**124)): (2, 2, 4),
         (1e-30, 0, -2e-30): (5, 4, 2),
+        (0, 0, -(2.0**126)): (5, 4, 4),
+        (2.0**127, 0.625 * 2.0**127, -0.375 * 2.0**127): (0, 1, 5),
+        (3e38, 1, 1): (0, 4, 4),
     },
     "no direction is the middle of face +Z": {
         (0, 0, 0): (4, 4, 4),
@@ -103,8 +106,6 @@ FACTS = {
         (INF, 0, 0): (4, 4, 4),
         (1, -INF, INF): (4, 4, 4),
         (INF, NAN, 1): (4, 4, 4),
-        (0, 0, -(2.0**126)): (4, 4, 4),
-        (3e38, 1, 1): (4, 4, 4),
     },
     "NaN components act as 0": {(NAN, 1, 0): (2, 4, 4), (-1, NAN, 0.375): (1, 4, 5), (NAN, NAN, -1): (5, 4, 4)},
 }
@@ -472,7 +473,7 @@ def direction_gradients(texels, d, **options):
     return np.stack(jax.jit(jax.grad(read, (0, 1, 2)))(*np.float32(d)))
 
 
-NOWHERE = [(0, 0, 0), (NAN, NAN, NAN), (INF, 0, 0), (1, -INF, INF), (2.0**126, 0, 0), (3e38, -3e38, 0), (0, INF, NAN)]
+NOWHERE = [(0, 0, 0), (NAN, NAN, NAN), (INF, 0, 0), (1, -INF, INF), (-INF, 3e38, 0), (0, INF, NAN)]
 
 
 @pytest.mark.parametrize("seamless", [True, False])
@@ -490,6 +491,16 @@ def test_a_gradient_has_no_part_along_its_direction_nor_at_nan():
     assert_exact(gradient[1, :8], np.zeros(8), np.float32)
     assert np.abs(gradient).max(0).min() > 0
     assert_close("sum", np.nansum(d * gradient, axis=0), np.zeros(64), np.nansum(np.abs(d * gradient), axis=0))
+
+
+def test_a_gradient_is_that_of_the_direction_by_its_length(x64):
+    """Up to the largest lengths; texels are large, so that no gradient is subnormal."""
+    d, texels = np.stack(draw_directions(5, 64)), np.float32(2.0**40) * draw_levels(5, count=1)[0]
+    d = d / np.abs(d).max(0)
+    expected = direction_gradients(texels, d)
+    for length in (2.0**-60, 2.0**126, 1.99 * 2.0**127):
+        gradient = direction_gradients(texels, np.float32(length) * d)
+        assert_close("float32", np.float64(gradient) * length, expected, np.abs(expected).max())
 
 
 def test_slopes_at_the_seams():

@@ -1,6 +1,7 @@
 """Textures with knots: texels that are not evenly spaced, against the definitions in float64."""
 
 import dataclasses
+import warnings
 
 import jax
 import jax.numpy as jnp
@@ -320,6 +321,20 @@ def test_what_a_pole_reads_is_a_place_like_any_other(x64):
             lambda t, k: jt.texture2d(t, knots=k[::-1]),
             r"knots of x have shape \(8,\), expected \(5,\) or \(7,\)",
         ),
+        (
+            lambda t, k: jt.texture1d(t[:, 0], knots=(np.array([330.0, 340, 350, 0, 10, 20]),)),
+            r"texture1d: knots of x are 350 and then 0, at index 2 and 3, .* pass np.unwrap\(knots, period=360\), and",
+        ),
+        (
+            lambda t, k: jt.texture1d(t[:, 0], knots=(jnp.array([0.0, -2, -3, 3, 2, 1]),)),
+            r"are -3 and then 3, at index 2 and 3, .* after 2 \* np.pi",
+        ),
+        (
+            lambda t, k: jax.jit(lambda t: jt.texture2d(t, knots=(None, k[1][[0, 2, 1, 3, 4, 5, 6, 7]])))(t),
+            "texture2d: knots of y are .*increase or decrease throughout; sort them, and the texels with them",
+        ),
+        (lambda t, k: jt.texture2d(t, knots=(k[0] * np.nan, None)), "knots of x hold nan at index 0, expected finite"),
+        (lambda t, k: jt.texture2d(t, knots=([1.0] * 5, None)), "knots of x are all 1, expected coordinates that inc"),
         (lambda t, k: jt.texture2d((t, t[:3, :2]), knots=k), "texture2d: knots are given for a mip chain of 2 levels"),
         (lambda t, k: jt.texture1d(t[:1, 0], knots=(k[0][:1],)), r"expected \(3,\): the coordinates of the 1 texels"),
         (
@@ -362,6 +377,26 @@ def test_errors_are_sentences(run, words):
     texels, knots, _ = drawn(2)
     with pytest.raises(ValueError, match=words):
         run(texels, knots)
+
+
+def test_knots_that_are_no_coordinates_warn_in_programs_where_debugging_is_on(monkeypatch):
+    """Knots of a stack, too, each of which may have an order of its own."""
+    monkeypatch.setenv("JAXTEX_DEBUG", "1")
+    texels, (knots,), (x,) = drawn(1)
+    right = np.stack([knots, knots[::-1] + 1])
+    stack = jax.jit(lambda many: jax.vmap(lambda one: read(texels, (one,), (x,)))(many))
+
+    def run(knots):
+        jax.block_until_ready(stack(knots))
+        jax.effects_barrier()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(right)
+    with pytest.warns(UserWarning, match="sample: knots of x are .* throughout"):
+        run(right[:, [0, 1, 3, 2, 4, 5, 6]])
+    with pytest.warns(UserWarning, match="sample: knots of x hold -inf at index 0"):
+        run(right * np.inf)
 
 
 def test_what_needs_no_knots_reads_at_positions():

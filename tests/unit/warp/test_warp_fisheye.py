@@ -44,6 +44,14 @@ def test_maps_equal_those_of_opencv(number):
     assert_close("point", np.stack(found, -1), recorded()[f"fisheye{number}/distorted"] + 0.5, WIDTH)
 
 
+def test_a_rotation_is_a_homography_before_the_lens():
+    camera, lens, ideal = cameras(0)
+    to_camera = camera @ np.linalg.inv(ideal @ recorded()["rectified/turn"])
+    u, v, w = np.einsum("ij,jhw->ihw", to_camera, [*grid(), np.ones((HEIGHT, WIDTH))])
+    found = jt.warp.distort_points((u / w, v / w), camera, lens, model="fisheye")
+    assert_close("point", np.stack(found, -1), recorded()["rectified/fisheye"] + 0.5, WIDTH)
+
+
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.usefixtures("x64")
 def test_inverse_points_equal_those_of_opencv_in_front_of_the_camera(number):

@@ -1,0 +1,59 @@
+"""In a block of `deterministic`, gradients hold no sum whose order a GPU chooses, also of operands such as knots."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxtex as jt
+from tests.house.public_calls import CALLS, ROWS, public_functions
+from tests.support.jaxprs import equations
+
+FUNCTIONS = public_functions()
+# Primitives of JAX that a GPU computes by atomic additions, in any order, unless indices are unique.
+UNORDERED = {"scatter-add", "scatter-sub", "scatter-mul", "scatter_add", "scatter_sub", "scatter_mul"}
+# What holds sums of jaxtex.
+OF_TEXELS = {"texture_splat", "texture_pullback", "texture_fold_pullback"}
+# Sums at integer coordinates follow XLA's flag alone; the others have no gradient to take, or are made of reads.
+LEFT_OUT = ("surface_", "sharded.", "layers.", "warp.Sized", "warp.resample_tiles")
+
+
+def is_floating(value):
+    return isinstance(value, np.ndarray | jax.Array) and jnp.issubdtype(value.dtype, jnp.inexact)
+
+
+def sums_in_any_order(function, keywords):
+    """The sums in the gradient of a call, with respect to all floating arrays, that may differ from run to run."""
+    leaves, tree = jax.tree.flatten(keywords)
+    arrays = {k: jnp.asarray(leaf) for k, leaf in enumerate(leaves) if is_floating(leaf)}
+
+    def total(arrays):
+        result = function(**jax.tree.unflatten(tree, [arrays.get(k, leaf) for k, leaf in enumerate(leaves)]))
+        sums = [jnp.real(leaf).sum().astype(jnp.float32) for leaf in jax.tree.leaves(result) if is_floating(leaf)]
+        return sum(sums, jnp.float32(0))
+
+    with jt.deterministic():
+        program = jax.make_jaxpr(jax.grad(total))(arrays).jaxpr
+    for equation in equations(program):
+        name, params = equation.primitive.name, equation.params
+        in_any_order = name in UNORDERED and not params["unique_indices"]
+        of_texels = name in OF_TEXELS and not params["spec"].on_gpu().deterministic
+        if in_any_order or of_texels or name == "select_and_scatter_add":
+            yield name
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if not name.startswith(LEFT_OUT)])
+def test_no_sum_of_a_public_call(name):
+    assert not [*sums_in_any_order(FUNCTIONS[name], CALLS[name])]
+
+
+@pytest.mark.parametrize("filter_mode", ["linear", "lagrange"])
+@pytest.mark.parametrize("mode", ["clamp", "border", "wrap", "mirror", "reflect"])
+def test_no_sum_of_knots(mode, filter_mode):
+    def read(texels, x, color, knots):
+        texture = jt.texture1d(texels, border_color=color, knots=(knots,))
+        return jt.sample(texture, (x,), jt.Sampler(address_mode=mode, filter_mode=filter_mode))
+
+    knots = np.arange(len(ROWS) + 2, dtype=np.float32) ** 2
+    call = {"texels": ROWS, "x": np.float32([1, 3, 7]), "color": np.float32(2), "knots": knots}
+    assert not [*sums_in_any_order(read, call)]
