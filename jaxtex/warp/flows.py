@@ -14,6 +14,7 @@ from jax.typing import ArrayLike
 
 from .._checks.arguments import as_integer
 from .._checks.calls import public
+from .._jax.indexing import explicit_sharding
 from .._jax.versions import stack
 from ..modes import AddressMode
 from ..sampler import FilterModeLike, Sampler
@@ -261,7 +262,10 @@ def inverted_flow(flow: jax.Array, steps: int, sampler: Sampler) -> jax.Array:
         return number + 1, jnp.where(taken, place, at), jnp.where(taken, rest, excess), share
 
     start = jnp.int32(0), found, excess, jnp.ones_like(unit)
-    _, found, excess, _ = jax.lax.while_loop(unfinished, nearer, start)
+    if explicit_sharding(flow) is None:
+        _, found, excess, _ = jax.lax.while_loop(unfinished, nearer, start)
+    else:  # JAX cannot batch the end of a loop along an explicit axis of a mesh; steps too many change nothing
+        _, found, excess, _ = jax.lax.fori_loop(0, NEWTON_STEPS, lambda _, state: nearer(state), start)
     return jnp.where(converged | (length(excess) <= MOST_ROUNDINGS * unit), found, jnp.nan)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .._checks.arguments import as_array, as_float, check_known_dtype
 from .._checks.calls import as_static
-from .._checks.integers import is_integer
+from .._checks.integers import at_full_width, is_integer
 from .._checks.remedies import mode_of
 from .._checks.words import shown
 from .._tables.address_rules import ADDRESS_RULES
@@ -123,7 +123,7 @@ def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
 
 def as_floats(*values: ArrayLike, like: Any = None) -> tuple[jax.Array, ...]:
     """Numbers as floating arrays of one dtype: float64 if an array among them is, or an image `like`, else float32."""
-    arrays = [jnp.asarray(v) for v in values]
+    arrays = [jnp.asarray(at_full_width("", "", v, exact=False)) for v in values]
     dtypes = [a.dtype for a in arrays if not jax.typeof(a).weak_type]
     dtype = sum_dtype(*dtypes, *(() if like is None else (dtype_of(like),)))
     return tuple(a.astype(dtype) for a in arrays)
@@ -170,6 +170,7 @@ class ReadOptions:
         antialias: whether to smooth the image as far as the output shrinks it.
         dtype: of the result; ``None`` is the dtype of the image.
         planar: whether channels came first, and the result's do, as in `ReadSpec`.
+        kept_axes: the numbers of axes, slowest first, along which each pixel shows its own texel, unfiltered.
     """
 
     sampler: Sampler
@@ -177,6 +178,7 @@ class ReadOptions:
     antialias: bool = False
     dtype: DTypeLike | None = None
     planar: bool = False
+    kept_axes: tuple[int, ...] = ()
 
 
 def read_options(
@@ -197,6 +199,7 @@ def read_options(
     """
     how = resolve_sampler(name, sampler, filter, address, default_address)
     check_shows_outside(name, how, border_color)
+    border_color = at_full_width(name, "border_color", border_color, exact=False)
     return ReadOptions(how, border_color, antialias, result_dtype(name, dtype))
 
 

@@ -53,3 +53,16 @@ def kernels_on_cpu():
         stack.enter_context(mock.patch.object(launch, "run", run))
         stack.enter_context(lowered_as_for_a_gpu())
         yield
+
+
+@contextlib.contextmanager
+def noted_kernels():
+    """The same, and yields a list of the kernels of programs that are lowered meanwhile."""
+    kernels = []
+
+    def noted(kernel, *args):
+        kernels.append(kernel)
+        return run(kernel, *args)
+
+    with kernels_on_cpu(), mock.patch.object(launch, "run", noted):
+        yield kernels

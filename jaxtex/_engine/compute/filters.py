@@ -249,10 +249,15 @@ def halved_along(texels: jax.Array, axis: int) -> jax.Array:
         return jax.lax.slice_in_dim(texels, first, first + 2 * m - 1, 2, axis)
 
     if n == 2 * m:
-        return (every(0) + every(1)) * 0.5
+        return mean_of_pair(every(0), every(1))
     shape = [1] * axis + [m] + [1] * (texels.ndim - 1 - axis)
     first, _, third = (jnp.asarray(w.reshape(shape), texels.dtype) for w in halving_weights(n))
     return every(0) * first + every(1) * (m / n) + every(2) * third
+
+
+def mean_of_pair(a: jax.Array, b: jax.Array) -> jax.Array:
+    """The mean of two numbers, which is finite where their sum is not."""
+    return a * 0.5 - b * -0.5  # of two products with equal factors, XLA would add before it multiplies
 
 
 def halving_weights(size: int) -> np.ndarray:

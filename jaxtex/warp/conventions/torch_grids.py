@@ -10,13 +10,14 @@ import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
 from ..._checks.calls import public
+from ..._checks.layouts import looks_channels_first
 from ..._checks.words import check_word, shown
 from ..._jax.versions import stack
 from ...modes import AddressMode, FilterMode
 from ...sampler import Sampler
 from ..coordinate_functions import affine, matrix_parameters
 from ..fields import as_components, field_parameters
-from ..images import looks_channels_first, warp_image
+from ..images import warp_image
 from ..options import (
     Points,
     ReadOptions,

@@ -11,14 +11,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from jax.experimental import checkify
 
 import jaxtex as jt
 from jaxtex import cuda
 from jaxtex.cuda import ArrayFlags, ChannelFormatKind, CudaError, ResourceDesc, SurfaceBoundaryMode, TextureDesc
 from tests.oracles import surfaces as surface_oracle
+from tests.support.drawn import given, indices
 from tests.support.tolerances import assert_close, assert_exact
 
 PATH = Path(__file__).parents[2] / "data" / "surface_unit.npz.xz"
@@ -267,9 +266,6 @@ def test_every_type_moves_the_bytes_of_every_format(kind, desc, types):
         assert_exact(memory_of(writes[T], memory), expected)
 
 
-word = st.one_of(st.integers(-9, 30), st.sampled_from(EXTREMES), st.integers(-(2**31), 2**31 - 1))
-
-
 @functools.cache
 def read_and_write(mode, T):
     """An access of layers of images of `uchar4` as a compiled function."""
@@ -283,10 +279,10 @@ def read_and_write(mode, T):
     return run
 
 
-@given(data=st.data(), mode=st.sampled_from(list(MODES)), T=st.sampled_from(["uchar", "uint", "uint4"]))
-def test_no_coordinate_touches_a_wrong_byte(data, mode, T):
-    memory = draw_bytes("2dlayered", "uchar4")
-    coords = [np.array(data.draw(st.lists(word, min_size=20, max_size=20)), np.int64).astype(np.int32) for _ in "xyz"]
+@pytest.mark.parametrize(("mode", "T"), [*zip(MODES, ("uchar", "uint", "uint4"))])
+@given(coords=indices(3, 20, near=(-9, 30), extremes=EXTREMES))
+def test_no_coordinate_touches_a_wrong_byte(mode, T, coords):
+    memory, coords = draw_bytes("2dlayered", "uchar4"), [*coords]
     size = {"uchar": 1, "uint": 4, "uint4": 16}[T]
     values = np.random.default_rng(len(mode)).integers(0, 256, (20, size), np.uint8)
     numbers = typed(values, T, np.uint8 if T == "uchar" else np.uint32)

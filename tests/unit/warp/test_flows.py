@@ -7,7 +7,6 @@ import pytest
 from scipy.linalg import expm
 from scipy.ndimage import map_coordinates, zoom
 
-import jaxtex as jt
 from jaxtex import warp
 from tests.support.derivatives import assert_derivatives
 from tests.support.tolerances import assert_close, assert_exact
@@ -199,17 +198,3 @@ def test_jacobian_determinants():
     assert_exact(warp.jacobian_determinant(mirrored), np.full((4, 4), -1, np.float32))
     # An axis of one pixel has no slope.
     assert_exact(warp.jacobian_determinant(np.ones((1, 1, 2), np.float32)), np.ones((1, 1), np.float32))
-
-
-def test_errors():
-    flow = np.zeros((4, 4, 2), np.float32)
-    with pytest.raises(ValueError, match=r"integrate_velocity: velocity has shape \(4, 4\), expected"):
-        warp.integrate_velocity(flow[..., 0])
-    with pytest.raises(ValueError, match="integrate_velocity: steps is -1, expected an integer of at least 0"):
-        warp.integrate_velocity(flow, -1)
-    with pytest.raises(ValueError, match="invert_flow: steps is 0, expected an integer of at least 1"):
-        warp.invert_flow(flow, 0)
-    with pytest.raises(ValueError, match="compose_flows: first has 2 components and second has 3"):
-        warp.compose_flows(flow, np.zeros((4, 4, 4, 3), np.float32))
-    with pytest.raises(ValueError, match="filter is 'cubic', but sampler has filter_mode='point'"):
-        warp.invert_flow(flow, sampler=jt.Sampler(filter_mode="point"), filter="cubic")
