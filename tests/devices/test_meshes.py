@@ -16,7 +16,8 @@ from jax.sharding import PartitionSpec as P
 from jaxtex._jax.indexing import as_varying
 from tests.house.public_api import parameters_of
 from tests.house.public_calls import CALLS, public_functions
-from tests.lowered.public import LEFT_OUT, PUBLIC, call_of
+from tests.lowered.calls import FUNCTIONS as OF_ARRAYS
+from tests.lowered.calls import LEFT_OUT, call_of
 from tests.support.tolerances import assert_trees_close
 
 FUNCTIONS = public_functions()
@@ -26,7 +27,7 @@ OF_IMAGES = {
     name: [argument]
     for name, keywords in CALLS.items()
     for argument in ("image", "faces", "labels")
-    if name in PUBLIC and name.startswith("warp.") and argument in keywords
+    if name in OF_ARRAYS and name.startswith("warp.") and argument in keywords
 }
 OF_IMAGES["warp.grid_sample"].append("grid")  # which is sharded as the images are
 OF_BATCHES = {
