@@ -249,7 +249,7 @@ def transpose_of_meaning(meaning: Callable[..., Any], linear_in: Callable[..., S
 
         if isinstance(cotangent, list):  # of several results
             cotangent = [*map(ad.instantiate_zeros, cotangent)]
-        avals = [jax.ShapeDtypeStruct(args[k].aval.shape, args[k].aval.dtype) for k in linear]
+        avals = (args[k].aval for k in linear)  # with their shardings and varying axes
         cotangents = dict(zip(linear, jax.linear_transpose(of_linear, *avals)(cotangent)))
         return tuple(cotangents.get(k) for k in range(len(args)))
 

@@ -12,11 +12,12 @@ import importlib.metadata
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jax.core import ShapedArray
 from jax.experimental.xla_metadata import set_xla_metadata
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Var
@@ -86,6 +87,15 @@ def varying_axes(x: jax.Array) -> frozenset[str]:
     documents one.
     """
     return frozenset(jax.typeof(x).manual_axis_type.varying)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def stack(arrays: Sequence[jax.Array], axis: int = 0) -> jax.Array:
+    """`jnp.stack` of arrays of one shape.
+
+    JAX 0.10.2 to 0.12: under `jax.vmap` of an explicit mesh axis, `jnp.stack` fails where only some of the arrays have
+    examples. Can go when it does not.
+    """
+    return jnp.concatenate([jnp.expand_dims(a, axis) for a in arrays], axis)
 
 
 def without_varying_axes(aval: Any) -> Any:

@@ -14,6 +14,8 @@ from jax.typing import ArrayLike
 
 from .._checks.arguments import as_integer
 from .._checks.calls import public
+from .._jax.indexing import explicit_sharding
+from .._jax.versions import stack
 from ..modes import AddressMode
 from ..sampler import FilterModeLike, Sampler
 from .coordinate_functions import Arrays, displaced
@@ -260,7 +262,10 @@ def inverted_flow(flow: jax.Array, steps: int, sampler: Sampler) -> jax.Array:
         return number + 1, jnp.where(taken, place, at), jnp.where(taken, rest, excess), share
 
     start = jnp.int32(0), found, excess, jnp.ones_like(unit)
-    _, found, excess, _ = jax.lax.while_loop(unfinished, nearer, start)
+    if explicit_sharding(flow) is None:
+        _, found, excess, _ = jax.lax.while_loop(unfinished, nearer, start)
+    else:  # JAX cannot batch the end of a loop along an explicit axis of a mesh; steps too many change nothing
+        _, found, excess, _ = jax.lax.fori_loop(0, NEWTON_STEPS, lambda _, state: nearer(state), start)
     return jnp.where(converged | (length(excess) <= MOST_ROUNDINGS * unit), found, jnp.nan)
 
 
@@ -303,7 +308,7 @@ def solved(
     columns = [along(axis) for axis in range(ndim)]
     slopes = [[slope if known is True else jnp.where(known, slope, 0) for slope in row] for row in zip(*columns)]
     rows = inverse(with_identity(slopes))
-    return jnp.stack([dot(row, components_of(right)) for row in rows], -1)
+    return stack([dot(row, components_of(right)) for row in rows], -1)
 
 
 def with_identity(rows: Sequence[Sequence[jax.Array]]) -> Rows:

@@ -142,7 +142,7 @@ CALLS = {
     "sharded.Halo": {"reach": 2},
     "sharded.Routing": {},
     "sharded.Whole": {},
-    "layers.theta_of": {"parameters": normal(3), "input_shape": (H, W), "transform": "translation"},
+    "layers.theta_of": {"parameters": normal(2), "input_shape": (H, W), "transform": "translation"},
     "layers.equinox.SpatialTransformer": LAYER,
     "layers.nnx.SpatialTransformer": LAYER,
     "nn.MultiresolutionGrid": {},
