@@ -37,6 +37,7 @@ from ..describe.storage import (
 )
 from .meanings import (
     pullback_p,
+    pushforward_meaning,
     pushforward_p,
     read_meaning,
     read_p,
@@ -186,6 +187,10 @@ def pushforward_transpose(
     cotangent: jax.Array, *args: Argument, spec: ReadSpec, wrt: Wrt, batch: int, storage: Storage
 ) -> Cotangents:
     given, count = views(args, PUSHFORWARD.operands(spec, wrt), storage), len(wrt)
+    if storage == WHOLE and ad.is_undefined_primal(args[count]):  # at given tangents of coordinates, linear in texels
+        textures = lambda **_: tuple(k for k, w in enumerate((*wrt, TEXELS)) if w == TEXELS)
+        by_meaning = transpose_of_meaning(pushforward_meaning, textures)
+        return by_meaning(cotangent, *args, spec=spec, wrt=wrt, batch=batch, storage=storage)
     tangents, texels, operands = given[:count], given[count], given[count + 1 :]
     linear = {k: t for k, t in zip(wrt, tangents) if any(map(ad.is_undefined_primal, arrays_of(t)))}
     params = {"batch": batch, "storage": storage}
