@@ -103,6 +103,15 @@ def without_varying_axes(aval: Any) -> Any:
     return type(aval)(aval.shape, aval.dtype)
 
 
+def context_of_now() -> Any:
+    """The context of equations that are traced now, such as the mesh: the value of their field `ctx`.
+
+    JAX 0.10.2 to 0.12: a field of equations, which is not documented. Can go together with `without_mesh`.
+    """
+    (eqn,) = jax.make_jaxpr(lambda x: x + 1)(1.0).eqns
+    return eqn.ctx
+
+
 # Equations that change the type of an array under a mesh, and no number.
 OF_MESH = frozenset(("pvary", "pcast", "reshard", "mesh_cast"))
 NO_MESH = AbstractMesh((), ())
@@ -138,12 +147,14 @@ def without_mesh(jaxpr: Jaxpr) -> Jaxpr:
     given, eqns = [*map(atom, jaxpr.constvars)], []
     arguments = [*map(atom, jaxpr.invars)]
     with jax.sharding.use_abstract_mesh(NO_MESH):
+        now = context_of_now()
         for eqn in jaxpr.eqns:
             if eqn.primitive.name in OF_MESH:
                 made.update(zip(eqn.outvars, map(atom, eqn.invars)))
                 continue
             params = {name: parameter(value) for name, value in eqn.params.items()}
-            eqns.append(eqn.replace(invars=[*map(atom, eqn.invars)], outvars=[*map(atom, eqn.outvars)], params=params))
+            variables = {"invars": [*map(atom, eqn.invars)], "outvars": [*map(atom, eqn.outvars)]}
+            eqns.append(eqn.replace(**variables, params=params, ctx=now))
         return jaxpr.replace(constvars=given, invars=arguments, outvars=[*map(atom, jaxpr.outvars)], eqns=eqns)
 
 

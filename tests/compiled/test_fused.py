@@ -355,6 +355,43 @@ def test_what_is_closed_over_has_gradients():
     compare(found, run(jax.vmap)(IMAGE, jnp.float32(0.7)), gradients=True)
 
 
+def on_devices(kind):
+    """A function of samples, divided over eight devices, and what `jax.vmap` makes of it."""
+    mesh = jax.make_mesh(
+        (8,), ("d",), axis_types=(getattr(jax.sharding.AxisType, "Explicit" if kind == "explicit" else "Auto"),)
+    )
+    function = lambda x, image: jnp.tanh(read(x, 0.5 * x, image))
+    nested = lambda mapped: (
+        lambda x, image: mapped(lambda x: mapped(lambda k: function(k * x, image))(jnp.arange(3.0)))(x)
+    )
+    loss = lambda mapped: lambda x, image: (nested(mapped)(x, image) ** 2).sum()
+    both = lambda mapped: lambda x, image: (nested(mapped)(x, image), jax.grad(loss(mapped), (0, 1))(x, image))
+    return mesh, both
+
+
+@pytest.mark.parametrize("kind", ["explicit", "automatic"])
+@pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
+def test_samples_on_an_axis_of_a_mesh(kind):
+    mesh, both = on_devices(kind)
+    expected = jax.jit(both(jax.vmap))(X, IMAGE)
+    with jax.set_mesh(mesh):
+        x = jax.device_put(X, jax.sharding.NamedSharding(mesh, jax.P("d")))
+        found = jax.jit(both(jt.fused_vmap))(x, IMAGE)
+    compare(found, expected, gradients=True)
+
+
+@pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
+def test_samples_in_shard_map():
+    """The function closes over the image, which devices share, and its gradient is one sum over devices."""
+    mesh, both = on_devices("shard_map")
+    (x, image), ((values, (of_x, of_image))) = (X, IMAGE), jax.jit(both(jax.vmap))(X, IMAGE)
+    specs = (jax.P("d"), jax.P()), (jax.P("d"), (jax.P("d"), jax.P()))
+    found = jax.jit(
+        jax.shard_map(both(jt.fused_vmap), mesh=mesh, in_specs=specs[0], out_specs=specs[1], check_vma=True)
+    )
+    compare(found(x, image), (values, (of_x, of_image)), gradients=True)
+
+
 def test_sums_in_order_are_left_to_reads():
     function = functools.partial(read, sampler=jt.Sampler(deterministic=True))
     names, _ = kernels_of(lambda: value_and_gradients(jt.fused_vmap(function, (0, 0, None)), (2,))(X, Y, IMAGE))

@@ -10,9 +10,10 @@ import numpy as np
 from jax.core import ShapedArray
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun, jaxprs_in_params
 from jax.interpreters import partial_eval as pe
+from jax.sharding import AxisType
 
 from ..._jax.calls import called
-from ..._jax.versions import NO_MESH, without_mesh
+from ..._jax.versions import NO_MESH, context_of_now, without_mesh
 
 # The largest number of elements of an array that a thread computes with. Larger ones are whole arrays in memory.
 MOST_NUMBERS = 256
@@ -212,17 +213,22 @@ def trace(function: Callable[..., Any], args: Sequence[jax.Array]) -> Traced:
     Raises:
         TypeError: if the function has side effects, or exchanges numbers between devices.
     """
-    # A program knows of no mesh: its operands are arrays of one device, or of the part of one.
-    with jax.sharding.use_abstract_mesh(NO_MESH):
+    # A program knows of no mesh: its operands are arrays of one device, or of the part of one. In `jax.shard_map`, what
+    # a function closes over has a mesh, until the program is traced.
+    mesh = jax.sharding.get_abstract_mesh()
+    with jax.sharding.use_abstract_mesh(NO_MESH if AxisType.Explicit in mesh.axis_types else mesh):
         closed, shape = jax.make_jaxpr(function, return_shape=True)(*map(struct, args))
-        tree = jax.tree.structure(shape)
-        check(closed)
-        jaxpr = without_mesh(closed.jaxpr)
+    tree = jax.tree.structure(shape)
+    check(closed)
+    jaxpr = without_mesh(closed.jaxpr)
+    with jax.sharding.use_abstract_mesh(NO_MESH):
         if any(calls_of_large(eqn) for eqn in jaxpr.eqns):
             inline = lambda *args: run_inline(jaxpr, args[: len(jaxpr.constvars)], args[len(jaxpr.constvars) :])
             inlined = jax.make_jaxpr(inline)(*(struct(v.aval) for v in (*jaxpr.constvars, *jaxpr.invars)))
-            return split(inlined.jaxpr, [*inlined.consts, *closed.consts, *args], tree)
-    return split(jaxpr, [*closed.consts, *args], tree)
+            jaxpr, consts = inlined.jaxpr, inlined.consts
+        else:
+            consts = []
+    return split(jaxpr, [*consts, *closed.consts, *args], tree)
 
 
 def check(closed: ClosedJaxpr) -> None:
@@ -308,8 +314,9 @@ def split(jaxpr: Jaxpr, args: Sequence[Any], tree: Any) -> Traced:
     beforehand = computed_beforehand(jaxpr)
     known: dict[Var, Any] = dict(zip((*jaxpr.constvars, *jaxpr.invars), args, strict=True))
     value = lambda atom: atom.val if isinstance(atom, Literal) else known[atom]
+    now = context_of_now() if beforehand else None
     for k in sorted(beforehand):
-        eqn = jaxpr.eqns[k]
+        eqn = jaxpr.eqns[k].replace(ctx=now)
         known.update(zip(eqn.outvars, bound(eqn, [value(v) for v in eqn.invars], jaxpr)))
     # What the rest needs of what is known becomes an operand, except for small constants.
     rest = [eqn for k, eqn in enumerate(jaxpr.eqns) if k not in beforehand]
