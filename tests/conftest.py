@@ -56,6 +56,8 @@ hypothesis.settings.load_profile("jaxtex")
 COMPILED = (
     "compiled/",
     "devices/",
+    "unit/cuda/",
+    "unit/surfaces/",
 )
 
 

@@ -304,11 +304,11 @@ def test_copies_return_what_they_wrote():
     values = np.arange(6, dtype=np.float32).reshape(2, 3)
     written = cuda.memcpyToArray(array, values)
     assert_exact(cuda.memcpyFromArray(written), values[..., None], np.float32)
-    assert not np.any(cuda.memcpyFromArray(array))
+    assert not np.asarray(cuda.memcpyFromArray(array)).any()
     assert_exact(cuda.memcpyToArray(array, values[..., None]).texels, values[..., None], np.float32)
     assert jax.tree.map(lambda _: None, written).texels is None
     written = cuda.memcpyToArray(mipmap, np.ones(2, np.float32), level=1)
-    assert [np.sum(cuda.memcpyFromArray(written, level=level)) for level in range(3)] == [0, 2, 0]
+    assert [np.asarray(cuda.memcpyFromArray(written, level=level)).sum() for level in range(3)] == [0, 2, 0]
     refused(lambda: cuda.memcpyToArray(mipmap, np.ones(4, np.float32)), 1, "level is missing")
     refused(lambda: cuda.memcpyToArray(mipmap, np.ones(1, np.float32), level=3), 1, "0 to 2")
     refused(lambda: cuda.memcpyFromArray(cuda.mallocArray(FLOAT, 4), level=0), 1, "no levels")
@@ -805,7 +805,7 @@ def test_objects_are_arguments_of_transformed_functions():
     doubled, (of_texels, of_color) = transformed(stack)
     assert_exact(doubled, np.stack([expected, 2 * np.asarray(expected)]), np.float32)
     # A quarter of the first read lies outside, and every weight goes somewhere.
-    assert (float(of_color), np.sum(of_texels)) == (0.25, 2.75)
+    assert (float(of_color), np.asarray(of_texels).sum()) == (0.25, 2.75)
 
 
 def test_an_error_is_raised_while_tracing():

@@ -330,7 +330,7 @@ def test_one_level_of_a_mipmapped_array():
 
     mipmap = stored(cuda.mallocMipmappedArray(cuda.createChannelDesc("float"), (8, 4, 0), 3, STORE))
     assert_exact(np.asarray(mipmap.levels[1])[..., 0], [[0, 0, 0, 0], [0, 0, 0, 5]], np.float32)
-    assert not np.any(mipmap.levels[0])
+    assert not np.asarray(mipmap.levels[0]).any()
 
 
 # ------------------------------------------------------------------------------------------- errors under checkify
