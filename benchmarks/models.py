@@ -328,7 +328,8 @@ def radiograph(
 def largest(
     pose: jax.Array, volume: jax.Array, source: jax.Array, target: jax.Array, *, samples: int, **_: Any
 ) -> jax.Array:
-    return jt.rays.maximum_intensity(volume, moved_by(pose, source), moved_by(pose, target), num_samples=samples)
+    start, end = moved_by(pose, source), moved_by(pose, target)
+    return jt.rays.maximum_intensity(volume, start, end, num_samples=samples, outside=0.0)  # as PyTorch's padding
 
 
 def rendering(

@@ -103,7 +103,7 @@ def views(volume, pose, pixels):
     size = len(volume)
     rays = rays_of(pose, size, pixels)
     smooth = jt.Sampler(filter_mode="bspline")
-    highest = jt.rays.maximum_intensity(volume, *rays, step=0.5)[..., 0]
+    highest = jt.rays.maximum_intensity(volume, *rays, step=0.5, outside=0.0)[..., 0]
     depth = jt.rays.first_crossing(volume, *rays, BONE, step=0.5, sampler=smooth)[..., 0]
     found = jnp.isfinite(depth)
     along = (rays.end - rays.start) / jnp.linalg.norm(rays.end - rays.start, axis=-1, keepdims=True)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.sharding import PartitionSpec
 from jax.typing import ArrayLike
 
-from ._checks.arguments import as_array, as_integer, check_function, check_texture
+from ._checks.arguments import as_float, as_integer, check_function, check_texture
 from ._checks.calls import public
 from ._checks.texels import chain_shapes
 from ._checks.words import listing
@@ -168,7 +168,7 @@ def footprint(f: Callable[..., Sequence[ArrayLike]], coords: Sequence[ArrayLike]
     if not isinstance(coords, tuple | list) or len(coords) not in (2, 3):
         came = f"{len(coords)} arrays" if isinstance(coords, tuple | list) else f"a {type(coords).__name__}"
         raise TypeError(f"footprint: coords is {came}, expected a tuple (x, y) or (x, y, z) of arrays.")
-    arrays = [jnp.asarray(as_array(c)) for c in coords]
+    arrays = [as_float(c) for c in coords]
     dtype = sum_dtype(*(c.dtype for c in arrays))
     return along_axes(f, [c.astype(dtype) for c in arrays])
 

@@ -12,6 +12,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from jax.typing import ArrayLike
 
 from ._checks.calls import check_is_no_nest, public
+from ._checks.integers import at_full_width
 from ._checks.texels import check_chain, check_color, check_knots, check_level, stacked_axes
 from ._checks.words import listing
 from ._engine.describe.levels import Cut, divided_levels, joined_levels
@@ -140,7 +141,8 @@ def build(
         raise ValueError(f"{name}: texels is empty, expected at least one level.")
     check_chain(kind, levels, name)
     if border_color is not None:
-        border_color = jnp.asarray(border_color)
+        exact = jnp.issubdtype(levels[0].dtype, jnp.integer)
+        border_color = jnp.asarray(at_full_width(name, "border_color", border_color, exact=exact))
         check_color(name, border_color, levels[0].shape[-1], stored=levels[0].dtype)
     texture = packed(kind, levels, border_color)
     if knots is None:

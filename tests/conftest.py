@@ -18,7 +18,6 @@ os.environ.setdefault("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
 # NPROC is the number of cores that XLA's thread pools believe in.
 os.environ.setdefault("NPROC", str(max(1, (os.cpu_count() or 1) // WORKERS)))
 
-import hypothesis
 import jax
 import pytest
 
@@ -27,7 +26,7 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 # Nobody reads the tests' programs, so they need not say which lines they come from.
 jax.config.update("jax_traceback_in_locations_limit", 0)
 
-from tests.support import evaluator
+from tests.support import drawn, evaluator
 
 evaluator.install()
 contexts = compiling.SharedContext()
@@ -35,22 +34,10 @@ contexts.install()
 
 # After how many compiled programs their memory is freed, a megabyte or two each.
 MOST_PROGRAMS = 200
-COMPILED = "/jax/core/compile/backend_compile_duration"
+EVENT = "/jax/core/compile/backend_compile_duration"
 LIBC = ctypes.CDLL(None)
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -2, -3, -8  # of malloc.h
 MEGABYTE = 2**20
-
-hypothesis.settings.register_profile(
-    "jaxtex",
-    derandomize=True,
-    deadline=None,
-    max_examples=30,
-    suppress_health_check=[hypothesis.HealthCheck.too_slow],
-    # A smaller failing example is not worth the minutes that compiling for each attempt takes.
-    phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
-)
-hypothesis.settings.load_profile("jaxtex")
-
 
 # Folders whose programs XLA compiles. Those of the others are evaluated in NumPy.
 COMPILED = (
@@ -63,12 +50,14 @@ COMPILED = (
 
 def pytest_addoption(parser):
     parser.addoption("--compiled", action="store_true", help="compile all programs, and evaluate none in NumPy")
+    parser.addoption("--seeds", type=int, default=drawn.SEEDS, help="how many seeds draw values for a test")
 
 
 def pytest_configure(config):
     programs.all_compiled = config.getoption("compiled")
+    drawn.SEEDS = config.getoption("seeds")
     config.addinivalue_line("markers", "gpu: needs a CUDA device, and is skipped where JAX finds none")
-    config.addinivalue_line("markers", "slow: left out by default; the other tests find all faults of tests/faults")
+    config.addinivalue_line("markers", "slow: left out by default; costs much, and finds little that others do not")
     config.addinivalue_line("markers", "compiled: what it claims depends on compilers, so its programs are compiled")
 
 
@@ -115,8 +104,8 @@ class Programs:
         jax.monitoring.register_event_duration_secs_listener(self.listen)
 
     def listen(self, event, duration, **more):
-        self.count += event == COMPILED
-        self.of_file += event == COMPILED
+        self.count += event == EVENT
+        self.of_file += event == EVENT
 
     def end_file(self, name):
         """Compares the programs of a file of tests with its budget, or writes them down.

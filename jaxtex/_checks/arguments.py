@@ -14,7 +14,7 @@ from ..modes import TextureKind
 from ..texture import Texture
 from .calls import leaves_of
 from .dropped import mention_dropped
-from .integers import Array, as_index, as_integer, as_rounded, is_integral, known_integers, saturated
+from .integers import Array, as_index, as_integer, as_rounded, at_full_width, is_integral, known_integers, saturated
 from .texels import check_stored, stacked_axes
 from .words import described, shown
 
@@ -336,10 +336,10 @@ def as_array(value: Any) -> Any:
 
 def as_floating(numbers: Any) -> jax.Array:
     """`as_float`, but floats of 16 bits stay."""
-    array = jnp.asarray(numbers)
+    array = jnp.asarray(at_full_width("", "", numbers, exact=False))
     return array if is_narrow(array.dtype) else as_float(array)
 
 
 def as_float(coord: Any) -> jax.Array:
-    array = jnp.asarray(coord)
+    array = jnp.asarray(at_full_width("", "", coord, exact=False))
     return array if array.dtype == jnp.float64 and not jax.typeof(array).weak_type else array.astype(jnp.float32)

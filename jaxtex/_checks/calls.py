@@ -17,7 +17,7 @@ import numpy as np
 
 from .._jax.calls import typed_jit
 from ..sampler import Sampler
-from .integers import Array, at_full_width, check_is_known, is_integral
+from .integers import Array, at_full_width, check_is_known, in_dtype_of_jax, is_integral
 from .remedies import NUMBERS, check_is_sampler, in_place_of_string, keyword_remedy
 from .words import check_keywords, described, shown
 
@@ -140,7 +140,12 @@ def public(function: Any = None, /, *, compiled: bool = False, called: str | Non
                 given[argument] = as_flag(name, argument, value) if is_given else value
             else:
                 value = in_native_order(value)
-                given[argument] = prepared(name, argument, value, argument in static) if compiled else value
+                if compiled:
+                    value = prepared(name, argument, value, argument in static)
+                elif argument in SINGLE and sort is Sort.ARRAYS:
+                    # A function that is not compiled as one program would cut integers to 32 bits later.
+                    value = in_dtype_of_jax(name, argument, at_full_width(name, argument, value, exact=True))
+                given[argument] = value
         front = [given.pop(key) for key in [*itertools.takewhile(given.__contains__, positional)]]
         return run(*front, **given)
 

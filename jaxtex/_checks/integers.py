@@ -103,15 +103,20 @@ def narrowed(name: str, argument: str, integers: Array, dtype: Any) -> Array:
 
 
 def in_dtype_of_jax(name: str, argument: str, value: Any) -> Any:
-    """An integer array of NumPy in the dtype that JAX has for it, of 32 bits where 64 are disabled, by `narrowed`.
+    """An array of NumPy in the dtype that JAX has for it, of 32 bits where 64 are disabled; integers by `narrowed`.
 
     Any other value comes back unchanged.
     """
     array = cast(Array, value)
-    if not isinstance(value, np.ndarray) or not np.issubdtype(array.dtype, np.integer):
+    if not isinstance(value, np.ndarray) or not np.issubdtype(array.dtype, np.number):
         return cast(Any, value)
     dtype = jax.dtypes.canonicalize_dtype(array.dtype)
-    return array if dtype == array.dtype else narrowed(name, argument, array, dtype)
+    if dtype == array.dtype:
+        return array
+    if np.issubdtype(array.dtype, np.integer):
+        return narrowed(name, argument, array, dtype)
+    with np.errstate(over="ignore"):
+        return array.astype(dtype)
 
 
 def as_rounded(integers: Array, dtype: Any) -> Array:

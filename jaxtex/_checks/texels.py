@@ -12,7 +12,7 @@ from jax.core import Tracer
 
 from .._tables.storage_formats import STORAGE_FORMATS, is_complex, known_format
 from ..modes import TextureKind
-from .integers import Array, in_dtype_of_jax
+from .integers import Array, at_full_width, in_dtype_of_jax
 from .words import described, shown
 
 AXIS_NAMES = {
@@ -134,7 +134,7 @@ def check_knots(name: str, knots: Any, sizes: Sequence[int]) -> tuple[jax.Array 
         raise ValueError(f"{name}: knots is {described(knots)}, expected a tuple ({expected}) of arrays or None.")
     checked: list[jax.Array | None] = []
     for axis, size, given in zip("xyz", sizes, cast(Sequence[Any], knots)):
-        array = None if given is None else jnp.asarray(given)
+        array = None if given is None else jnp.asarray(at_full_width("", "", given, exact=False))
         if array is not None:
             array = array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(jnp.float32)
             lengths = (size, size + 2) if size > 1 else (size + 2,)
@@ -208,7 +208,10 @@ def check_color(
             f"{name}: {argument} is complex, and texels are {stored}; pass a real {argument}, or complex texels."
         )
     if color.shape not in ((), (channels,)):
+        remedy = ""
+        if color.ndim > 1 and color.shape[-1] in (1, channels):
+            remedy = "; for a color for each image, map over images and colors by jax.vmap"
         raise ValueError(
             f"{name}: {argument} has shape {color.shape}, expected a scalar or ({channels},), one value for each "
-            f"channel."
+            f"channel{remedy}."
         )

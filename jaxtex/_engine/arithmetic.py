@@ -117,19 +117,22 @@ def read_derivatives(texture: Texture, read: Read) -> list[jax.Array]:
     return primitives.read_derivatives(texture.texels, color, read)
 
 
-def read_folded(texels: jax.Array, read: Read, fold: Fold, given: Sequence[jax.Array]) -> jax.Array:
-    """The fold of a read's samples along its one summed axis, which keeps size 1; zero outside.
+def read_folded(
+    texels: jax.Array, border_color: jax.Array | None, read: Read, fold: Fold, given: Sequence[jax.Array]
+) -> jax.Array:
+    """The fold of a read's samples along its one summed axis, which keeps size 1.
 
     From sharded texels, blocks of samples are read, and folded.
 
     Args:
+        border_color: for taps outside, or zero; with it, the fold has no derivatives.
         given: the operands that the fold takes, of the rank of the read's.
     """
     read = read.besides(given)
     if is_sharded(texels):
-        block = lambda texels, *operands, spec: read_texels(texels, None, Read(spec, operands))
+        block = lambda texels, *operands, spec: read_texels(texels, border_color, Read(spec, operands))
         return folds.by_reads(block, texels, *read.operands, spec=read.spec, fold=fold)
-    return folds.fold(texels, read, fold)
+    return folds.fold(texels, border_of(border_color, texels.shape[-1], read.spec), read, fold)
 
 
 def border_of(border_color: jax.Array | None, channels: int, spec: ReadSpec) -> jax.Array | None:

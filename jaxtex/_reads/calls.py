@@ -28,9 +28,10 @@ from .._engine.describe.plan import (
 from .._engine.describe.spec import Combination, Read
 from .._engine.walk.drawn_taps import DrawnTaps
 from .._jax.calls import typed_jit
+from .._jax.indexing import reshaped
 from .._jax.primitives import straight_through
 from .._tables.address_rules import BORDER, LAST
-from .._tables.filter_kernels import LINEAR_TAPS, FilterKernel
+from .._tables.filter_kernels import LINEAR_TAPS, POINT, FilterKernel
 from .._tables.storage_formats import (
     Decoding,
     is_blended,
@@ -216,6 +217,7 @@ def sample_grid(
     affine_axes: int = 0,
     materialized: bool = True,
     planar: bool = False,
+    nearest_axes: Sequence[int] = (),
 ) -> jax.Array:
     """`sample` at coordinates that the kernels of the read and of its gradients compute.
 
@@ -228,12 +230,16 @@ def sample_grid(
         affine_axes: the number of leading operands that are the centers of pixels along x, y (and z), one apart, if
             `function` is affine in them. The adjoint is then a gather, which is faster.
         materialized, planar: as in `ReadSpec`.
+        nearest_axes: the numbers of axes, slowest first, that are read at the nearest texel, whatever the filter.
     """
     blended = as_numbers or (is_blended(texture.dtype) and blends(texture, sampler))
     sums, differentiable = numbers_of(texture, sampler.decoding, split(operands)[0], blends=blended)
     dtype = sums if as_numbers else rounded_dtype(own_dtype(texture, sampler), sums)
     read = plan_of_grid(layout_of(texture), function, operands, sampler, dtype, affine_axes, sizes_of(texture))
     read = read.replace(materialized=materialized, planar=planar)
+    if nearest_axes:
+        axes = (a._replace(kernel=POINT) if k in nearest_axes else a for k, a in enumerate(read.spec.axes))
+        read = read.replace(axes=tuple(axes))
     if not differentiable:
         read = read._replace(operands=jax.lax.stop_gradient(read.operands))
 
@@ -345,7 +351,7 @@ def in_heads(texture: Texture, num_heads: int) -> Texture:
     shape = (*sizes, num_heads, channels // num_heads)
     if texture.level_shapes:
         shape = (sizes[0] * num_heads, channels // num_heads)
-    return dataclasses.replace(texture, texels=texture.texels.reshape(shape))
+    return dataclasses.replace(texture, texels=reshaped(texture.texels, shape))
 
 
 # The adjoint

@@ -13,6 +13,7 @@ from .._checks.arguments import as_float, converted
 from .._checks.calls import in_native_order, leaves_of, public
 from .._checks.words import check_word
 from .._jax.calls import typed_jit
+from .._jax.versions import stack
 from ..warp.options import ShapeLike, as_shape
 
 Transform: TypeAlias = Literal["affine", "similarity", "attention", "translation"]
@@ -51,7 +52,7 @@ def similarity(parameters: jax.Array, input_shape: Sequence[int]) -> jax.Array:
     height, width = input_shape
     a, b, x, y = jnp.unstack(parameters, axis=-1)
     rows = [1 + a, -b * (height / width), x], [b * (width / height), 1 + a, y]
-    return jnp.stack([jnp.stack(row, -1) for row in rows], -2)
+    return stack([stack(row, -1) for row in rows], -2)
 
 
 def affine(parameters: jax.Array, input_shape: Sequence[int]) -> jax.Array:
@@ -96,8 +97,8 @@ def theta_of(parameters: ArrayLike, input_shape: ShapeLike, transform: Transform
               factor is 1. P is 3, or 4 for volumes.
             - ``"similarity"``: a, b, and the shift. The window is read through ``[[1 + a, -b], [b, 1 + a]]`` in pixels,
               even if the input is not square. A positive b rotates the content counterclockwise, as displayed, and a
-              positive a makes it smaller. For a rotation by t and an enlargement by s, use ``a = cos(t) / s - 1`` and
-              ``b = sin(t) / s``. P is 4, for images only.
+              positive a makes it smaller. For a rotation by t radians and an enlargement by s, use
+              ``a = cos(t) / s - 1`` and ``b = sin(t) / s``. P is 4, for images only.
             - ``"affine"``: the difference from the identity matrix, row by row. P is 6, or 12 for volumes.
 
     Returns:

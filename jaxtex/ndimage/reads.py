@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -14,6 +14,7 @@ from .._engine.describe.axis import Axis, Role
 from .._engine.describe.operands import Coords, Operand, as_given, covering, split
 from .._engine.describe.spec import Read, ReadSpec
 from .._jax.calls import typed_jit
+from .._jax.indexing import reshaped
 from .._tables.address_rules import BORDER, CLAMP
 from .._tables.filter_kernels import POINT, b_spline
 from .._tables.storage_formats import Decoding, complex_dtype, is_complex, rounded_dtype
@@ -90,37 +91,51 @@ def read(
 
 
 @typed_jit("reading")
-def read_lines(array: jax.Array, lines: Arrays, cval: jax.Array | None, *, reading: Reading) -> jax.Array:
+def read_lines(
+    array: jax.Array, lines: Sequence[jax.Array | None], cval: jax.Array | None, *, reading: Reading
+) -> jax.Array:
     """The values of an array at the points of a grid, from the indices along each axis.
 
     The weights of a grid are products of the weights of its lines, so the array is read along one axis after the other.
+
+    Args:
+        lines: at least one. Along an axis without a line, the array is copied.
     """
-    axes = tuple(range(array.ndim))
-    texels, color = prepared(array, cval, axes, reading)
-    counts, last = [len(line) for line in lines], last_dtype(array, reading)
+    moved = {k: line for k, line in enumerate(lines) if line is not None}
+    texels, color = prepared(array, cval, tuple(moved), reading)
+    counts = {k: len(line) for k, line in moved.items()}
+    last = last_dtype(array, reading)
     if not passes_pay(array.shape, counts, reading.order + 1):
-        grid = tuple(at_axis(line, k, array.ndim) for k, line in enumerate(lines))
-        values = read_axes(texels, color, grid, as_given, axes, reading, last)
+        grid = tuple(at_axis(line, k, array.ndim) for k, line in moved.items())
+        values = read_axes(texels, color, grid, as_given, tuple(moved), reading, last)
         return as_result(values, reading.dtype)
     passes = by_growth(array.shape, counts)
     for axis in passes:
         dtype = last if axis == passes[-1] or reading.moves_elements(array.dtype) else reading.sums
-        texels = read_along(texels, color, lines[axis], axis, reading, dtype)
+        texels = read_along(texels, color, moved[axis], axis, reading, dtype)
+    if color is not None and reading.extension.stops:
+        # A later pass blends the color of an earlier one, with weights whose sum is one but for a rounding.
+        within = (at_axis(is_within(line, array.shape[k]), k, array.ndim) for k, line in moved.items())
+        texels = jnp.where(functools.reduce(jnp.logical_and, within)[..., None], texels, color.astype(texels.dtype))
     return as_result(texels, reading.dtype)
 
 
-def passes_pay(sizes: Sequence[int], counts: Sequence[int], taps: int) -> bool:
-    """Whether reads along one axis after the other load fewer elements than one read of all axes."""
+def passes_pay(sizes: Sequence[int], counts: Mapping[int, int], taps: int) -> bool:
+    """Whether reads along one axis after the other load fewer elements than one read of all axes.
+
+    Args:
+        counts: by the number of an axis that is read, the number of its samples.
+    """
     passes, shape = 0, list(sizes)
     for axis in by_growth(sizes, counts):
         shape[axis] = counts[axis]
         passes += math.prod(shape) * (taps + 1)  # reads and one write
-    return passes < math.prod(counts) * (taps ** len(sizes) + 1)
+    return passes < math.prod(shape) * (taps ** len(counts) + 1)
 
 
-def by_growth(sizes: Sequence[int], counts: Sequence[int]) -> list[int]:
-    """The axes, the one that shrinks most first."""
-    return sorted(range(len(sizes)), key=lambda k: counts[k] / max(sizes[k], 1))
+def by_growth(sizes: Sequence[int], counts: Mapping[int, int]) -> list[int]:
+    """The axes of `counts`, the one that shrinks most first."""
+    return sorted(counts, key=lambda k: counts[k] / max(sizes[k], 1))
 
 
 def read_along(
@@ -130,8 +145,8 @@ def read_along(
     *sizes, channels = texels.shape
     shape, (moved,) = merged(sizes, (axis,))
     operand = at_axis(line, moved, len(shape))
-    values = read_axes(texels.reshape(*shape, channels), color, (operand,), as_given, (moved,), reading, dtype)
-    return values.reshape(*sizes[:axis], len(line), *sizes[axis + 1 :], channels)
+    values = read_axes(reshaped(texels, (*shape, channels)), color, (operand,), as_given, (moved,), reading, dtype)
+    return reshaped(values, (*sizes[:axis], len(line), *sizes[axis + 1 :], channels))
 
 
 def merged(sizes: Sequence[int], moved: Sequence[int]) -> tuple[list[int], tuple[int, ...]]:

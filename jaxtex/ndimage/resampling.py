@@ -13,6 +13,7 @@ from jax.typing import ArrayLike, DTypeLike
 from .._checks.calls import public
 from .._checks.integers import is_integer
 from .._checks.words import shown
+from .._jax.indexing import reshaped
 from .arguments import (
     PerAxis,
     as_channels,
@@ -96,7 +97,8 @@ def zoom(
         grid_mode: whether the outer edges of the outer elements stay in place; otherwise their centers do.
 
     Returns:
-        An array of the new sizes. If all factors are 1, it is `input`.
+        An array of the new sizes. Along an axis that keeps its size, the elements stay as they are, unless `prefilter`
+        is false and `order` above 1.
 
     Gradients: as in `map_coordinates`, with respect to `input` and `cval`.
 
@@ -126,7 +128,10 @@ def zoom(
         )
     factors = np.broadcast_to(factors, (array.ndim,)).tolist()
     reading = reading_of(name, array, output, order, mode, prefilter)
-    if reading.prefilter and all(factor == 1 for factor in factors):
+    counts = [round(n * factor) for n, factor in zip(array.shape, factors)]
+    # Along an axis that keeps its size, a spline through the elements is read at the elements.
+    keeps = reading.prefilter or reading.order < 2
+    if keeps and counts == list(array.shape):
         return as_result(as_channels(jnp.asarray(array)), reading.dtype)
     if grid_mode and reading.mode in GRID_MODES:
         warnings.warn(
@@ -134,9 +139,10 @@ def zoom(
             f"grid_mode is True.",
             stacklevel=3,
         )
-    counts = [round(n * factor) for n, factor in zip(array.shape, factors)]
-    lines = (zoomed_indices(n, count, grid_mode) for n, count in zip(array.shape, counts))
-    lines = tuple(placed(line.astype(reading.sums)) for line in lines)
+    lines = tuple(
+        None if keeps and n == count else placed(zoomed_indices(n, count, grid_mode).astype(reading.sums))
+        for n, count in zip(array.shape, counts)
+    )
     return read_lines(array, lines, as_cval(name, cval, array, reading), reading=reading)
 
 
@@ -203,7 +209,7 @@ def rotate(
     shape, moved = merged(array.shape, plane)
     results = [counts[moved.index(k)] if k in moved else n for k, n in enumerate(shape)]
     rotated = read_affine(
-        array.reshape(shape),
+        reshaped(array, shape),
         placed(matrix.astype(reading.sums)),
         placed(offset.astype(reading.sums)),
         tuple(results),
@@ -212,7 +218,7 @@ def rotate(
         reading,
     )
     whole = dict(zip(plane, counts))
-    return rotated.reshape([whole.get(k, n) for k, n in enumerate(array.shape)])
+    return reshaped(rotated, [whole.get(k, n) for k, n in enumerate(array.shape)])
 
 
 def rotation_plane(name: str, axes: Any, ndim: int) -> tuple[int, int]:

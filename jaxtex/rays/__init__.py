@@ -1,6 +1,7 @@
 """Projections of images and volumes along rays, and the rays of scanners and cameras.
 
 A ray is a segment from a start to an end, in texels: texel i spans [i, i + 1), and points are x, y (and z).
+Angles are in radians.
 """
 
 from .._checks.words import listing

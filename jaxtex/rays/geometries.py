@@ -1,4 +1,4 @@
-"""The rays of scanners and cameras: the start and the end of each ray, in texels."""
+"""The rays of scanners and cameras: the start and the end of each ray, in texels. Angles are in radians."""
 
 import math
 from typing import Any, NamedTuple
@@ -10,6 +10,7 @@ from jax.typing import ArrayLike
 
 from .._checks.arguments import as_float
 from .._checks.calls import public
+from .._jax.versions import stack
 from .._tables.storage_formats import sum_dtype
 from ..warp.options import ShapeLike, as_shape
 
@@ -53,7 +54,7 @@ def parallel_beam(
 
     Args:
         volume_shape: ``(D, H, W)``, or ``(H, W)`` of an image; static.
-        angles: (A,), in radians.
+        angles: (A,), in radians; of degrees, ``jnp.deg2rad(degrees)``.
         detector_shape: ``(height, width)`` in pixels, or ``(width,)`` for an image; static.
         pixel_size: the distance of neighboring pixels of the detector in texels, a number.
 
@@ -101,7 +102,7 @@ def cone_beam(
 
     Args:
         volume_shape: ``(D, H, W)``, or ``(H, W)`` of an image; static.
-        angles: (A,), in radians.
+        angles: (A,), in radians; of degrees, ``jnp.deg2rad(degrees)``.
         detector_shape: ``(height, width)`` in pixels, or ``(width,)`` for an image; static.
         source_distance, detector_distance: from the center to the source and to the detector, in texels; numbers.
         pixel_size: the distance of neighboring pixels of the detector in texels, a number.
@@ -213,9 +214,9 @@ class Frame(NamedTuple):
         angle = jnp.expand_dims(angle.astype(dtype), range(1, ndim))
         zero = jnp.zeros_like(angle)
         sine, cosine = jnp.sin(angle), jnp.cos(angle)
-        along = jnp.stack([-sine, cosine, *[zero] * (ndim - 2)], -1)
+        along = stack([-sine, cosine, *[zero] * (ndim - 2)], -1)
         axes = [
-            jnp.stack([cosine, sine, *[zero] * (ndim - 2)], -1),
+            stack([cosine, sine, *[zero] * (ndim - 2)], -1),
             np.asarray((0, 0, 1), dtype).reshape(*[1] * ndim, -1),
         ]
         center = jnp.broadcast_to(np.asarray(sizes, dtype).reshape(*[1] * ndim, -1) / 2, along.shape)

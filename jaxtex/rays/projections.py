@@ -128,41 +128,50 @@ def maximum_intensity(
     *,
     num_samples: int | None = None,
     step: float | None = None,
+    outside: float | None = None,
     sampler: Sampler = DEFAULT_SAMPLER,
 ) -> jax.Array:
     """The largest sample of a volume or an image along segments: maximum intensity projection (MIP).
 
-    Samples are those of `line_integral`, and are not stored: on a GPU, one kernel reads them and finds the largest. A
-    minimum is ``-maximum_intensity(-volume, ...)``.
+    Samples are not stored: on a GPU, one kernel reads them and finds the largest. A minimum is
+    ``-maximum_intensity(-volume, ...)``.
 
     Args:
-        volume, start, end, num_samples, step, sampler: as in `line_integral`. The result is 0 for a segment that misses
-            the volume. With `step`, no samples are taken outside, so zeros there do not count.
+        volume, start, end, sampler: as in `line_integral`.
+        num_samples, step: as in `line_integral`, but with `outside` left out they count on the part of a segment that
+            lies in the volume.
+        outside: what the volume is outside, a finite number; static. By default nothing is there that could be the
+            largest: segments are first cut to the volume, from 0 to its size along each axis, and within half a texel
+            of a face the outermost texels continue. With a number, samples outside count, and near a face they blend
+            with it; with `step`, only those that blend. An axis whose address mode is not border has no outside.
 
     Returns:
         S + (C,), the largest sample of each channel, in the dtype of `volume`, or float32 for integers. NaN never
-        counts as the largest.
+        counts as the largest. A segment that misses the volume has the largest sample of none, -infinity; with
+        `outside`, that number.
 
     Gradients: of any order, in forward and reverse mode, with respect to a floating volume, `start` and `end`: those of
-        the largest sample, at a fixed fraction of the way; of several equal ones, those of the first.
+        the largest sample, at a fixed fraction of the way; of several equal ones, those of the first. They are zero for
+        a segment that misses the volume.
 
     Raises:
-        ValueError: if shapes, `num_samples`, `step` or the sampler do not fit each other.
+        ValueError: if shapes, `num_samples`, `step`, `outside` or the sampler do not fit each other.
         TypeError: if a static argument is traced.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
         >>> image = jnp.zeros((4, 6, 1)).at[2, 3].set(5.0)
-        >>> start, end = jnp.array([[0.0, 2.5], [0.0, 0.5]]), jnp.array([[8.0, 2.5], [8.0, 0.5]])
-        >>> jt.rays.maximum_intensity(image, start, end, num_samples=8)[:, 0]
-        Array([5., 0.], dtype=float32)
+        >>> start, end = jnp.array([[-2.0, 2.5], [-2.0, -0.5]]), jnp.array([[8.0, 2.5], [8.0, -0.5]])
+        >>> jt.rays.maximum_intensity(image, start, end, num_samples=6)[:, 0]  # the second misses the image
+        Array([  5., -inf], dtype=float32)
     """
     name = "maximum_intensity"
-    segments = Segments.of(name, volume, start, end, 1.0, num_samples, step, sampler)
+    segments = Segments.of(name, volume, start, end, 1.0, num_samples, step, sampler, sums=False, outside=outside)
     if 0 in segments.shape:
         return segments.nothing
     number = segments.without_derivatives().folded(name, Highest())
-    return segments.result(segments.at(segments.fraction_of(number)))
+    highest = segments.at(segments.fraction_of(number))
+    return segments.result(highest if segments.inside is None else jnp.where(segments.inside, highest, -jnp.inf))
 
 
 @public(compiled=True)
@@ -174,18 +183,21 @@ def first_crossing(
     *,
     num_samples: int | None = None,
     step: float | None = None,
+    outside: float | None = None,
     spacing: ArrayLike = 1.0,
     sampler: Sampler = DEFAULT_SAMPLER,
 ) -> jax.Array:
     """The distance from the start of segments to the first point where a volume or an image crosses a level.
 
     It is the depth of an isosurface. The point lies between the first two adjacent samples on different sides of the
-    level, so parts thinner than the distance between samples may be missed. Samples are those of `line_integral`, and
-    are not stored: on a GPU, one kernel reads them up to the crossing.
+    level, so parts thinner than the distance between samples may be missed. Samples are not stored: on a GPU, one
+    kernel reads them up to the crossing.
 
     Args:
-        volume, start, end, num_samples, step, spacing, sampler: as in `line_integral`.
+        volume, start, end, spacing, sampler: as in `line_integral`.
         level: the level, numbers that broadcast to S.
+        num_samples, step, outside: as in `maximum_intensity`. By default nothing is outside, so a segment crosses no
+            level where it enters or leaves the volume; with a number, it does if the level lies between.
 
     Returns:
         S + (C,), the distance for each channel, in the unit of `spacing`: float32, or float64 if an argument is
@@ -196,7 +208,7 @@ def first_crossing(
         does not change along the segment, as with the point filter; and large where a segment grazes the surface.
 
     Raises:
-        ValueError: if shapes, `num_samples`, `step` or the sampler do not fit each other.
+        ValueError: if shapes, `num_samples`, `step`, `outside` or the sampler do not fit each other.
         TypeError: if a static argument is traced.
 
     Example:
@@ -208,7 +220,8 @@ def first_crossing(
     """
     name = "first_crossing"
     height = as_float(level)
-    segments = Segments.of(name, volume, start, end, spacing, num_samples, step, sampler, (height,))
+    given = name, volume, start, end, spacing, num_samples, step, sampler, (height,)
+    segments = Segments.of(*given, sums=False, outside=outside)
     segments = segments.over(name, "level", height.shape)
     dtype = segments.start.dtype
     if 0 in segments.shape:
@@ -243,7 +256,8 @@ def composite(
 
     Args:
         volume: as in `line_integral`, with any number of color channels, and the extinction (the absorbed share of
-            light per unit of length) as the last channel. A negative extinction counts as 0.
+            light per unit of length) as the last channel. A negative extinction counts as 0. Outside,
+            extinction is 0, which adds nothing.
         start, end, num_samples, step, spacing, sampler: as in `line_integral`.
         min_transmittance: from 0 to 1, static: samples behind this transmittance are left out. 0 leaves out only
             invisible samples; 1e-3 hardly changes an image of bytes.

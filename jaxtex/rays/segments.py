@@ -45,6 +45,7 @@ class Segments:
         origin: the start before the cut.
         spacing: the size of a texel, which broadcasts to the ends.
         count: the number of samples of a segment.
+        inside: whether a segment meets the volume, of the rank of the ends, if it is cut to the volume; else `None`.
         sampler: how to read.
         shape: S, the shape of the segments.
         dtype: the dtype of values: of the volume, or float32 for integers.
@@ -55,6 +56,7 @@ class Segments:
     end: jax.Array
     origin: jax.Array
     spacing: jax.Array
+    inside: jax.Array | None
     count: int = dataclasses.field(metadata=STATIC)
     sampler: Sampler = dataclasses.field(metadata=STATIC)
     shape: tuple[int, ...] = dataclasses.field(metadata=STATIC)
@@ -72,26 +74,46 @@ class Segments:
         step: Any,
         sampler: Sampler,
         others: Sequence[jax.Array] = (),
+        *,
+        sums: bool = True,
+        outside: float | None = None,
     ) -> "Segments":
-        """The segments of a call; `others` are further floating arrays that determine the dtype of sums."""
+        """The segments of a call.
+
+        Args:
+            others: further floating arrays that determine the dtype of sums.
+            sums: whether samples are summed, so that zero outside adds nothing.
+            outside: if not, what taps outside read under a border; with `None`, segments are cut to the volume.
+        """
         first, last = as_float(start), as_float(end)
         ndim = check_points(name, first, last)
         texels = check_volume(name, jnp.asarray(volume), ndim)
-        how, size = check_how(name, sampler, texels, ndim), check_spacing(name, as_float(spacing), ndim)
+        given, size = check_how(name, sampler, texels, ndim), check_spacing(name, as_float(spacing), ndim)
         if (num_samples is None) == (step is None):
             given = f"num_samples is {shown(num_samples)} and step is {shown(step)}"
             raise ValueError(f"{name}: {given}; pass one of them.")
-        if step is None:
-            count, box = as_integer(name, "num_samples", num_samples, 1), None
+        distance = None if step is None else check_step(name, step, given, ndim)
+        sizes, borders = texels.shape[-2::-1], [rule.drops_outside for rule in given.address_rules(ndim)]
+        color, box, how = check_outside(name, outside, given, any(borders)), None, given
+        if color is None and any(borders) and not sums:
+            box, how = Box.inside(sizes, borders), with_edges(given, ndim)
+        elif distance is not None:
+            box = Box.of(sizes, how)
+        if distance is None or box is None:
+            count = as_integer(name, "num_samples", num_samples, 1)
         else:
-            distance, box = check_step(name, step, how, ndim), Box.of(texels.shape[-2::-1], how)
             count = math.ceil(box.diagonal / distance)
         shape = np.broadcast_shapes(first.shape[:-1], last.shape[:-1])
         dtype = sum_dtype(*(a.dtype for a in (texels, first, last, size, *others)))
         first, last, size = (of_rank(a.astype(dtype), len(shape) + 1) for a in (first, last, size))
-        cut = (first, last) if box is None else box.cut(first, last)
+        (begins, ends, meets), inside = (first, last, None) if box is None else box.cut(first, last), None
+        if meets is not None and how is not given:
+            # Kernels read a point well inside faster than one outside.
+            middle = jnp.asarray(sizes, dtype).reshape(*[1] * len(shape), -1) / 2
+            begins, ends, inside = jnp.where(meets, begins, middle), jnp.where(meets, ends, middle), meets
+        texture = TEXTURES[ndim](texels, border_color=color or None)
         result = texels.dtype if jnp.issubdtype(texels.dtype, jnp.inexact) else np.dtype(np.float32)
-        return cls(TEXTURES[ndim](texels), *cut, first, size, count, how, shape, result)
+        return cls(texture, begins, ends, first, size, inside, count, how, shape, result)
 
     def over(self, name: str, argument: str, shape: Sequence[int]) -> "Segments":
         """The segments with S extended by the shape of an argument."""
@@ -102,7 +124,8 @@ class Segments:
                 f"{name}: {argument} has shape {tuple(shape)}, which does not broadcast with {self.shape}, the shape "
                 f"of the segments; pass equal sizes, or 1."
             ) from None
-        ends = {key: of_rank(getattr(self, key), len(together) + 1) for key in ("start", "end", "origin", "spacing")}
+        arrays = {key: getattr(self, key) for key in ("start", "end", "origin", "spacing", "inside")}
+        ends = {key: of_rank(a, len(together) + 1) for key, a in arrays.items() if a is not None}
         return dataclasses.replace(self, shape=together, **ends)
 
     @property
@@ -139,7 +162,9 @@ class Segments:
         if self.count > MOST_COUNTED:
             raise ValueError(f"{name}: a segment has {self.count} samples, expected at most {MOST_COUNTED}.")
         read = self.along().replace(summed_axes=(-1,))
-        return read_folded(self.texture.texels, read, fold, [a[..., None] for a in given])[..., 0, :]
+        return read_folded(self.texture.texels, self.texture.border_color, read, fold, [a[..., None] for a in given])[
+            ..., 0, :
+        ]
 
     def along(self) -> Read:
         """The read of all samples, whose last axis is that of the samples of a segment."""
@@ -181,10 +206,10 @@ def on_segment(*numbers: jax.Array) -> Arrays:
 
 
 class Box(NamedTuple):
-    """The box of points whose taps are not all outside, x first.
+    """A box of points, x first.
 
     Attributes:
-        low, high: its corners, along each axis.
+        low, high: its corners, along each axis; infinite where it has no end.
     """
 
     low: np.ndarray[Any, Any]
@@ -192,26 +217,35 @@ class Box(NamedTuple):
 
     @classmethod
     def of(cls, sizes: Sequence[int], sampler: Sampler) -> "Box":
+        """The box of points whose taps are not all outside."""
         reach = sampler.kernel.num_taps / 2
         return cls(np.full(len(sizes), 0.5 - reach), np.asarray(sizes) - 0.5 + reach)
+
+    @classmethod
+    def inside(cls, sizes: Sequence[int], ends: Sequence[bool]) -> "Box":
+        """The box of points inside, along the axes with ends."""
+        return cls(np.where(ends, 0.0, -np.inf), np.where(ends, np.asarray(sizes, float), np.inf))
 
     @property
     def diagonal(self) -> float:
         return math.hypot(*(self.high - self.low))
 
-    def cut(self, start: jax.Array, end: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The part of each segment in the box; one point of the segment if there is none."""
+    def cut(self, start: jax.Array, end: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """The part of each segment in the box, or one point of the segment; and whether there is a part."""
         step = end - start
         low, high = (corner.astype(start.dtype).reshape(*[1] * (start.ndim - 1), -1) for corner in self)
         moves, within = step != 0, (start >= low) & (start <= high)
+        if not math.isfinite(self.diagonal):
+            moves &= np.isfinite(high)
         inverse = 1 / jnp.where(moves, step, 1)
         at_low, at_high = (low - start) * inverse, (high - start) * inverse
         # Along an axis of constant coordinate, the box holds all of a segment or nothing.
         enter = jnp.where(moves, jnp.minimum(at_low, at_high), jnp.where(within, 0, 1)).max(-1, keepdims=True)
         leave = jnp.where(moves, jnp.maximum(at_low, at_high), jnp.where(within, 1, 0)).min(-1, keepdims=True)
+        meets = jnp.maximum(enter, 0) <= jnp.minimum(leave, 1)
         enter = jnp.clip(enter, 0, 1)
         leave = jnp.clip(leave, enter, 1)
-        return start + enter * step, start + leave * step
+        return start + enter * step, start + leave * step, meets
 
 
 def norm(vectors: jax.Array) -> jax.Array:
@@ -263,6 +297,26 @@ def check_how(name: str, sampler: Sampler, volume: jax.Array, ndim: int) -> Samp
         check_sampler(name, KINDS[ndim], volume.dtype, 1, volume.shape[-2], sampler)
     check_modes(name, sampler, ndim, volume.shape[-2])
     return sampler
+
+
+def check_outside(name: str, outside: Any, sampler: Sampler, has_outside: bool) -> float | None:
+    """What the volume is outside: a number, or `None`."""
+    if outside is None:
+        return None
+    number = as_number(name, "outside", outside, math.isfinite, "a finite number, or None")
+    if not has_outside:
+        raise ValueError(
+            f"{name}: outside is given with address_mode={sampler.address_mode!r}, which has no outside; leave outside "
+            f"out, or use address_mode='border'."
+        )
+    return number
+
+
+def with_edges(sampler: Sampler, ndim: int) -> Sampler:
+    """A sampler that continues the texels at an edge instead of a border."""
+    modes = sampler.address_mode if isinstance(sampler.address_mode, tuple) else (sampler.address_mode,) * ndim
+    edges = tuple(AddressMode.CLAMP if mode == AddressMode.BORDER else mode for mode in modes)
+    return dataclasses.replace(sampler, address_mode=edges)
 
 
 def check_spacing(name: str, spacing: jax.Array, ndim: int) -> jax.Array:

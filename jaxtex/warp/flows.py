@@ -6,7 +6,7 @@ the value at its edge. If it fell to zero there, the map would fold wherever the
 
 import functools
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +14,8 @@ from jax.typing import ArrayLike
 
 from .._checks.arguments import as_integer
 from .._checks.calls import public
+from .._jax.indexing import explicit_sharding
+from .._jax.versions import stack
 from ..modes import AddressMode
 from ..sampler import FilterModeLike, Sampler
 from .coordinate_functions import Arrays, displaced
@@ -21,6 +23,11 @@ from .fields import as_components, field_parameters, stacked
 from .images import difference, warp_image
 from .matrices import Rows, determinant, dot, inverse
 from .options import AddressLike, Points, ReadOptions, resolve_sampler
+
+# The most steps of Newton's method. An excess of so many roundings is none; one of more than the last is too large.
+NEWTON_STEPS, ROUNDINGS, MOST_ROUNDINGS = 30, 16, 1024
+# The number of the step, the inverse, the excess that should be zero, and the share of the step to take.
+NewtonState: TypeAlias = tuple[jax.Array, jax.Array, jax.Array, jax.Array]
 
 
 @public(compiled=True)
@@ -133,28 +140,33 @@ def invert_flow(
     filter: FilterModeLike | None = None,
     address: AddressLike | None = None,
 ) -> jax.Array | Arrays:
-    """Returns the inverse of a flow, ``inverse(p) = -flow(p + inverse(p))``, by fixed-point iteration.
+    """Returns the inverse of a flow, ``inverse(p) = -flow(p + inverse(p))``.
 
-    The iteration converges where `flow` differs between two points by less than their distance. If its derivative is at
-    most c < 1, each step multiplies the error by at most c. A flow that folds has no inverse. The exact inverse of
-    ``integrate_velocity(velocity)`` is ``integrate_velocity(-velocity)``.
+    A fixed-point iteration converges where `flow` differs between two points by less than their distance. If its
+    derivative is at most c < 1, each step multiplies the error by at most c. Where the steps have not halved the error
+    each, up to 30 steps of Newton's method follow, which may be damped. So flows of any derivative have inverses,
+    unless they fold; where one folds, several points may be right, and one of them is found, or none. The exact inverse
+    of ``integrate_velocity(velocity)`` is ``integrate_velocity(-velocity)``.
 
     Args:
         flow: ``(..., H, W, 2)`` or ``(..., D, H, W, 3)``, or a tuple of arrays, in pixels, as in `warp_flow`.
-        steps: the number of iterations, a Python integer of at least 1.
+        steps: the number of fixed-point iterations, a Python integer of at least 1.
         sampler, filter, address: as in `integrate_velocity`.
 
     Returns:
-        The inverse, of the shape of `flow` and in its form: one array, or a tuple of arrays.
+        The inverse, of the shape of `flow` and in its form: one array, or a tuple of arrays. It is NaN where no inverse
+        was found: where ``inverse(p) + flow(p + inverse(p))`` is above 1e-4 of the size of the flow's longest axis, in
+        float32.
 
     Gradients: of any order, in forward and reverse mode, with respect to `flow`, by the implicit function theorem. They
-        are the derivatives of the fixed point, and store none of the steps. They are not finite where the derivative of
-        ``p + flow(p)`` is singular.
+        are the derivatives of the fixed point, and store none of the steps. They are zero where the inverse is NaN, and
+        not finite where the derivative of ``p + flow(p)`` is singular.
 
     Raises:
         ValueError: if shapes do not fit, or `steps` is below 1.
 
-    Source: M. Chen et al., "A simple fixed-point approach to invert a deformation field", 2008.
+    Source: M. Chen et al., "A simple fixed-point approach to invert a deformation field", 2008; J. E. Dennis and R. B.
+        Schnabel, "Numerical Methods for Unconstrained Optimization and Nonlinear Equations", 1983.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
@@ -222,12 +234,44 @@ def moved(name: str, image: jax.Array, flow: jax.Array, sampler: Sampler, argume
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2))
 def inverted_flow(flow: jax.Array, steps: int, sampler: Sampler) -> jax.Array:
-    """The inverse of a flow, by `steps` iterations."""
+    """The inverse of a flow, by `steps` iterations, and then Newton's method where these have not converged."""
 
-    def improved(_: jax.Array, inverse: jax.Array) -> jax.Array:
+    def improved(_: jax.Array | int, inverse: jax.Array) -> jax.Array:
         return -moved("invert_flow", flow, inverse, sampler)
 
-    return cast(jax.Array, jax.lax.fori_loop(1, steps, improved, -flow))
+    found = cast(jax.Array, jax.lax.fori_loop(1, steps, improved, -flow))
+    excess = found - improved(steps, found)
+    # A position and a value of the flow are rounded in proportion to these.
+    unit = float(cast(Any, jnp.finfo(flow.dtype)).eps) * (max(flow.shape[-1 - flow.shape[-1] : -1]) + length(flow))
+    converged = length(excess) <= jnp.maximum(ROUNDINGS * unit, 0.5**steps * length(flow))
+
+    def active(excess: jax.Array) -> jax.Array:
+        return ~converged & (length(excess) > ROUNDINGS * unit)
+
+    def unfinished(state: NewtonState) -> jax.Array:
+        return (state[0] < NEWTON_STEPS) & jnp.any(active(state[2]))
+
+    def nearer(state: NewtonState) -> NewtonState:
+        """One more step; one that does not lessen the excess is not taken, and the next is half as long."""
+        number, at, excess, share = state
+        place = at - share * solved(sampler, flow, at, excess)
+        rest = place - improved(number, place)
+        better = length(rest) < length(excess)
+        taken = better & active(excess)
+        share = jnp.where(better, jnp.minimum(2 * share, 1), share / 2)
+        return number + 1, jnp.where(taken, place, at), jnp.where(taken, rest, excess), share
+
+    start = jnp.int32(0), found, excess, jnp.ones_like(unit)
+    if explicit_sharding(flow) is None:
+        _, found, excess, _ = jax.lax.while_loop(unfinished, nearer, start)
+    else:  # JAX cannot batch the end of a loop along an explicit axis of a mesh; steps too many change nothing
+        _, found, excess, _ = jax.lax.fori_loop(0, NEWTON_STEPS, lambda _, state: nearer(state), start)
+    return jnp.where(converged | (length(excess) <= MOST_ROUNDINGS * unit), found, jnp.nan)
+
+
+def length(vectors: jax.Array) -> jax.Array:
+    """The largest component of vectors along the last axis, which keeps size 1."""
+    return jnp.max(jnp.abs(vectors), -1, keepdims=True)
 
 
 @inverted_flow.defjvp
@@ -238,12 +282,20 @@ def inverted_flow_jvp(steps: int, sampler: Sampler, primals: Arrays, tangents: A
     """
     (flow,), (change,) = primals, tangents
     found = cast(jax.Array, inverted_flow(flow, steps, sampler))
-    solution = cast(jax.Array, jax.checkpoint(functools.partial(solved, sampler))(flow, found, change))
-    return found, -solution
+    return found, -cast(jax.Array, jax.checkpoint(functools.partial(solved_for_change, sampler))(flow, found, change))
 
 
-def solved(sampler: Sampler, flow: jax.Array, at: jax.Array, change: jax.Array) -> jax.Array:
-    """The solution of ``(I + J) x = change(p + at)``, J being the derivative of `flow` at p + at."""
+def solved_for_change(sampler: Sampler, flow: jax.Array, at: jax.Array, change: jax.Array) -> jax.Array:
+    """The solution of ``(I + J) x = change(p + at)``, or zero where `at` is unknown."""
+    known = jnp.all(jnp.isfinite(at), -1, keepdims=True)
+    at = jnp.where(known, at, 0)
+    return jnp.where(known, solved(sampler, flow, at, moved("invert_flow", change, at, sampler), known[..., 0]), 0)
+
+
+def solved(
+    sampler: Sampler, flow: jax.Array, at: jax.Array, right: jax.Array, known: jax.Array | bool = True
+) -> jax.Array:
+    """The solution of ``(I + J) x = right``, J being the derivative of `flow` at p + at where it is known, else 0."""
     ndim = at.shape[-1]
 
     def read(at: jax.Array) -> jax.Array:
@@ -254,9 +306,9 @@ def solved(sampler: Sampler, flow: jax.Array, at: jax.Array, change: jax.Array) 
         return components_of(jax.jvp(read, (at,), (unit,))[1])
 
     columns = [along(axis) for axis in range(ndim)]
-    rows = inverse(with_identity([list(row) for row in zip(*columns)]))
-    right = components_of(moved("invert_flow", change, at, sampler))
-    return jnp.stack([dot(row, right) for row in rows], -1)
+    slopes = [[slope if known is True else jnp.where(known, slope, 0) for slope in row] for row in zip(*columns)]
+    rows = inverse(with_identity(slopes))
+    return stack([dot(row, components_of(right)) for row in rows], -1)
 
 
 def with_identity(rows: Sequence[Sequence[jax.Array]]) -> Rows:

@@ -2,7 +2,8 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Sequence
 from typing import Any, Literal, cast, overload
 
 import jax
@@ -15,10 +16,13 @@ from .._checks.calls import public
 from .._checks.samplers import check_adjoint, check_modes
 from .._checks.words import check_word
 from .._engine.compute.operators import over_batch
-from .._jax.indexing import cut_like, placed_like
+from .._engine.describe.plan import Layout, space_axes
+from .._engine.walk.texel_walk import both, walks
+from .._jax.indexing import cut_like, gather, placed_like, scatter
+from ..modes import TextureKind
 from ..sampler import FilterModeLike, Sampler
 from ..sampling import splat
-from .coordinate_functions import aligned, pixel_centers
+from .coordinate_functions import Arrays, aligned, pixel_centers
 from .fields import as_components
 from .images import check_image, converted
 from .options import (
@@ -35,25 +39,8 @@ from .options import (
 Mode = Literal["sum", "average", "linear", "softmax"]
 
 
-def shifted_exponential(importance: jax.Array) -> jax.Array:
-    """``exp(importance - max(importance))``, but never 0: at least 1e-26 in float32."""
-    limits = cast(Any, jnp.finfo(importance.dtype))
-    lowest = 0.7 * float(np.log(limits.tiny))
-    greatest = jax.lax.stop_gradient(importance.max())
-    return jnp.exp(jnp.maximum(importance - jnp.where(jnp.isfinite(greatest), greatest, 0), lowest))
-
-
-def identity(importance: jax.Array) -> jax.Array:
-    return importance
-
-
-# The weights of pixels, from the importance of all pixels of an image; `None` for weights of 1.
-WEIGHTS: dict[str, Callable[[jax.Array], jax.Array] | None] = {
-    "sum": None,
-    "average": None,
-    "linear": identity,
-    "softmax": shifted_exponential,
-}
+# Whether a mode takes an importance.
+TAKES_IMPORTANCE = {"sum": False, "average": False, "linear": True, "softmax": True}
 
 
 @overload
@@ -125,9 +112,9 @@ def forward_warp(
             - ``"sum"``: ``sum(w I)``. The output has the same sum as the image, less the parts that land outside.
             - ``"average"``: ``sum(w I) / sum(w)``.
             - ``"linear"``: ``sum(w z I) / sum(w z)``; z must not be negative.
-            - ``"softmax"``: ``sum(w exp(z) I) / sum(w exp(z))``: a pixel hides others whose z is much lower. Adding one
-              number to all z changes nothing. In float32, a z that is more than 61 below the greatest z of its image
-              acts as 61 below it.
+            - ``"softmax"``: ``sum(w exp(z) I) / sum(w exp(z))``: a pixel hides others on the same place whose z is much
+              lower. Adding one number to all z changes nothing, and z may be of any size: the greatest z of each place
+              is taken off before the exponential.
         return_coverage: whether to return the coverage as well.
         dtype: the dtype of the result; by default that of the image, and float32 for a bool mask.
 
@@ -178,8 +165,8 @@ def forward_warp(
 
 
 def check_mode(name: str, mode: str, importance: ArrayLike | None, sampler: Sampler) -> None:
-    check_word(name, "mode", mode, WEIGHTS)
-    if importance is not None and WEIGHTS[mode] is None:
+    check_word(name, "mode", mode, TAKES_IMPORTANCE)
+    if importance is not None and not TAKES_IMPORTANCE[mode]:
         raise ValueError(
             f"{name}: importance is given, but mode={mode!r} ignores it; leave importance out, or use mode='softmax' "
             f"or 'linear'."
@@ -227,18 +214,21 @@ def splatted(
     lands = jnp.broadcast_to(jnp.isfinite(dx) & jnp.isfinite(dy), size)
     centers = pixel_centers(size, image.dtype)
     x, y = (jnp.where(lands, center + move, 0) for center, move in zip(centers, (dx, dy)))
-    weigh = WEIGHTS[mode]
-    weight = jnp.ones(size, image.dtype)
-    if importance is not None and weigh is not None:
-        weight = jnp.broadcast_to(weigh(importance), size)
-    channels = [image * weight[..., None]]
+    pixels, weight, share = image, jnp.ones(size, image.dtype), None
+    in_pixels = dataclasses.replace(sampler, normalized_coords=False)
+    if importance is not None:
+        weight = jnp.broadcast_to(importance, size)
+    if importance is not None and mode == "softmax":
+        pixels = image[None]
+        lands, (x, y), weight, share = softmax_taps(lands, (x, y), weight, shape, in_pixels)
+        in_pixels = dataclasses.replace(in_pixels, filter_mode="point", address_mode="border")
+    channels = [pixels * weight[..., None]]
     if mode != "sum":
         channels.append(weight[..., None])
     if with_coverage:
-        channels.append(jnp.ones_like(weight)[..., None])
+        channels.append((jnp.ones_like(weight) if share is None else share)[..., None])
     channels = [placed_like(a, channels[0]) for a in channels]
     values = jnp.where(lands[..., None], jnp.concatenate(channels, -1), 0)
-    in_pixels = dataclasses.replace(sampler, normalized_coords=False)
     placed = cut_like(image, (*shape, values.shape[-1]))
     sums = splat(values, (x, y), (*shape, values.shape[-1]), in_pixels, out_sharding=placed).texels
     count = image.shape[-1]
@@ -246,6 +236,41 @@ def splatted(
     if mode != "sum":
         out = quotient(out, sums[..., count : count + 1])
     return jnp.concatenate([out, sums[..., -1:]], -1) if with_coverage else out
+
+
+def softmax_taps(
+    lands: jax.Array, coords: Arrays, importance: jax.Array, shape: tuple[int, ...], sampler: Sampler
+) -> tuple[jax.Array, Arrays, jax.Array, jax.Array]:
+    """The parts of pixels, with an axis of taps in front, for a splat of whole pixels.
+
+    The exponential of an importance would vanish beside a much greater one elsewhere, so the greatest importance of
+    each pixel of the output is taken off, and weights differ from part to part.
+
+    Returns:
+        Whether a part lands; the center of the pixel where it lands; its weight, times the exponential; and its weight.
+    """
+    # Within these bounds, differences are finite.
+    most = float(cast(Any, jnp.finfo(importance.dtype)).max) / 4
+    importance = jnp.clip(importance, -most, most)
+    axes = space_axes(Layout(TextureKind.TEXTURE2D, (*shape, 1)), sampler)
+    ((_, _, steps),) = walks(coords[::-1], axes)
+    places, shares = list[tuple[jax.Array, ...]](), list[jax.Array]()
+    for taps in itertools.product(*(zip(step.taps, step.weights()) for step in steps)):
+        inside = functools.reduce(both, (tap.inside for tap, _ in taps))
+        shares.append(functools.reduce(jnp.multiply, (jnp.asarray(weight) for _, weight in taps)))
+        places.append((*(index for tap, _ in taps for index in tap.index), lands if inside is None else lands & inside))
+    share = jnp.stack(shares)
+    row, column, lands = (jnp.stack(jnp.broadcast_arrays(*a)) for a in zip(*places))
+    # A part of weight 0 has a derivative, but hides nothing.
+    importance = jnp.broadcast_to(importance, share.shape)
+    lowest = jnp.full((*shape, 1), -jnp.inf, share.dtype)
+    above = jax.lax.stop_gradient(importance)[..., None]
+    greatest = scatter(lowest, (row, column), lands & (share > 0), above, "max")
+    greatest = gather(greatest, (row, column))[..., 0]
+    # Beside such a part all others may be small; their ratio stays finite, and so does its square.
+    ratio = jnp.exp(jnp.minimum(jnp.where(greatest > -jnp.inf, importance - greatest, 0), 0.2 * float(np.log(most))))
+    centers = (jnp.where(lands, k.astype(share.dtype) + 0.5, -1) for k in (column, row))
+    return lands, tuple(centers), share * ratio, share
 
 
 def quotient(sums: jax.Array, weights: jax.Array) -> jax.Array:

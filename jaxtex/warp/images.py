@@ -1,7 +1,6 @@
 """The read that all warps share: images of any dtype and batch, at the points of a coordinate function."""
 
 import dataclasses
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -11,6 +10,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from .._checks.arguments import as_array, as_float
+from .._checks.layouts import mention_layout
 from .._checks.samplers import check_modes, check_sampler
 from .._checks.texels import check_color
 from .._engine.compute.operators import over_batch
@@ -31,13 +31,11 @@ from ..sampling import sample
 from ..texture import Texture, texture1d, texture2d, texture3d
 from . import smoothing
 from .coordinate_functions import Arrays, GridFunction, is_affine, pixel_centers
-from .options import AXES, ReadOptions, as_floats, broadcast, check_axes, check_pixels, dtype_of
+from .options import ReadOptions, as_floats, broadcast, check_axes, check_pixels, dtype_of
 
 Tree = TypeVar("Tree")
 TEXTURES = {1: texture1d, 2: texture2d, 3: texture3d}
 KINDS = {1: TextureKind.TEXTURE1D, 2: TextureKind.TEXTURE2D, 3: TextureKind.TEXTURE3D}
-# Up to so many channels, and from so many rows and columns on, an array looks like an image in another layout.
-MOST_COLORS, LEAST_SIDE = 4, 16
 # Integers that hardware arithmetic blends as fractions of their largest value.
 BLENDED_AS_FRACTIONS = (jnp.uint8, jnp.uint16)
 
@@ -89,6 +87,7 @@ def warp_image(
         sampler=options.sampler,
         antialias=options.antialias,
         planar=options.planar,
+        kept_axes=options.kept_axes,
         batch=len(shape) - ndim - 1,
         dtype=result,
     )
@@ -131,12 +130,8 @@ def check_image(name: str, image: Any, ndim: int, argument: str = "image", *, ma
             f"{name}: {argument} has dtype {image.dtype}, expected {numbers}, integers or bool; convert it with "
             f"{argument}.astype."
         )
-    if ndim == 2 and looks_channels_first(image.shape[-3:]):
-        warnings.warn(
-            f"{name}: {argument} has shape {image.shape}, read as {AXES[2]}: {image.shape[-3]} rows and "
-            f"{image.shape[-1]} channels. If its channels come first, pass jnp.moveaxis({argument}, -3, -1).",
-            stacklevel=2,
-        )
+    if ndim == 2:
+        mention_layout(name, argument, image.shape, image.dtype)
 
 
 def check_reads(name: str, options: ReadOptions, ndim: int, stored: np.dtype[Any], shape: Sequence[int]) -> None:
@@ -162,11 +157,6 @@ def parts_of_image(name: str, image: Any, options: ReadOptions) -> tuple[jax.Arr
             "result."
         )
     return parts_of(image), dataclasses.replace(options, border_color=color)
-
-
-def looks_channels_first(shape: Sequence[int]) -> bool:
-    """Whether the sizes of an image are rather (C, H, W) than (H, W, C)."""
-    return shape[0] <= MOST_COLORS < LEAST_SIDE <= min(shape[1:])
 
 
 def as_numbers(image: Any, options: ReadOptions) -> tuple[Any, ReadOptions, np.dtype[Any]]:
@@ -196,7 +186,7 @@ class Window(NamedTuple):
     starts: Arrays
 
 
-@typed_jit("function", "output_shape", "sampler", "antialias", "batch", "dtype", "planar")
+@typed_jit("function", "output_shape", "sampler", "antialias", "batch", "dtype", "planar", "kept_axes")
 def warp_checked(
     image: jax.Array,
     parameters: tuple[Operand, ...],
@@ -211,6 +201,7 @@ def warp_checked(
     batch: int,
     dtype: np.dtype[Any],
     planar: bool = False,
+    kept_axes: tuple[int, ...] = (),
 ) -> jax.Array:
     ndim = len(output_shape)
     rounds = not jnp.issubdtype(dtype, jnp.floating)
@@ -236,7 +227,7 @@ def warp_checked(
     def read(image: jax.Array, *operands: jax.Array) -> jax.Array:
         some = joined(operands, stacks)
         how = {"as_numbers": as_integers, "materialized": not rounds, "planar": planar and not rounds}
-        return read_at(stored(image), function, some, sampler, **how)
+        return read_at(stored(image), function, some, sampler, kept_axes, **how)
 
     def read_smoothed(image: jax.Array, *arrays: jax.Array) -> jax.Array:
         coords, *sides = (arrays[k : k + ndim] for k in range(0, len(arrays), ndim))
@@ -263,16 +254,18 @@ def read_at(
     function: GridFunction,
     operands: Sequence[Operand],
     sampler: Sampler,
+    kept_axes: tuple[int, ...] = (),
     **how: bool,
 ) -> jax.Array:
     """The read of a texture at the points, in pixels, of a coordinate function.
 
     Args:
+        kept_axes: as in `ReadOptions`.
         how: `as_numbers`, `materialized` and `planar`, as in `sample_grid`.
     """
     in_pixels = dataclasses.replace(sampler, normalized_coords=False)
     axes = texture.kind.texel_ndim if is_affine(function) else 0
-    return sample_grid(texture, function, operands, in_pixels, affine_axes=axes, **how)
+    return sample_grid(texture, function, operands, in_pixels, affine_axes=axes, nearest_axes=kept_axes, **how)
 
 
 def floating_parameters(parameters: Sequence[ArrayLike | Stacked], ndim: int, image: Any) -> tuple[Operand, ...]:

@@ -39,6 +39,9 @@ from .options import (
     spatial_shape,
 )
 
+# What to call with matrices that have a row more, or a row less.
+OF_HOMOGRAPHIES, OF_AFFINE_MATRICES = {1: "for homographies call warp_perspective"}, {-1: "call warp_affine"}
+
 
 @public
 def resample(
@@ -164,7 +167,7 @@ def warp_affine(
         >>> jt.warp.warp_affine(image, jnp.array([[1.0, 0, 1], [0, 1, 0]]))[0, :, 0]
         Array([0., 0., 1., 2.], dtype=float32)
     """
-    rows = elements(*as_floats(as_matrix("warp_affine", matrix, ((2, 3), (3, 4))), like=image))
+    rows = elements(*as_floats(as_matrix("warp_affine", matrix, ((2, 3), (3, 4)), instead=OF_HOMOGRAPHIES), like=image))
     to_input = rows if inverse_map else inverted(rows)
     options = read_options("warp_affine", sampler, filter, address, border_color, antialias, dtype)
     return by_matrix("warp_affine", image, affine, to_input, output_shape, options)
@@ -208,7 +211,8 @@ def warp_perspective(
         >>> jt.warp.warp_perspective(image, jnp.diag(jnp.array([0.5, 1.0, 1.0])))[0, :, 0]
         Array([0.5, 2.5, 0. , 0. ], dtype=float32)
     """
-    rows = of_unit_size(elements(*as_floats(as_matrix("warp_perspective", matrix, ((3, 3), (4, 4))), like=image)))
+    given = as_matrix("warp_perspective", matrix, ((3, 3), (4, 4)), instead=OF_AFFINE_MATRICES)
+    rows = of_unit_size(elements(*as_floats(given, like=image)))
     to_input = rows if inverse_map else inverted(rows)
     options = read_options("warp_perspective", sampler, filter, address, border_color, antialias, dtype)
     return by_matrix("warp_perspective", image, projective, to_input, output_shape, options)
@@ -247,7 +251,7 @@ def rotate(
 
     Args:
         image: ``(..., H, W, C)``, as in `resample`.
-        degrees: the angle: a number, or an array with the leading batch axes.
+        degrees: the angle in degrees: a number, or an array with the leading batch axes.
         scale: the factor by which the content grows: a number, or an array with the leading batch axes.
         center: ``(x, y)`` in pixels, the point of the image that goes to the center of the output: one array
             ``(..., 2)``, or a tuple of numbers or arrays. The default is the center of the image.

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeAlias, cast
 
 import jax
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from .._checks.arguments import as_array, as_float, check_known_dtype
 from .._checks.calls import as_static
-from .._checks.integers import is_integer
+from .._checks.integers import at_full_width, is_integer
 from .._checks.remedies import mode_of
 from .._checks.words import shown
 from .._tables.address_rules import ADDRESS_RULES
@@ -122,7 +123,7 @@ def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
 
 def as_floats(*values: ArrayLike, like: Any = None) -> tuple[jax.Array, ...]:
     """Numbers as floating arrays of one dtype: float64 if an array among them is, or an image `like`, else float32."""
-    arrays = [jnp.asarray(v) for v in values]
+    arrays = [jnp.asarray(at_full_width("", "", v, exact=False)) for v in values]
     dtypes = [a.dtype for a in arrays if not jax.typeof(a).weak_type]
     dtype = sum_dtype(*dtypes, *(() if like is None else (dtype_of(like),)))
     return tuple(a.astype(dtype) for a in arrays)
@@ -133,13 +134,27 @@ def dtype_of(image: Any) -> np.dtype[Any]:
     return np.dtype(jax.dtypes.canonicalize_dtype(as_array(image).dtype))
 
 
-def as_matrix(name: str, matrix: ArrayLike, shapes: Sequence[tuple[int, int]], argument: str = "matrix") -> jax.Array:
-    """Matrices of one of these shapes, as floating numbers."""
+def as_matrix(
+    name: str,
+    matrix: ArrayLike,
+    shapes: Sequence[tuple[int, int]],
+    argument: str = "matrix",
+    instead: Mapping[int, str] = MappingProxyType({}),
+) -> jax.Array:
+    """Matrices of one of these shapes, as floating numbers.
+
+    Args:
+        instead: what else to do with matrices that have so many rows more than expected.
+    """
     array = as_float(matrix)
-    if array.shape[-2:] not in shapes:
-        listed = " or ".join(f"(..., {m}, {n})" for m, n in shapes)
-        raise ValueError(f"{name}: {argument} has shape {array.shape}, expected {listed}.")
-    return array
+    rows, columns = array.shape[-2:] if array.ndim > 1 else (0, 0)
+    if (rows, columns) in shapes:
+        return array
+    listed = " or ".join(f"(..., {m}, {n})" for m, n in shapes)
+    more = next((k for k in (1, -1) if (rows - k, columns) in shapes), 0)
+    remedies = [f"leave the last row of an affine matrix out, {argument}[..., :{rows - 1}, :]"] if more == 1 else []
+    remedy = "; ".join(["", *remedies, *([instead[more]] if more in instead else [])])
+    raise ValueError(f"{name}: {argument} has shape {array.shape}, expected {listed}{remedy}.")
 
 
 # How an image is read
@@ -155,6 +170,7 @@ class ReadOptions:
         antialias: whether to smooth the image as far as the output shrinks it.
         dtype: of the result; ``None`` is the dtype of the image.
         planar: whether channels came first, and the result's do, as in `ReadSpec`.
+        kept_axes: the numbers of axes, slowest first, along which each pixel shows its own texel, unfiltered.
     """
 
     sampler: Sampler
@@ -162,6 +178,7 @@ class ReadOptions:
     antialias: bool = False
     dtype: DTypeLike | None = None
     planar: bool = False
+    kept_axes: tuple[int, ...] = ()
 
 
 def read_options(
@@ -182,6 +199,7 @@ def read_options(
     """
     how = resolve_sampler(name, sampler, filter, address, default_address)
     check_shows_outside(name, how, border_color)
+    border_color = at_full_width(name, "border_color", border_color, exact=False)
     return ReadOptions(how, border_color, antialias, result_dtype(name, dtype))
 
 

@@ -2,7 +2,7 @@
 
 Directions are ``(x, y, z)``: x to the right, y up and z ahead, as in `cubemap`. The point (u, v) of an equirectangular
 image of H by W pixels has the longitude ``atan2(x, z) = 2 pi (u / W - 1/2)`` and the latitude ``atan2(y, sqrt(x^2 +
-z^2)) = pi (1/2 - v / H)``.
+z^2)) = pi (1/2 - v / H)``, both in radians.
 """
 
 import dataclasses
@@ -16,6 +16,7 @@ from jax.typing import ArrayLike, DTypeLike
 from .._checks.arguments import as_array, as_integer
 from .._checks.calls import public
 from .._checks.samplers import check_sampler
+from .._engine.compute.filters import mean_of_pair
 from .._tables.storage_formats import Decoding, sum_dtype
 from ..mipmaps import build_mipmaps
 from ..modes import AddressMode, Arithmetic, TextureKind
@@ -195,7 +196,8 @@ def beyond_poles(image: jax.Array, rows: int) -> jax.Array:
     opposite = jnp.roll(image, half, -2)
     if odd:
         wide = jnp.float32 if jnp.issubdtype(image.dtype, jnp.integer) else image.dtype
-        opposite = converted((opposite.astype(wide) + jnp.roll(image, half + 1, -2).astype(wide)) * 0.5, image.dtype)
+        mean = mean_of_pair(opposite.astype(wide), jnp.roll(image, half + 1, -2).astype(wide))
+        opposite = converted(mean, image.dtype)
     height = image.shape[-3]
     above = jax.lax.slice_in_dim(opposite, 0, rows, axis=-3)
     below = jax.lax.slice_in_dim(opposite, height - rows, height, axis=-3)

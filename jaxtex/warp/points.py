@@ -11,10 +11,13 @@ from ..sampler import FilterModeLike, Sampler
 from .coordinate_functions import Arrays, aligned, coordinates, stored_points
 from .fields import as_points
 from .images import warp_image
+from .matrices import elements
 from .options import AddressLike, Points2D, ShapeLike, as_floats, dtype_of, read_options, spatial_shape
 
 # A constant, and one coefficient each for x and y.
 AFFINE_TERMS = 3
+# Knots that are closer, in roundings of the frame, count as equal: their equations differ by roundings alone.
+ROUNDINGS = 16
 
 
 @public(compiled=True)
@@ -42,8 +45,9 @@ def thin_plate_spline(
         image: ``(..., H, W, C)``, as in `resample`.
         source_points: ``(..., P, 2)``, points of the image, x before y, or a tuple of arrays ``(x, y)``, in pixels from
             the top left corner, with pixel centers at +0.5. Leading axes broadcast with those of the image.
-        target_points: the points of the output to which they move, in the same form: at least three, no two equal, not
-            all on one line.
+        target_points: the points of the output to which they move, in the same form, at least three. Targets that are
+            equal, or closer than 2e-6 of their spread in float32, count as one, whose source is the mean of theirs. If
+            all targets lie on one line, f moves all points across the line alike.
         regularization: a number of at least 0, or an array with the leading batch axes, in squared pixels. With a
             larger value, f bends less and misses the points by more. With a value far above the squared distances
             between the points, f is the best-fitting affine map.
@@ -53,8 +57,8 @@ def thin_plate_spline(
         ``(..., *output_shape, C)``.
 
     Gradients: of any order, as in `resample`, with respect to image, points, regularization and border color. The
-        second derivative of U at a target point is infinite, and counts as zero. Reverse mode does not store an array
-        per point.
+        second derivative of U at a target point is infinite, and counts as zero. Equal targets share their gradient.
+        Reverse mode does not store an array per point.
 
     Precision: in float32, within 2e-4 pixels for 25 points and 1e-3 pixels for 400, if the points are spread over 512
         pixels and neighbors move alike. Points that are close together and move apart cost digits; pass such points in
@@ -113,19 +117,49 @@ def solved_spline(source: jax.Array, target: jax.Array, regularization: jax.Arra
     scale = jax.lax.stop_gradient(jnp.sqrt(((target - origin) ** 2).sum(-1, keepdims=True).mean(-2, keepdims=True)))
     scale = jnp.where(scale > 0, scale, 1)
     knots = (target - origin) / scale
+    count = knots.shape[-2]
+    apart = jnp.abs(knots[..., :, None, :] - knots[..., None, :, :]).max(-1, keepdims=True)
+    equal = apart <= ROUNDINGS * float(cast(Any, jnp.finfo(knots.dtype)).eps)
+    number = equal.sum(-2).astype(knots.dtype)  # of the knots that are equal to each
+    first = jnp.argmax(equal[..., 0], -1, keepdims=True).astype(jnp.int32)
+    first = first == jnp.arange(count, dtype=jnp.int32).reshape([1] * (knots.ndim - 2) + [-1, 1])
+    knots, steps = (mean_of_equal(a, equal, number) for a in aligned(knots, source - target))
     differences = knots[..., :, None, :] - knots[..., None, :, :]
-    weight, identity = aligned(regularization / scale**2, jnp.eye(knots.shape[-2], dtype=knots.dtype))
+    weight, identity = aligned(regularization / (scale**2 * number), jnp.eye(count, dtype=knots.dtype))
     bending = radial((differences**2).sum(-1)) + weight * identity
     affine = jnp.concatenate([jnp.ones_like(knots[..., :1]), knots], -1)
-    steps = source - target
+    # The equation of another knot of equal ones is that its coefficient is 0.
+    bending = jnp.where(first & jnp.swapaxes(first, -1, -2), bending, identity)
+    affine, steps = (jnp.where(first, a, 0) for a in (affine, steps))
     batch = jnp.broadcast_shapes(bending.shape[:-2], steps.shape[:-2])
     bending, affine, steps = (jnp.broadcast_to(a, (*batch, *a.shape[-2:])) for a in (bending, affine, steps))
     upper = jnp.concatenate([bending, affine], -1)
-    lower = jnp.concatenate([jnp.swapaxes(affine, -1, -2), jnp.zeros_like(affine[..., :AFFINE_TERMS, :])], -1)
+    lower = jnp.concatenate([jnp.swapaxes(affine, -1, -2), across_line(affine)], -1)
     matrix = jnp.concatenate([upper, lower], -2)
     values = jnp.concatenate([steps, jnp.zeros_like(steps[..., :AFFINE_TERMS, :])], -2)
     coefficients = cast(jax.Array, jnp.linalg.solve(matrix, values))
     return tuple(map(in_front, (origin, scale, knots, coefficients)))
+
+
+def mean_of_equal(values: jax.Array, equal: jax.Array, number: jax.Array) -> jax.Array:
+    """Values of knots, (..., P, 2), averaged over equal knots."""
+    return jnp.where(equal, values[..., None, :, :], 0).sum(-2) / number
+
+
+def across_line(affine: jax.Array) -> jax.Array:
+    """The last rows and columns of the equations, (..., 3, 3): zero, unless knots lie on a line through the origin.
+
+    Then the equations do not say what the map does across the line, and the matrix makes its slope there 0.
+    """
+    knots = jax.lax.stop_gradient(affine[..., 1:])
+    products = (knots[..., :, None] * knots[..., None, :]).sum(-3)
+    (xx, xy), (_, yy) = elements(products)
+    trace = xx + yy
+    flat = xx * yy - xy * xy <= 2 * float(cast(Any, jnp.finfo(knots.dtype)).eps) * trace * trace
+    identity = jnp.broadcast_to(jnp.eye(2, dtype=knots.dtype), products.shape)
+    normal = identity - products / jnp.where(trace > 0, trace, 1)[..., None, None]
+    slope = jnp.where(flat[..., None, None], -normal, 0)
+    return jnp.pad(slope, [*[(0, 0)] * (slope.ndim - 2), (1, 0), (1, 0)])
 
 
 def in_front(matrix: jax.Array) -> jax.Array:

@@ -57,7 +57,8 @@ def resize(
         address: as in `resample`, but the default is ``"clamp"``, the nearest pixel of the edge.
         antialias: whether to widen the filter where the image shrinks. Along an axis that shrinks by a factor s, the
             filter extends over s times as many pixels: the default filter, linear, becomes a triangle of 2 s pixels.
-            Along other axes the filter is unchanged. The point filter returns stored values and is never widened.
+            Along an axis that grows the filter is unchanged, and an axis that keeps its size is not filtered. The point
+            filter returns stored values and is never widened.
         edges: the pixels outside the image: ``"address"`` takes those of `address`; with ``"renormalize"`` they have no
             weight, and the weights of the others sum to one, as in Pillow, PyTorch with ``antialias=True``, and
             `jax.image.resize`.
@@ -107,9 +108,13 @@ def resize(
     if edges == "renormalize":
         return filtered(pixels, shape, steps, kernel, dataclasses.replace(options, antialias=antialias), edges)
     options = dataclasses.replace(options, antialias=is_widened(steps, kernel, area=area, antialias=antialias))
-    if options.antialias and not single_read(options.sampler):
+    # A tap of weight zero would make NaN of an infinite texel, so an axis that keeps its size is not filtered.
+    kept = tuple(axis for axis, step in enumerate(steps) if step == 1)
+    if (options.antialias or len(kept) == len(steps)) and not single_read(options.sampler):
         return filtered(pixels, shape, steps, kernel, options, edges)
     options = with_reads_along(options, steps)
+    if options.sampler.arithmetic is Arithmetic.FLOAT:
+        options = dataclasses.replace(options, kept_axes=kept)
     parameters = [jnp.full([1] * len(shape), step, sum_dtype(pixels.dtype)) for step in steps[::-1]]
     return warp_image(name, pixels, scaled_points, parameters, shape, options)
 
@@ -206,13 +211,14 @@ def filtered(
     if sampler.read_mode is not ReadMode.ELEMENT:
         pixels, *_ = as_blended(jnp.asarray(pixels), sampler, antialias=True)
     values, color = jnp.asarray(pixels), None
-    if options.border_color is not None and any(rule.has_outside for rule in rules):
+    if options.border_color is not None and any(rule.has_outside for rule, step in zip(rules, steps) if step != 1):
         # Weights sum to one: the color, subtracted everywhere, leaves zero outside.
         color = as_float(options.border_color).astype(sums)
         color = color.reshape(*[1] * (values.ndim - 1), -1) if color.ndim else color
         values = values.astype(sums) - color
     if rules[-1] is SPHERE:
-        values, rules = circles_of_sphere(values), (*rules[:-2], WRAP, WRAP)
+        values = values if steps[-2] == 1 else circles_of_sphere(values)
+        rules = (*rules[:-2], WRAP, WRAP)
     how = {"widened": options.antialias, "renormalized": edges == "renormalize"}
     first = values.ndim - 1 - ndim
     filters = filters_of_axes(values.shape[first:-1], shape, steps, kernel, rules, **how)
@@ -232,10 +238,14 @@ def filters_of_axes(
     """The filter along each axis of an image, by the number of the axis, in the order in which they are applied.
 
     The axis that shrinks most is first, since it leaves the least work to the others. Axes that shrink almost alike
-    keep their order, so that the order does not depend on the size of an image.
+    keep their order, so that the order does not depend on the size of an image. The filter along an axis that keeps its
+    size is the identity, whatever `kernel` is.
 
     Args:
         how: whether the filters are widened and renormalized.
     """
     order = sorted(range(len(shape)), key=lambda axis: -round(STEPS_PER_OCTAVE * math.log2(steps[axis])))
-    return [(axis, ScaledFilter(kernel, rules[axis], sizes[axis], shape[axis], steps[axis], **how)) for axis in order]
+    kernels = [POINT if step == 1 else kernel for step in steps]
+    return [
+        (axis, ScaledFilter(kernels[axis], rules[axis], sizes[axis], shape[axis], steps[axis], **how)) for axis in order
+    ]

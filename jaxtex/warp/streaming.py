@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from .._checks.arguments import as_float, as_integer, described
 from .._checks.calls import public
+from .._checks.integers import in_dtype_of_jax
 from .._engine.describe.axis import Axis
 from .._engine.describe.plan import Layout, space_axes
 from .._jax.calls import typed_jit
@@ -193,7 +194,8 @@ def resample_tiles(
             "numpy.asarray(image)."
         )
     window_bytes = as_integer(name, "window_bytes", window_bytes, 1)
-    like = jax.ShapeDtypeStruct(tuple(image.shape), stored)
+    # Each window of 64-bit numbers is converted when it is loaded.
+    like = jax.ShapeDtypeStruct(tuple(image.shape), jax.dtypes.canonicalize_dtype(stored))
     shape = spatial_shape(name, like, output_shape)  # pyright: ignore[reportArgumentType]
     check_image(name, like, len(shape))
     if len(like.shape) != len(shape) + 1:
@@ -203,9 +205,11 @@ def resample_tiles(
     tile = TILES[len(shape)] if tile_shape is None else as_shape(name, "tile_shape", tile_shape, (len(shape),))
     options = read_options(name, sampler, filter, address, border_color, False, dtype)
     check_reads(name, options, len(shape), like.dtype, image.shape)
-    texel_bytes = like.dtype.itemsize * like.shape[-1]
+    texel_bytes = stored.itemsize * like.shape[-1]
     numbers, options, result = as_numbers(np.zeros((1, 1), like.dtype), options)
-    warp = StreamedWarp(image, function, shape, np.dtype(numbers.dtype), options, result, window_bytes)
+    read_as = np.dtype(numbers.dtype)
+    loaded_as = read_as if stored == like.dtype else stored
+    warp = StreamedWarp(image, function, shape, read_as, options, result, window_bytes, loaded_as)
     shapes = WindowShapes(LEAST_WINDOWS[len(shape)], max(window_bytes // texel_bytes, 1))
     return warp.tiles(shapes, tuple(map(min, tile, shape)))
 
@@ -221,6 +225,7 @@ class StreamedWarp(NamedTuple):
         options: how they are read.
         result: the dtype of the result.
         window_bytes: the most bytes of a window.
+        loaded_as: the dtype in which windows are loaded, which JAX may not have.
     """
 
     image: ImageLike
@@ -230,6 +235,7 @@ class StreamedWarp(NamedTuple):
     options: ReadOptions
     result: np.dtype[Any]
     window_bytes: int
+    loaded_as: np.dtype[Any]
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -265,9 +271,10 @@ class StreamedWarp(NamedTuple):
         return texel_spans(positions, self.axes, self.image.shape[:-1], [axis.kernel for axis in self.axes[:1]])
 
     def compute(self, tile: Tile, coords: Arrays) -> jax.Array:
-        window = np.zeros((*tile.window, self.image.shape[-1]), self.dtype)
+        window = np.zeros((*tile.window, self.image.shape[-1]), self.loaded_as)
         if tile.spans is not None:
             loaded(self.image, tile.spans, window)
+        window = in_dtype_of_jax("resample_tiles", "image", window)
         sizes, starts = (
             tuple(jnp.asarray(n, jnp.int32) for n in some) for some in (self.image.shape[:-1], tile.starts)
         )

@@ -1,7 +1,7 @@
 """What every form of a read must return: the values and cotangents that NumPy computes from its meaning.
 
 A form is a subclass of `ReadContract`, which says how a function is run. All are compared with one meaning, which no
-compiler has seen, and which `test_meaning.py` compares with the read on one screen.
+compiler has seen.
 """
 
 import functools

@@ -219,8 +219,10 @@ def along_rays(volume, start, end, weights=None, **options):
     return jt.rays.line_integral(volume, start, end, num_samples=21, weights=weights, sampler=sampler)
 
 
-def highest(volume, start, end):
-    return jt.rays.maximum_intensity(volume, start, end, num_samples=21)
+def highest(volume, start, end, outside=None):
+    """The largest samples, with a number in place of infinity."""
+    found = jt.rays.maximum_intensity(volume, start, end, num_samples=21, outside=outside)
+    return jnp.where(jnp.isfinite(found), found, -1)
 
 
 def crossing(volume, start, end, level):
@@ -299,6 +301,9 @@ MODELS = {
     ),
     "few rays": Call(along_rays, (normal(5, 6, 7, 5), *(a[0, :3] for a in ENDS)), (1, 2), row="long sum"),
     "the largest samples of rays": Call(highest, (normal(5, 6, 7, 2), *ENDS), (0, 1, 2), row="long sum"),
+    "the largest samples over a color": Call(
+        functools.partial(highest, outside=-0.7), (normal(5, 6, 7, 2), *ENDS), (0, 1, 2), row="long sum"
+    ),
     "depths of a surface": Call(crossing, (SMOOTH, *ENDS, np.float32([0.2])), (0, 1, 2, 3), row="long sum"),
     "composited rays": Call(composited, (normal(5, 6, 7, 3), *ENDS), (0, 1, 2), row="long sum"),
     "composited rays that end early": Call(

@@ -15,24 +15,18 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._checks.arguments import check_read_arguments
-from jaxtex._engine.arithmetic import FLOAT
-from jaxtex._engine.compute import operators, texel_sums
+from jaxtex._engine.compute import texel_sums
 from jaxtex._engine.compute.texel_sums import Units
 from jaxtex._engine.cuda.build import launch
-from jaxtex._engine.cuda.read import operand_sums, read_kernel
+from jaxtex._engine.cuda.read import operand_sums
 from jaxtex._engine.cuda.scatter import stored
 from jaxtex._engine.cuda.trace import elementwise
-from jaxtex._engine.describe.plan import layout_of
 from jaxtex._engine.forms import gpu_kernels
-from jaxtex._engine.forms.choice import as_splat
 from jaxtex._engine.walk import texel_order
 from jaxtex._jax import versions
 from jaxtex._jax.contexts import is_deterministic
-from jaxtex._reads.calls import plan_of_call
-from tests.support import host_compiler, host_kernels
-from tests.support.host_compiler import RUN_HERE
-from tests.support.host_kernels import kernels_on_cpu
+from tests.support import host_compiler
+from tests.support.host_kernels import kernels_on_cpu, noted_kernels
 from tests.support.tolerances import assert_close, assert_sums_close, assert_trees_close
 
 F32 = np.dtype(np.float32)
@@ -48,44 +42,17 @@ def uniform(*shape):
     return np.random.default_rng(sum(shape)).uniform(-0.3, 1.3, shape).astype(np.float32)
 
 
-@dataclasses.dataclass
-class Case:
-    """A texture and coordinates of one shape, to be read with a sampler."""
-
-    texture: jt.Texture
-    coords: tuple
-    sampler: jt.Sampler = dataclasses.field(default_factory=jt.Sampler)
-    more: dict = dataclasses.field(default_factory=dict)
-
-    @property
-    def plan(self):
-        layout = layout_of(self.texture)
-        more = self.more.get("layer"), self.more.get("lod")
-        arguments = check_read_arguments("sample", layout.kind, self.coords, *more).as_operands()
-        return plan_of_call(FLOAT, layout, arguments, self.sampler, F32)
-
-    @property
-    def spec(self):
-        return self.plan.spec
-
-
 LEVELS = np.random.default_rng(0).uniform(-1, 5, (9, 33)).astype(np.float32)
 BYTES = np.random.default_rng(0).integers(0, 256, (6, 7, 3)).astype(np.uint8)
+# A texture, coordinates, the options of a sampler, and the arguments beside it.
 CASES = {
-    "2d": Case(jt.texture2d(normal(6, 7, 4)), tuple(uniform(2, 17, 40)), jt.Sampler(address_mode="mirror")),
-    "a cube": Case(jt.cubemap(normal(6, 5, 5, 3)), tuple(normal(3, 9, 33))),
-    "a mip chain": Case(
+    "2d": (jt.texture2d(normal(6, 7, 4)), tuple(uniform(2, 17, 40)), {"address_mode": "mirror"}, {}),
+    "a cube": (jt.cubemap(normal(6, 5, 5, 3)), tuple(normal(3, 9, 33)), {}, {}),
+    "a mip chain": (
         jt.build_mipmaps(jt.texture2d(normal(16, 16, 3))),
-        tuple(uniform(2, 9, 33)),
-        jt.Sampler(mipmap_filter_mode="linear"),
-        {"lod": LEVELS},
+        *(tuple(uniform(2, 9, 33)), {"mipmap_filter_mode": "linear"}, {"lod": LEVELS}),
     ),
 }
-
-
-# Pairs and blocks take a spec and operands as they are: of what `CASES` has of each, one each. The few samples of
-# "bytes" are no blocks.
-ALIKE = ("2d, clamp, 1 channels", "2d, mirror, 4 channels", "1d", "few samples", "as they lie")
 
 
 def test_a_large_gradient_is_taken_in_blocks():
@@ -301,19 +268,19 @@ def test_sums_by_parts_keep_what_is_not_finite():
 @pytest.mark.parametrize("name", CASES)
 def test_deterministic_gradients_are_the_gradients(name):
     """Also when taken again, and of second order."""
-    case = CASES[name]
-    exact = dataclasses.replace(case.sampler, deterministic=True)
+    texture, coords, options, more = CASES[name]
 
-    def gradients(sampler):
+    def gradients(**exactly):
+        sampler = jt.Sampler(**options, **exactly)
+
         def loss(texels):
-            texture = dataclasses.replace(case.texture, texels=texels)
-            return jnp.sin(jt.sample(texture, case.coords, sampler, **case.more)).sum()
+            return jnp.sin(jt.sample(dataclasses.replace(texture, texels=texels), coords, sampler, **more)).sum()
 
         first = jax.grad(loss)
         return jax.jit(lambda t: (first(t), jax.grad(lambda t: (first(t) ** 2).sum())(t)))
 
-    exactly, texels = gradients(exact), case.texture.texels
-    found, again, expected = exactly(texels), exactly(texels), gradients(case.sampler)(texels)
+    exactly, texels = gradients(deterministic=True), texture.texels
+    found, again, expected = exactly(texels), exactly(texels), gradients()(texels)
     for a, b, c in zip(found, again, expected):
         assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
         assert_close("sum", a, c, 4 * np.abs(c).max())
@@ -353,34 +320,44 @@ def test_kernels_need_a_gpu_for_which_they_are_written(capability, known, monkey
     assert gpu_kernels.can_compile_kernels() is known
 
 
-def test_kernels_number_samples_and_texels_in_32_bits(monkeypatch):
-    """Batch axes included; elements may be more."""
-    monkeypatch.setattr(gpu_kernels, "can_compile_kernels", lambda: True)
-    case = CASES["2d"]
-    of = lambda *shape, dtype=np.float32: jax.ShapeDtypeStruct(shape, dtype)
-    static, supports_splat = {"spec": case.spec, "batch": 1}, as_splat(gpu_kernels.supports_adjoint)
-    assert gpu_kernels.supports_read(of(5, 6, 7, 1), of(5, 9, 9), of(1, 9, 9), **static)
-    assert gpu_kernels.supports_read(of(2**25, 6, 7, 4), of(1, 2, 2), of(1, 2, 2), **static)
-    assert not gpu_kernels.supports_read(of(2**17, 6, 7, 1), of(1, 2**7, 2**7), of(1, 2**7, 2**7), **static)
-    assert not gpu_kernels.supports_read(of(5, 6, 7, 1), of(5, 9, 9, dtype=np.float64), of(1, 9, 9), **static)
-    assert supports_splat(of(5, 9, 9, 1), of(1, 9, 9), of(1, 9, 9), **static)
-    assert supports_splat(of(2**24, 2, 2, 64), of(1, 2, 2), of(1, 2, 2), **static)
-    assert not supports_splat(of(2**26, 2, 2, 1), of(1, 2, 2), of(1, 2, 2), **static)
-    assert not supports_splat(of(2**24, 2, 2, 0), of(1, 2, 2), of(1, 2, 2), **static)
+def kernels_of(function, *shapes):
+    """The names of the kernels in a program of arrays of these shapes."""
+    with noted_kernels() as kernels:
+        jax.jit(lambda *args: function(*args)).lower(*(jax.ShapeDtypeStruct(shape, F32) for shape in shapes))
+    return {kernel.name for kernel in kernels}
+
+
+def reads_of_textures(texels, x, y):
+    return jax.vmap(lambda t: a_read(t, x, y))(texels)
+
+
+@pytest.mark.parametrize(
+    ("texels", "samples", "reads", "adds"),
+    [
+        ((5, 6, 7, 1), (9, 9), True, True),
+        ((2**25, 2, 2, 4), (2, 2), True, True),  # elements may be more
+        ((2**17, 6, 7, 1), (2**7, 2**7), False, False),
+    ],
+)
+def test_kernels_number_samples_and_texels_in_32_bits(texels, samples, reads, adds):
+    """Batch axes included."""
+    gradient = lambda t, *xy: jax.grad(lambda t: reads_of_textures(t, *xy).sum())(t)
+    assert ("texture_read" in kernels_of(reads_of_textures, texels, samples, samples)) is reads
+    assert ("texture_splat" in kernels_of(gradient, texels, samples, samples)) is adds
 
 
 def test_a_kernel_reads_texels_by_two_indices(monkeypatch):
-    """As it does where one of 32 bits cannot number them."""
-    texels, x, y = map(jnp.asarray, (normal(2, 6, 7, 5), uniform(2, 9, 33), uniform(2, 9, 33)))
-    spec = Case(jt.texture2d(texels[0]), (x[0], y[0])).spec
-    expected = jax.vmap(lambda t, y, x: operators.read(t, y, x, spec=spec))(texels, y, x)
+    """As it does where one of 32 bits cannot number them; it adds none."""
+    texels, x, y = normal(2, 6, 7, 5), *uniform(2, 2, 9, 33)
+    read = jax.vmap(a_read)
+    gradient = lambda t, *xy: jax.grad(lambda t: read(t, *xy).sum())(t)
+    expected = read(texels, x, y)
     monkeypatch.setattr(texel_order, "INDEX_LIMIT", 40)
-    assert texel_order.flat_sizes(spec.axes) == [6, 7]
-    with RUN_HERE:
-        assert_sums_close([read_kernel.read(texels, y, x, spec=spec, batch=1)], [expected])
-    monkeypatch.setattr(gpu_kernels, "can_compile_kernels", lambda: True)
-    assert gpu_kernels.supports_read(texels, y, x, spec=spec, batch=1)
-    assert not as_splat(gpu_kernels.supports_adjoint)(normal(2, 9, 33, 5), y, x, spec=spec, batch=1)
+    with noted_kernels() as kernels:
+        found = jax.jit(lambda *args: read(*args))(texels, x, y)
+    assert [kernel.name for kernel in kernels] == ["texture_read"]
+    assert_sums_close([found], [expected])
+    assert "texture_splat" not in kernels_of(gradient, texels.shape, x.shape, y.shape)
 
 
 @pytest.mark.gpu
@@ -597,45 +574,23 @@ def test_slow_atomic_additions_are_warned_of(monkeypatch):
 
 
 @pytest.mark.parametrize("channels", [2, 5])
-def test_operands_of_whole_sums(channels, monkeypatch):
+def test_operands_of_whole_sums(channels):
     """Threads that have all reads of a ray give the cotangents that lanes give together, also in batches."""
     volume, (start, end), values = normal(2, 5, 6, 7, channels), 9 * uniform(2, 2, 3, 9, 3), normal(2, 3, 9, channels)
     run = lambda v, s, e, g: (jt.rays.line_integral(v, s[:, :1], e, num_samples=21) * g).sum()
     gradients = jax.vmap(jax.grad(run, (0, 1, 2)))
-    sources = []
-
-    def noted(kernel, *args):
-        sources.append(kernel.source)
-        return host_kernels.run(kernel, *args)
-
-    def found(least):
-        with (
-            kernels_on_cpu(),
-            mock.patch.object(operand_sums, "LEAST_SUMS", least),
-            mock.patch.object(launch, "run", noted),
-        ):
-            return jax.tree.map(np.asarray, jax.jit(lambda *args: gradients(*args))(volume, start, end, values))
-
-    whole = found(1)
+    args = volume, start, end, values
+    whole, sources = in_kernels(gradients, *args)
     assert any("typedef Row<float, 6> State;" in source for source in sources) == (channels < 5)
-    for a, b in zip(whole, found(2**40)):
+    for a, b in zip(whole, in_kernels(gradients, *args, least=2**40)[0]):
         assert_close("sum", a, b, 64)
 
 
-def in_kernels(function, *args):
+def in_kernels(function, *args, least=1):
     """The results of a program of kernels, with threads that have whole sums, and the sources of these kernels."""
-    sources = []
-
-    def noted(kernel, *args):
-        sources.append(kernel.source)
-        return host_kernels.run(kernel, *args)
-
-    with (
-        kernels_on_cpu(),
-        mock.patch.object(operand_sums, "LEAST_SUMS", 1),
-        mock.patch.object(launch, "run", noted),
-    ):
-        return jax.tree.map(np.asarray, jax.jit(lambda *args: function(*args))(*args)), sources
+    with noted_kernels() as kernels, mock.patch.object(operand_sums, "LEAST_SUMS", least):
+        found = jax.tree.map(np.asarray, jax.jit(lambda *args: function(*args))(*args))
+    return found, [kernel.source for kernel in kernels]
 
 
 RAYS = np.random.default_rng(5).uniform(-4, 15, (2, 3, 5, 3)).astype(np.float32)
@@ -645,11 +600,11 @@ RAYS = np.random.default_rng(5).uniform(-4, 15, (2, 3, 5, 3)).astype(np.float32)
     ("options", "count"),
     [
         ({}, 131),
-        ({"filter_mode": "cubic"}, 128),
-        ({"filter_mode": "point"}, 130),
         ({"address_mode": "clamp"}, 129),
-        ({"address_mode": "mirror"}, 128),
-        ({}, 17),
+        pytest.param({"filter_mode": "cubic"}, 128, marks=pytest.mark.slow),
+        pytest.param({"filter_mode": "point"}, 130, marks=pytest.mark.slow),
+        pytest.param({"address_mode": "mirror"}, 128, marks=pytest.mark.slow),
+        pytest.param({}, 17, marks=pytest.mark.slow),
     ],
 )
 def test_long_sums_tell_apart_where_taps_lie(options, count):

@@ -13,7 +13,6 @@ from jaxtex._engine.compute import instructions
 from jaxtex._engine.cuda.build import nvrtc
 from jaxtex._engine.cuda.build.source import scalars
 from jaxtex._engine.cuda.trace.elementwise import EXPRESSIONS
-from jaxtex._engine.cuda.trace.emitter import Emitter
 from tests.support.emitted import INF, NAN, all_pairs, assert_as_jax, numbers
 from tests.support.host_compiler import Thread
 
@@ -124,32 +123,6 @@ def test_every_instruction():
     without_sign = lambda x, factor: jnp.abs(instructions.flushed_product(x, factor))
     function = {f: f for f in given} | {instructions.flushed_product: without_sign}
     assert_as_jax({f.__name__: Thread(function[f], arrays) for f, arrays in given.items()})
-
-
-def test_equal_expressions_are_computed_once():
-    emitter = Emitter()
-    args = [(np.array([name], object), np.float32) for name in ("a", "b")]
-    out = emitter.call(lambda a, b: (a * b + 1, (a * b) * 1.0 - 1), *args)
-    assert [names[0] for names in out] == ["v1", "v2"]
-    assert emitter.lines[0] == "const float v0 = a * b;"
-    assert len(emitter.lines) == 3
-
-
-def test_exact_sums_and_products_of_floats():
-    """Each is rounded by itself, and integers stay as they are."""
-    emitter = Emitter()
-    emitter.exact = True
-    emitter.call(
-        lambda a, k: (a * 3 - jnp.square(a), k * 3 + k),
-        *((np.array([n], object), d) for n, d in (("a", np.float32), ("k", np.int32))),
-    )
-    assert [line.split(" = ")[1] for line in emitter.lines] == [
-        "rounded_mul(a, 3.0e+00f);",
-        "rounded_mul(a, a);",
-        "rounded_sub(v0, v1);",
-        "wrapped_mul(k, 3);",
-        "wrapped_add(v3, k);",
-    ]
 
 
 # Compiler, launch

@@ -328,29 +328,6 @@ def test_what_is_called_is_emitted_in_its_place():
         assert (out.item(), emitter.lines) == ("v0", ["const float v0 = a + a;"])
 
 
-def test_equal_branches_are_one():
-    out, emitter = emitted(branches)
-    assert sum(line.startswith("if (") for line in emitter.lines) == 3
-    assert [names[0] for names in out[:3]] == [names[0] for names in out[3:6]]
-
-
-def test_equal_tables_are_one():
-    _, emitter = emitted(looked_up, "int32")
-    assert [line.split("{")[0] for line in emitter.tables] == ["TABLE int table_0[5] = ", "TABLE float table_1[5] = "]
-
-
-def test_short_loops_are_unrolled_and_long_ones_are_loops():
-    for length, count in ((5, 0), (20, 1)):
-        _, emitter = emitted(turns(length))
-        assert sum(line.startswith("for (") for line in emitter.lines) == count
-
-
-def test_a_known_index_costs_nothing():
-    """Neither to read nor to write."""
-    out, emitter = emitted(lambda x: jnp.zeros(3).at[1].set(x[0]).at[2].get(mode="clip"))
-    assert (out.item(), emitter.lines) == ("0.0e+00f", [])
-
-
 UNKNOWN = {
     "a primitive": (lambda x: lax.digamma(x), "float32"),
     "arithmetic of 16 bits": (lambda x: x + x, "bfloat16"),

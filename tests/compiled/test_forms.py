@@ -10,8 +10,7 @@ from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.forms import cpu, gpu_kernels
 from tests.compiled.calls import BATCHES, POINTS, TEXELS
 from tests.compiled.contract import CALLS, ReadContract, with_cotangents
-from tests.support import host_kernels
-from tests.support.host_kernels import kernels_on_cpu, lowered_as_for_a_gpu
+from tests.support.host_kernels import lowered_as_for_a_gpu, noted_kernels
 
 ON_GPU = jax.default_backend() == "gpu"
 # Of calls at fields and inside of models, whose arrays the same code computes, one of each kind.
@@ -69,13 +68,10 @@ class TestKernels(ReadContract):
     """Kernels as C++: one that reads runs in each call, and one for its cotangents."""
 
     def run(self, function, *args):
-        def noted(kernel, *args):
-            self.launched.add(kernel.name)
-            return host_kernels.run(kernel, *args)
-
-        self.launched = set()
-        with on_a_cpu(), kernels_on_cpu(), mock.patch.object(launch, "run", noted):
-            return jax.jit(function)(*args)
+        with on_a_cpu(), noted_kernels() as kernels:
+            found = jax.jit(function)(*args)
+        self.launched = {kernel.name for kernel in kernels}
+        return found
 
     def found(self, name, function=with_cotangents):
         self.launched = None

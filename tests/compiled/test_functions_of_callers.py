@@ -1,9 +1,7 @@
 """Functions of coordinates that a caller wrote, in kernels compiled as C++ and outside of them."""
 
-import contextlib
 import functools
 import warnings
-from unittest import mock
 
 import jax
 import jax.numpy as jnp
@@ -12,11 +10,9 @@ import pytest
 
 import jaxtex as jt
 from jaxtex._checks import hints
-from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.cuda.build.source import scalars
 from jaxtex._engine.cuda.trace.emitter import EXPRESSIONS
-from tests.support import host_kernels
-from tests.support.host_kernels import kernels_on_cpu
+from tests.support.host_kernels import kernels_on_cpu, noted_kernels
 from tests.support.tolerances import assert_close
 
 SHAPE, PIXELS = (6, 7), jt.Sampler(address_mode="border", normalized_coords=False)
@@ -50,19 +46,6 @@ def value_and_slopes(function, image, bend):
     return read(function, image, bend), jax.grad(loss, (0, 1))(image, bend)
 
 
-@contextlib.contextmanager
-def kernels_noted():
-    """The sources of the kernels that run meanwhile, by their names."""
-    sources = {}
-
-    def noted(kernel, *args):
-        sources[kernel.name] = kernel.source
-        return host_kernels.run(kernel, *args)
-
-    with kernels_on_cpu(), mock.patch.object(launch, "run", noted):
-        yield sources
-
-
 def assert_as_arrays(found, expected):
     (values, slopes), (other_values, other_slopes) = found, expected
     assert_close("peer", values, other_values, 1 + np.abs(other_values).max())
@@ -75,9 +58,10 @@ def test_a_function_is_read_and_differentiated_in_kernels():
     stored = lambda image, bend: jt.warp.resample(image, lambda x, y: bent(x, y, bend), SHAPE)
     loss = lambda image, bend: (stored(image, bend) ** 2).sum()
     expected = jax.jit(lambda *args: (stored(*args), jax.grad(loss, (0, 1))(*args)))(IMAGE, BEND)
-    with kernels_noted() as sources:
+    with noted_kernels() as kernels:
         found = jax.jit(lambda *args: value_and_slopes(bent, *args))(IMAGE, BEND)
     assert_as_arrays(found, expected)
+    sources = {kernel.name: kernel.source for kernel in kernels}
     assert sources.keys() == {"texture_read", "texture_pullback"}
     for source in sources.values():
         own = source.replace(scalars(), "")
@@ -91,11 +75,11 @@ def test_a_function_without_a_kernel_runs_in_arrays(debugging, monkeypatch):
     """A hint names the primitive, for those who debug."""
     monkeypatch.setenv(hints.VARIABLE, str(int(debugging)))
     expected = jax.jit(functools.partial(value_and_slopes, without_a_kernel))(IMAGE, BEND)
-    with kernels_noted() as sources, warnings.catch_warnings(record=True) as caught:
+    with noted_kernels() as kernels, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = jax.jit(lambda *args: value_and_slopes(without_a_kernel, *args))(IMAGE, BEND)
     assert_as_arrays(found, expected)
-    assert not sources
+    assert not kernels
     words = [str(warning.message) for warning in caught]
     assert bool(words) == debugging
     assert all("digamma has no rule" in word and "a function of coordinates" in word for word in words)
@@ -108,9 +92,9 @@ def test_a_function_of_the_library_without_a_kernel_is_a_fault(monkeypatch):
     call = lambda image: jt.sample(jt.texture2d(image), coords, PIXELS)
     with kernels_on_cpu(), pytest.raises(UserWarning, match=r"floor has no rule\. .*please report"):
         jax.jit(lambda image: call(image)).lower(IMAGE)
-    with kernels_noted() as sources, warnings.catch_warnings(record=True) as caught:
+    with noted_kernels() as kernels, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = jax.jit(lambda image: call(image))(IMAGE)
-    assert not sources
+    assert not kernels
     assert len(caught) == 1
     assert_close("reordered", found, jax.jit(call)(IMAGE), np.abs(IMAGE).max())

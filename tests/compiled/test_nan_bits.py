@@ -30,8 +30,7 @@ def bits(array):
     return array.view(f"uint{8 * array.dtype.itemsize}")
 
 
-@pytest.mark.parametrize("mode", ["clamp", "zero", "trap"])
-@pytest.mark.parametrize("dtype", CODES)
+@pytest.mark.parametrize(("dtype", "mode"), [*zip(CODES, ("clamp", "zero", "trap"))])
 def test_reads_return_the_bits_of_nan(dtype, mode):
     texels, (y, x) = draw(dtype), np.indices(SIZES)
     read = lambda t, x, y: jt.surface_read(jt.texture2d(t), (x, y), boundary_mode=mode)

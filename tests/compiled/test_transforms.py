@@ -9,12 +9,7 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._engine.describe.axis import Axis
 from jaxtex._engine.walk import texel_order
-from jaxtex._engine.walk.texel_order import flat_sizes
-from jaxtex._engine.walk.texel_walk import Tap, TexelAddress
-from jaxtex._tables.address_rules import CLAMP
-from jaxtex._tables.filter_kernels import POINT
 from tests.support.tolerances import assert_close, assert_trees_close
 
 SAMPLER = jt.Sampler(address_mode=("wrap", "border"))
@@ -225,17 +220,17 @@ def test_several_directions_of_one_read(name):
         assert_trees_close("reordered", found, expected)
 
 
-@pytest.mark.parametrize("name", READS)
+@pytest.mark.parametrize("name", [*list(READS)[:2], pytest.param("directions", marks=pytest.mark.slow)])
 def test_derivatives_along_directions_in_a_batch(name):
     """Several points share a direction, or several directions a point; with the gradients of both."""
     function, args = READS[name]
-    texels, several = stacks()[0][0], tuple(jnp.stack([a, jnp.sin(a), jnp.cos(a)]) for a in args)
+    texels, several = stacks()[0][0], tuple(jnp.stack([a, jnp.sin(a)]) for a in args)
     derivative = lambda points, directions: jax.jvp(functools.partial(function, texels), points, directions)[1]
-    loop = lambda *batches: jnp.stack([derivative(*(tuple(a[k] for a in b) for b in batches)) for k in range(3)])
+    loop = lambda *batches: jnp.stack([derivative(*(tuple(a[k] for a in b) for b in batches)) for k in range(2)])
 
     @jax.jit
     def found_and_expected(args):
-        repeated = lambda args: tuple(jnp.stack([a] * 3) for a in args)
+        repeated = lambda args: tuple(jnp.stack([a] * 2) for a in args)
         loss = lambda run: lambda args: jnp.sin(run(args)).sum()
         batched = lambda args: jax.vmap(derivative, (0, None))(several, args)
         same = lambda args: jax.vmap(derivative, (None, 0))(args, several)
@@ -327,18 +322,6 @@ def test_empty_and_scalar_shapes():
     scalar, empty, gradient = run(texture, np.zeros(0, np.float32))
     assert (scalar.shape, empty.shape) == ((2,), (0, 4, 2))
     assert not np.any(gradient.texels)
-
-
-def test_textures_past_int32_use_two_indices():
-    """2^31 texels and more do not fit one int32 index; neighbors are still joined where they do."""
-    flat = lambda *sizes: flat_sizes(tuple(Axis(size, POINT, CLAMP) for size in sizes))
-    assert flat(4, 5, 6) == [120]
-    assert flat(2**16, 2**16) == [2**16, 2**16]
-    assert flat(3, 2**15, 2**16) == [3 * 2**15, 2**16]
-    address = TexelAddress()
-    for size in (3, 2**15, 2**16):
-        address = address.advance(Tap((jnp.int32(size - 1),), None, (1.0,)), (size,))
-    assert [int(i) for i in address.indices] == [3 * 2**15 - 1, 2**16 - 1]
 
 
 def test_two_indices_read_and_splat_as_one_does(monkeypatch):

@@ -114,6 +114,8 @@ def test_forward_warp(mesh):
     assert_trees_close("sum", found, (values(image, flow), gradient(image, flow)), 2**8)
     assert found[0][0].sharding.spec[0] == "rows"
     assert set(FOUND.findall(program.as_text())) == {"collective-permute"}
+    scored = jax.jit(lambda image, flow: jt.warp.forward_warp(image, flow, 300 * flow[..., 0]))
+    assert_trees_close("sum", scored(*args), scored(image, flow), 2**8)
     smaller = jax.eval_shape(lambda *args: jt.warp.forward_warp(*args, output_shape=(30, 6)), *args)
     assert smaller.sharding.spec[0] is None
 

@@ -4,7 +4,8 @@ On a GPU (`--kernels gpu`) a call runs there and on the CPU; without one (`--ker
 are compiled as C++. Each call is compared in its value and its gradients or its tangent. A seed draws a kind of call,
 and then a call of it; `--calls sample`, or another kind, draws calls of this kind alone, and a new kind changes none.
 
-`--what cli` draws command lines (`fuzz_cli`), and `--what descriptors` those of CUDA (`fuzz_descriptors`).
+`--what cli` draws command lines (`cli.py`), and `--what surfaces` and the like accesses of single texels, copies,
+descriptors and gradients (`memory.py`), which are compared with oracles.
 """
 
 import argparse
@@ -20,7 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tests.fuzz import knots, rays, reads, sums, warps
+from tests.fuzz import knots, memory, rays, reads, sums, warps
 from tests.fuzz.cases import SUMS, case_of, pick, seeds_for
 from tests.support import compiling
 from tests.support.tolerances import TOLERANCES
@@ -155,35 +156,33 @@ def run(seeds, kernels, calls=None, most_seconds=math.inf):
     return failed
 
 
-def check_command_line(seed):
+OTHERS = ("cli", *memory.KINDS)
+
+
+def check_other(what, seed):
+    if what != "cli":
+        return memory.check_seed(what, seed)
     from tests.fuzz import cli as fuzz_cli
 
-    fuzz_cli.check(seed)
+    return fuzz_cli.check(seed)
 
 
-def check_descriptor(seed):
-    from tests.fuzz import memory as fuzz_memory
-
-    fuzz_memory.check("descriptors", seed, 0, 1)
-
-
-OTHERS = {"cli": check_command_line, "descriptors": check_descriptor}
-
-
-def run_others(what, seeds):
-    """How many of the seeds of another kind fail; it prints each of them."""
+def run_others(what, seeds, most_seconds=math.inf):
+    """How many of the seeds of another kind fail; it prints each of them, and makes no more after so many seconds."""
     failed, begun = 0, time.perf_counter()
     for done, seed in enumerate(seeds, 1):
         try:
-            OTHERS[what](seed)
+            check_other(what, seed)
         except Exception as error:
             failed += 1
             print(f"FAILED seed {seed}: {str(error)[:900]}")
             print(f"  python -m tests.fuzz --what {what} --cases 1 --seed {seed}", flush=True)
-        if done % 100 == 0 or done == len(seeds):
-            seconds = time.perf_counter() - begun
+        seconds = time.perf_counter() - begun
+        if done % 100 == 0 or done == len(seeds) or seconds > most_seconds:
             print(f"seeds {seeds[0]} to {seed}: {done} {what}, {failed} failed, {seconds:.0f} s", flush=True)
             jax.clear_caches()
+        if seconds > most_seconds:
+            break
     return failed
 
 
@@ -213,7 +212,7 @@ def main():
     options = parser.parse_args()
     seeds = range(options.seed, options.seed + options.cases)
     if options.what in OTHERS:
-        return int(run_others(options.what, seeds) > 0)
+        return int(run_others(options.what, seeds, options.seconds) > 0)
     if options.list:
         for seed in seeds:
             kind = options.calls or kind_of(seed)

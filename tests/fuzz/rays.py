@@ -55,7 +55,8 @@ def draw_rays(rng):
         inputs["volume"] = (inputs["volume"] * 0.3).astype(inputs["volume"].dtype)
     if name == "line_integral" and chance(rng, 0.4):
         inputs["weights"] = rng.normal(size=count).astype(np.float32)
-    sampler = jt.Sampler(**options)
+    sampler, outside = jt.Sampler(**options), float(pick(rng, (0, -1.5))) if name == "maximum_intensity" else 0.0
+    own = {"outside": outside} if name == "maximum_intensity" else {}
     axes = {"volume": 0 if batch == "volume" else None, "weights": None}
     axes |= dict.fromkeys(("start", "end"), 0 if batch == "ends" else None)
 
@@ -68,13 +69,15 @@ def draw_rays(rng):
         return run
 
     def project(volume, start, end, **more):
-        return getattr(jt.rays, name)(volume, start, end, num_samples=count, sampler=sampler, **more)
+        return getattr(jt.rays, name)(volume, start, end, num_samples=count, sampler=sampler, **own, **more)
 
     def meaning(volume, start, end, weights=None):
         fraction = (jnp.arange(count, dtype=jnp.float32) + 0.5)[:, None] / count
         points = start[..., None, :] + (end - start)[..., None, :] * fraction
         how = jt.Sampler(address_mode="border", normalized_coords=False, **options)
-        values = jt.sample(TEXTURES[ndim](volume), tuple(jnp.moveaxis(points, -1, 0)), how, dtype="float32")
+        values = jt.sample(
+            TEXTURES[ndim](volume, border_color=outside), tuple(jnp.moveaxis(points, -1, 0)), how, dtype="float32"
+        )
         lengths = jnp.linalg.norm(end - start, axis=-1) / count
         return MEANINGS[name](values, lengths, 1 if weights is None else weights[:, None])
 

@@ -1,5 +1,6 @@
 """Warps, drawn at random."""
 
+import jax.numpy as jnp
 import numpy as np
 
 import jaxtex as jt
@@ -40,6 +41,11 @@ def draw_warp(rng):
         call = lambda image, place, **more: jt.warp.spatial_transform(image, place, out, sampler, **more)
     elif name == "resize":
         kwargs["antialias"] = chance(rng, 0.5)
+        out = tuple(n if chance(rng, 0.3) else m for n, m in zip((height, width), out))
+        if dtype in FLOATS and chance(rng, 0.5):
+            largest = float(jnp.finfo(image.dtype).max)
+            for special in (np.nan, np.inf, -np.inf, largest, -largest):
+                image[tuple(int(rng.integers(n)) for n in image.shape)] = special
         call = lambda image, **more: jt.warp.resize(image, out, sampler, **more)
     elif name == "warp_flow":
         inputs["place"] = near(*front, height, width, 2, scale=3)

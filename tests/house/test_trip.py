@@ -1,6 +1,8 @@
 """The trip of a coordinate, from a public function to XLA: the files whose functions receive it, in their order."""
 
 import dataclasses
+import functools
+import inspect
 import re
 import sys
 from pathlib import Path
@@ -17,7 +19,7 @@ PACKAGE = ROOT / "jaxtex"
 SAMPLES = 997
 # What every step may use.
 TOOLS = ("_jax/", "_tables/")
-MOST_FILES = 19
+MOST_FILES = 20
 
 
 def has_coordinate(value, depth=4):
@@ -89,12 +91,37 @@ def test_the_page_names_the_files_of_the_trip(calls):
     assert named == [file.removeprefix("_engine/") for file in entered(calls) if not file.startswith(TOOLS)]
 
 
+# Methods of earlier steps that later steps still call with the coordinate. Shorten the list when one goes.
+KNOWN_CLIMBS = {
+    "_reads/calls.py calls ReadArguments.as_operands of _checks/arguments.py",
+    "_engine/rules/primitives.py calls Read.over of _engine/describe/spec.py",
+    "_engine/rules/primitives.py calls ReadSpec.color_and_operands of _engine/describe/spec.py",
+    "_engine/rules/primitives.py calls ReadSpec.samples_shape of _engine/describe/spec.py",
+    "_engine/forms/cpu.py calls ReadSpec.color_and_operands of _engine/describe/spec.py",
+    "_engine/forms/cpu.py calls ReadSpec.samples_shape of _engine/describe/spec.py",
+    "_engine/compute/operators.py calls ReadSpec.color_and_operands of _engine/describe/spec.py",
+    "_engine/compute/operators.py calls ReadSpec.coords of _engine/describe/spec.py",
+}
+
+
+def is_property(file, function):
+    """Whether a name of a module is a property: it says what an object holds."""
+    value = sys.modules["jaxtex." + file.removesuffix(".py").replace("/", ".")]
+    for name in function.split("."):
+        value = inspect.getattr_static(value, name)
+    return isinstance(value, functools.cached_property) or not inspect.isroutine(value)
+
+
 def test_the_trip_never_climbs_back(calls):
-    """No step calls a function of an earlier one. It may ask what it was handed, and call what it was handed."""
+    """No step gives the coordinate to a function or a method of an earlier one.
+
+    It may ask an object that it was handed for what it holds, and call a local function that it was handed.
+    """
     place = {file: k for k, file in enumerate(entered(calls))}
     climbs = {
         f"{caller} calls {function} of {file}"
         for caller, file, function in calls
-        if "." not in function and not file.startswith(TOOLS) and place.get(caller, -1) > place[file]
+        if not file.startswith(TOOLS) and place.get(caller, -1) > place[file]
+        if "<" not in function and not is_property(file, function)
     }
-    assert not climbs
+    assert climbs == KNOWN_CLIMBS

@@ -1,15 +1,21 @@
-"""The errors of public functions: each names the function that was called, arguments that it has, and what to pass."""
+"""The errors of public functions: each names the function that was called, arguments that it has, and what to pass.
+
+A table holds calls that people write, with a part of each sentence. A sweep goes over all functions and arguments.
+"""
 
 import re
 import warnings
 from collections.abc import Iterator
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from PIL import Image
 
 import jaxtex as jt
-from tests.house.public_api import parameters_of
+import jaxtex.layers.equinox
+from tests.house.public_api import FOLDER, parameters_of
 from tests.house.public_calls import EAGER, public_functions
 from tests.house.wrong_calls import wrong_calls
 
@@ -105,3 +111,43 @@ def test_errors_name_the_function_and_its_arguments(name):
     calls = wrong_calls(name, FUNCTIONS[name])
     faults = [(wrong, fault) for wrong, args, keywords in calls if (fault := fault_of(name, args, keywords))]
     assert not faults, faults
+
+
+# The table. Each row is a call, and a part of its error.
+
+ROWS = re.findall(r"^>>> (.*)\n(.*)$", (FOLDER / "errors.txt").read_text(), re.MULTILINE)
+
+
+def zeros(*shape):
+    return np.zeros(shape, np.float32)
+
+
+def names():
+    """What calls of the table are made of."""
+    warp, nn, ndimage, normal = jt.warp, jt.nn, jt.ndimage, zeros
+    IMAGE, PLAIN, SMALL, VOLUME = zeros(24, 32, 3), zeros(4, 6, 3), zeros(4, 5, 2), zeros(3, 4, 5, 2)
+    LABELS, MAPS, MAP = np.zeros((4, 5, 1), np.int32), zeros(1, 4, 5, 2), zeros(2, 4, 4, 2)
+    X, Y, U, ROWS, CENTER, UP = zeros(24, 32), zeros(24, 32), zeros(3), zeros(3, 2), (0.5, 0.5), (0.0, 1.0, 0.0)
+    CAMERA, BYTES = np.float32([[30, 0, 16], [0, 30, 12], [0, 0, 1]]), jt.Sampler(read_mode="normalized_float")
+    TEXTURE, TINY, LINE = jt.texture2d(zeros(5, 7, 3)), jt.texture2d(zeros(2, 3, 1)), jt.texture1d(zeros(4, 1))
+    LAYERED, CUBE = jt.texture2d_layered(zeros(4, 5, 7, 3)), jt.cubemap(zeros(6, 4, 4, 1))
+    CHAIN = jt.build_mipmaps(jt.texture2d(zeros(4, 6, 2)))
+    ATTENTION, LEVELS, STORED = (zeros(1, 6, 2, 4), zeros(1, 5, 2, 2, 3, 2), zeros(1, 5, 2, 2, 3)), ((1, 2), (2, 2)), 6
+    KERNEL, OFFSETS, BOXES = zeros(3, 3, 2, 2), zeros(2, 2, 2, 18), zeros(3, 4)
+    GRID = nn.MultiresolutionGrid(ndim=2, num_levels=1, base_resolution=2)
+    SPACE = nn.MultiresolutionGrid(num_levels=1, base_resolution=2)
+    return {"jt": jt, "np": np, "jnp": jnp, "Image": Image} | locals()
+
+
+@pytest.mark.parametrize(("call", "words"), ROWS, ids=[call for call, _ in ROWS])
+def test_the_error_of_a_call_says_what_was_expected(call, words):
+    with pytest.raises((TypeError, ValueError)) as error:
+        eval(call, names())
+    message = str(error.value).split("\n")[0]
+    assert words in message
+    assert message.endswith(".")
+    assert re.search(rf"\b{message.split(': ')[0]}\(", call), "the function that was called has another name"
+
+
+def test_the_table_is_sorted_and_names_each_call_once():
+    assert sorted(dict(ROWS).items()) == ROWS

@@ -1,7 +1,8 @@
 """Writes the headers with which editors open the files of kernels: `python -m tests.kernels`.
 
-Each file includes headers that are generated for one kernel. In this folder lie those of a typical kernel of each
-file. `compile_flags.txt` in the root of the repository says so to clangd.
+Each file includes headers that are generated for one kernel. This writes those of a typical kernel of each file to
+this folder, where `compile_flags.txt` in the root of the repository lets clangd look for them. The repository keeps
+those of one kernel, as an example.
 """
 
 import functools
@@ -17,6 +18,7 @@ from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.forms import gpu_kernels
 
 FOLDER = Path(__file__).parent
+KEPT = FOLDER / "levels"
 IMAGE, SAMPLES = (256, 192, 4), (256, 192)
 
 
@@ -74,9 +76,14 @@ def headers():
     return found
 
 
-if __name__ == "__main__":
+def write(folder):
+    """Writes the headers to a folder, and yields their paths."""
     for name, text in headers().items():
-        path = FOLDER / name
+        path = folder / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
-        print(path)
+        yield path
+
+
+if __name__ == "__main__":
+    print(*write(FOLDER), sep="\n")

@@ -1,34 +1,27 @@
 """A call as texts: its programs for CPUs and for NVIDIA GPUs, without names of private functions, and its kernels."""
 
 import contextlib
+import functools
+import hashlib
+import importlib
+import pkgutil
 import re
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
+from unittest import mock
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.sharding import AxisType, NamedSharding
 
 import jaxtex as jt
-from tests.lowered.parts import recorded_calls
-from tests.lowered.private import Kernels
 
 BATCH = 2
-
-
-class Mesh(NamedTuple):
-    """Devices of one host along named axes, which are explicit, or else automatic."""
-
-    axes: dict
-    explicit: bool = True
-
-    def make(self):
-        kind = AxisType.Explicit if self.explicit else AxisType.Auto
-        sizes, devices = tuple(self.axes.values()), jax.devices("cpu")
-        count = int(np.prod(sizes))
-        return jax.make_mesh(sizes, tuple(self.axes), axis_types=(kind,) * len(sizes), devices=devices[:count])
+GPU = (9, 0)
+# Packages without kernels, which need more than the library does.
+OTHERS = ("jaxtex.__main__", "jaxtex.cli", "jaxtex.layers")
 
 
 class Call(NamedTuple):
@@ -38,46 +31,36 @@ class Call(NamedTuple):
         function: maps the arguments, arrays or trees of them, to a tree of arrays.
         args: only shapes and dtypes matter.
         wrt: the numbers of the arguments with derivatives.
-        ways: which programs are compared; by default all that fit.
-        mesh: the devices of its arguments, if they are several.
-        specs: how each argument is sharded over these.
-        method: how a sharded texture is accessed, of `jaxtex.sharded`; by default jaxtex chooses.
-        x64: whether there are 64-bit types.
+        ways: which of its programs are compared: ``"value"``, ``"batch"``, and keys of `DERIVATIVES`.
         refusable: whether jaxtex may refuse it.
+        specs: how each argument is sharded over eight devices, if it is.
+        explicit: whether the axis of these devices is.
+        method: how a sharded texture is accessed, of `jaxtex.sharded`; by default jaxtex chooses.
     """
 
     function: Callable
     args: tuple
     wrt: tuple = ()
-    ways: tuple | None = None
-    mesh: Mesh | None = None
-    specs: tuple = ()
-    method: Any = None
-    x64: bool = False
+    ways: tuple = ("value", "forward", "reverse", "second", "batch")
     refusable: bool = False
-
-    def names_of_ways(self):
-        derivatives = ["forward", "reverse", "second"] * bool(self.wrt)
-        return self.ways or ("value", *derivatives, *["batch"] * (not self.mesh))
+    specs: tuple = ()
+    explicit: bool = True
+    method: Any = None
 
     @contextlib.contextmanager
     def context(self):
         """Where the call is traced; yields its arguments as shapes."""
         with contextlib.ExitStack() as stack:
-            if self.x64:
-                stack.enter_context(jax.enable_x64(True))
             if self.method:
                 stack.enter_context(jt.sharded.using(self.method))
-            if not self.mesh:
+            if not self.specs:
                 yield jax.tree.map(shape_of, self.args)
                 return
-            mesh = self.mesh.make()
+            kind = AxisType.Explicit if self.explicit else AxisType.Auto
+            mesh = jax.make_mesh((8,), ("rows",), axis_types=(kind,), devices=jax.devices("cpu")[:8])
             stack.enter_context(jax.set_mesh(mesh))
-            placed = lambda x, spec: shape_of(x, NamedSharding(mesh, spec))
-            yield tuple(
-                jax.tree.map(lambda leaf, spec=spec: placed(leaf, spec), arg)
-                for arg, spec in zip(self.args, self.specs, strict=True)
-            )
+            placed = zip(self.args, self.specs, strict=True)
+            yield tuple(shape_of(x, NamedSharding(mesh, spec)) for x, spec in placed)
 
 
 def shape_of(x, sharding=None):
@@ -102,22 +85,17 @@ def of_moving(call, args):
     return run, tuple(args[k] for k in call.wrt)
 
 
-def forward(call, args, cotangents, tangents):
-    del cotangents
-    run, some = of_moving(call, args)
+def forward(run, some, cotangents, tangents):
     return jax.jvp(run, some, tangents)
 
 
-def reverse(call, args, cotangents, tangents):
-    del tangents
-    run, some = of_moving(call, args)
+def reverse(run, some, cotangents, tangents):
     results, pull = jax.vjp(run, *some)
     return results, pull(cotangents)
 
 
-def second(call, args, cotangents, tangents):
+def second(run, some, cotangents, tangents):
     """The derivative of the cotangents along arguments and cotangents."""
-    run, some = of_moving(call, args)
     pulled = lambda some, cotangents: jax.vjp(run, *some)[1](cotangents)
     return jax.jvp(pulled, (some, cotangents), (tangents, cotangents))
 
@@ -126,26 +104,18 @@ DERIVATIVES = {"forward": forward, "reverse": reverse, "second": second}
 
 
 def program_of(way, call, args):
-    """A function of arrays, and the shapes of its arguments.
-
-    Args:
-        way: ``"value"``, a key of `DERIVATIVES`, or ``"batch"`` and ``"shared"``: the cotangents of several examples,
-            which share the first of the arguments that have any, or none. What has none is batched itself.
-    """
-    is_batch = way in ("batch", "shared")
-    if way == "value" or (is_batch and not call.wrt):
-        run = jax.vmap(call.function) if is_batch else call.function
-        return run, (batched(args) if is_batch else args)
-    some = of_moving(call, args)[1]
-    results = jax.eval_shape(lambda args: of_moving(call, args)[0](*(args[k] for k in call.wrt)), args)
-    cotangents = jax.tree.map(shape_of, results)
-    if not is_batch:
-        return lambda *given: DERIVATIVES[way](call, *given), (args, cotangents, some)
-    moving = set(call.wrt[1:] if way == "shared" else call.wrt)
-    axes = tuple(0 if k in moving else None for k in range(len(args)))
-    given = tuple(batched(x) if k in moving else x for k, x in enumerate(args))
-    run = jax.vmap(lambda args, cotangents: reverse(call, args, cotangents, ()), (axes, 0))
-    return run, (given, batched(cotangents))
+    """A function of arrays, and the shapes of its arguments. In a batch, the cotangents of several examples."""
+    if way == "value" or not call.wrt:
+        return (jax.vmap(call.function), batched(args)) if way == "batch" else (call.function, args)
+    of = lambda args: of_moving(call, args)
+    results = jax.eval_shape(lambda args: of(args)[0](*of(args)[1]), args)
+    cotangents, derivative = jax.tree.map(shape_of, results), DERIVATIVES.get(way, reverse)
+    run = lambda args, cotangents, tangents: derivative(*of(args), cotangents, tangents)
+    if way != "batch":
+        return run, (args, cotangents, of(args)[1])
+    axes = tuple(0 if k in call.wrt else None for k in range(len(args)))
+    given = tuple(batched(x) if k in call.wrt else x for k, x in enumerate(args))
+    return jax.vmap(run, (axes, 0, None)), (given, batched(cotangents), ())
 
 
 def batched(tree):
@@ -178,62 +148,66 @@ def without_names(text):
     return text
 
 
-class Texts:
-    """The texts of a call, by name: programs, and the kernels of each."""
+@functools.cache
+def modules_with(name):
+    """The modules of jaxtex that define a function of that name, or import it: modules move, names rarely."""
 
-    def __init__(self):
-        self.found, self.kernels = {}, Kernels()
+    def load(package):
+        for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            if not found.name.startswith(OTHERS):
+                module = importlib.import_module(found.name)
+                if found.ispkg:
+                    load(module)
 
-    def add(self, name, lowered):
-        """The text of a program, and the sources of its kernels."""
-        text, digests = numbered(without_names(lowered.as_text()), KERNEL)
-        self.found[name] = text
-        for k, digest in enumerate(digests):
-            self.found[f"{name}/kernel {k}"] = self.kernels.sources[digest]
-
-    def lower(self, name, program, args):
-        """For a CPU, and for GPUs with kernels. Returns the calls in it that XLA partitions."""
-        traced = jax.jit(flat(program)).trace(*args)
-        self.add(f"{name}/cpu", traced.lower(lowering_platforms=("cpu",)))
-        with self.kernels.for_a_gpu(), recorded_calls() as calls:
-            self.add(f"{name}/cuda", traced.lower(lowering_platforms=("cuda",)))
-        return calls
-
-    def lower_arrays(self, name, program, args):
-        """For GPUs without kernels. The function is a new one, as JAX keeps what it has lowered."""
-        self.add(f"{name}/arrays", jax.jit(flat(program)).trace(*args).lower(lowering_platforms=("cuda",)))
-
-    def lower_parts(self, name, calls):
-        with self.kernels.for_a_gpu():
-            for k, call in enumerate(calls):
-                self.add(f"{name}/part {k}", call.lower())
+    load(jt)
+    found = [module for key, module in sys.modules.items() if key.startswith("jaxtex.") and hasattr(module, name)]
+    assert found, f"no module of jaxtex has a function {name}; adapt tests/lowered/programs.py"
+    return found
 
 
-def flat(program):
-    """A new function that returns arrays side by side; its name is that of all programs."""
+@contextlib.contextmanager
+def for_a_gpu(sources):
+    """Programs for CUDA that are lowered meanwhile hold kernels, on a machine that has neither a GPU nor NVRTC.
 
-    def run(*args):
-        return tuple(jax.tree.leaves(program(*args)))
+    Where the PTX of a kernel would stand, stands the digest of its source, without comments; `sources` gets these.
+    """
 
-    return run
+    def compile_to_ptx(source, capability):
+        code = re.sub(r" *//.*", "", source)
+        digest = hashlib.sha256(code.encode()).hexdigest()
+        sources[digest] = code
+        return f"kernel {digest}"
+
+    with contextlib.ExitStack() as stack:
+        for name, value in (("compile_to_ptx", compile_to_ptx), ("local_capability", lambda: GPU)):
+            for module in modules_with(name):
+                stack.enter_context(mock.patch.object(module, name, value))
+        yield
 
 
 def texts_of(call):
     """The texts of a call by name; the type of the error alone, if jaxtex refuses it."""
-    texts, calls = Texts(), {}
-    with warnings.catch_warnings():
+    found, sources = {}, {}
+
+    def lower(name, program, args, platform):
+        # A new function, as JAX keeps what it has lowered; its name is that of all programs.
+        run = lambda *args: tuple(jax.tree.leaves(program(*args)))
+        text = jax.jit(run).trace(*args).lower(lowering_platforms=(platform,)).as_text()
+        found[name], digests = numbered(without_names(text), KERNEL)
+        found.update({f"{name}/kernel {k}": sources[digest] for k, digest in enumerate(digests)})
+
+    with warnings.catch_warnings(), call.context() as args:
         warnings.simplefilter("ignore")
         try:
-            with call.context() as args:
-                for way in call.names_of_ways():
-                    program, given = program_of(way, call, args)
-                    calls[way] = texts.lower(way, program, given)
-                    if way == "reverse":
-                        texts.lower_arrays(way, program, given)
+            for way in call.ways if call.wrt else [way for way in call.ways if way not in DERIVATIVES]:
+                program, given = program_of(way, call, args)
+                lower(f"{way}/cpu", program, given, "cpu")
+                with for_a_gpu(sources):
+                    lower(f"{way}/cuda", program, given, "cuda")
+                if way == "reverse":  # for GPUs without kernels
+                    lower(f"{way}/arrays", program, given, "cuda")
         except (TypeError, ValueError, NotImplementedError) as error:
             if not call.refusable:
                 raise
             return {"refused": type(error).__name__}
-        for way, some in calls.items():
-            texts.lower_parts(way, some)
-    return texts.found
+    return found

@@ -8,8 +8,6 @@ from itertools import product
 
 import numpy as np
 
-STEP = 1e-5
-
 
 def to_index(g, size, align_corners):
     return (g + 1) / 2 * (size - 1) if align_corners else ((g + 1) * size - 1) / 2
@@ -72,21 +70,3 @@ def values(image, grid, **modes):
         for texel, weight in taps(image.shape[1:], point, **modes):
             out[:, k] += weight * image[:, *texel]
     return out
-
-
-def pullback(image, grid, cotangent, **modes):
-    """The gradients of ``sum(values * cotangent)``: in the image the weights, in the grid central differences."""
-    d_image, d_grid = np.zeros(image.shape), np.zeros(grid.shape)
-    for k, point in enumerate(grid):
-        for texel, weight in taps(image.shape[1:], point, **modes):
-            d_image[:, *texel] += weight * cotangent[:, k]
-    for axis, step in enumerate(STEP * np.eye(grid.shape[1])):
-        rise = values(image, grid + step, **modes) - values(image, grid - step, **modes)
-        d_grid[:, axis] = np.sum(rise * cotangent, 0) / (2 * STEP)
-    return d_image, d_grid
-
-
-def turn(image, grid, cotangent, d_image, d_grid, step=1e-4, **modes):
-    """How `pullback` changes along (d_image, d_grid), by central differences."""
-    ahead, behind = (pullback(image + s * d_image, grid + s * d_grid, cotangent, **modes) for s in (step, -step))
-    return tuple((a - b) / (2 * step) for a, b in zip(ahead, behind))

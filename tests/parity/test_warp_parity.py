@@ -1,4 +1,4 @@
-"""`grid_sample` and `affine_grid` against an oracle of PyTorch's rules, and against PyTorch."""
+"""`grid_sample` and `affine_grid` against PyTorch, and where it has nothing, against an oracle of its rules."""
 
 import functools
 
@@ -118,21 +118,6 @@ def check(actual, expected):
         assert_close("peer", a, e, scale(e))
 
 
-def by_oracle(case, data):
-    dimension, mode, padding, align = case
-    modes = {"mode": mode, "padding": padding, "align_corners": align}
-    batches = []
-    for image, grid, cotangent, d_image, d_grid in zip(*data.arrays):
-        flat = [a.astype(np.float64).reshape(-1, dimension) for a in (grid, d_grid)]
-        image, d_image, cotangent = (a.astype(np.float64) for a in (image, d_image, cotangent.reshape(CHANNELS, -1)))
-        found = [grid_oracle.values(image, flat[0], **modes), *grid_oracle.pullback(image, flat[0], cotangent, **modes)]
-        if ORDERS[case] == 2:
-            found += grid_oracle.turn(image, flat[0], cotangent, d_image, flat[1], **modes)
-        shapes = (cotangent.reshape(CHANNELS, *SAMPLES[dimension]).shape, image.shape, grid.shape) * 2
-        batches.append([a.reshape(s) for a, s in zip(found, (*shapes[:3], *shapes[1:3]))])
-    return [np.stack(parts) for parts in zip(*batches)]
-
-
 def by_torch(case, at_kinks=False):
     """What torch returns, to the order of the case, and to the first at kinks."""
     dimension, mode, padding, align = case
@@ -156,13 +141,6 @@ def by_torch(case, at_kinks=False):
     return peers.results("torch", name, program, *Data(dimension, align, at_kinks).arrays)
 
 
-@pytest.mark.slow
-@each_case
-def test_grid_sample_is_that_of_the_oracle(dimension, mode, padding, align):
-    case = (dimension, mode, padding, align)
-    check(ours(case), by_oracle(case, Data(dimension, align)))
-
-
 @each_case
 def test_grid_sample_is_that_of_torch(dimension, mode, padding, align):
     case = (dimension, mode, padding, align)
@@ -171,13 +149,7 @@ def test_grid_sample_is_that_of_torch(dimension, mode, padding, align):
 
 
 @each_case
-def test_values_at_ties_on_borders_and_far_outside(dimension, mode, padding, align):
-    case, data = (dimension, mode, padding, align), Data(dimension, align, at_kinks=True)
-    check(ours(case, at_kinks=True)[:1], by_oracle(case, data)[:1])
-
-
-@each_case
-def test_gradients_at_kinks_are_those_of_torch(dimension, mode, padding, align):
+def test_values_and_gradients_at_kinks_and_far_outside_are_those_of_torch(dimension, mode, padding, align):
     case = (dimension, mode, padding, align)
     for theirs in by_torch(case, at_kinks=True):
         check(ours(case, at_kinks=True), theirs)
@@ -316,26 +288,6 @@ def test_the_color_outside():
     assert_exact(jw.grid_sample(image, grid, border_color=color)[:, 0], [[2, 1, 3], [3, 1, 5]])
 
 
-def test_errors_are_sentences():
-    image, grid = np.ones((2, 3, 8, 4), np.float32), np.zeros((2, 5, 5, 2), np.float32)
-    with pytest.raises(ValueError, match=r"grid_sample: mode is 'linear', expected one of 'nearest', 'bilinear'"):
-        jw.grid_sample(image, grid, "linear")
-    with pytest.raises(ValueError, match=r"grid_sample: padding_mode is 'wrap', expected one of 'zeros', 'border'"):
-        jw.grid_sample(image, grid, padding_mode="wrap")
-    with pytest.raises(ValueError, match=r"grid_sample: data_format is 'CHW', expected one of 'NCHW'"):
-        jw.grid_sample(image, grid, data_format="CHW")
-    with pytest.raises(ValueError, match=r"grid_sample: data_format is 'NCDHW', for volumes.*use 'NCHW'"):
-        jw.grid_sample(image, grid, data_format="NCDHW")
-    with pytest.raises(ValueError, match=r"grid_sample: grid has shape \(2, 5, 5, 4\), expected \(..., H, W, 2\)"):
-        jw.grid_sample(image, np.zeros((2, 5, 5, 4), np.float32))
-    with pytest.raises(ValueError, match=r"grid_sample: image has shape \(8, 4\), expected \(..., C, H, W\)"):
-        jw.grid_sample(image[0, 0], grid)
-    with pytest.raises(ValueError, match=r"leading axes broadcast with those of grid, \(3,\)"):
-        jw.grid_sample(image, np.zeros((3, 5, 5, 2), np.float32))
-    with pytest.raises(TypeError, match=r"grid_sample: sampler is 'wrap', expected a Sampler; pass jaxtex.Sampler"):
-        jw.grid_sample(image, grid, sampler="wrap")
-
-
 # ------------------------------------------------------------------------------------------------------ affine_grid
 
 
@@ -395,13 +347,3 @@ def test_a_spatial_transformer_is_an_affine_grid_that_is_read():
     images, theta = normal(2, 8, 4, 3, seed=9), normal(2, 2, 3, seed=10)
     expected = jw.grid_sample(images, jw.affine_grid(theta, (5, 6)), data_format="NHWC")
     assert_close("peer", jw.spatial_transform(images, theta, (5, 6)), expected, scale(images))
-
-
-def test_affine_grid_errors_are_sentences():
-    theta = np.ones((2, 2, 3), np.float32)
-    with pytest.raises(ValueError, match=r"affine_grid: theta has shape \(2, 2\), expected \(..., 2, 3\) or"):
-        jw.affine_grid(theta[0, :, :2], (4, 4))
-    with pytest.raises(ValueError, match=r"affine_grid: size is \(2, 3, 4\), expected \(H, W\) or \(N, C, H, W\)"):
-        jw.affine_grid(theta, (2, 3, 4))
-    with pytest.raises(ValueError, match=r"affine_grid: theta has shape \(2, 2, 3\), expected \(4, 2, 3\)"):
-        jw.affine_grid(theta, (4, 3, 8, 8))

@@ -164,8 +164,11 @@ def while_loop(operands, params):
     of_condition, of_body = params["cond_nconsts"], params["body_nconsts"]
     constants, operands = operands[:of_condition], operands[of_condition:]
     of_body, state = operands[:of_body], operands[of_body:]
-    while evaluate(params["cond_jaxpr"], [*constants, *state])[0]:
-        state = evaluate(params["body_jaxpr"], [*of_body, *state])
+    while np.any(goes_on := np.asarray(evaluate(params["cond_jaxpr"], [*constants, *state])[0])):
+        found = evaluate(params["body_jaxpr"], [*of_body, *state])
+        # Of a batch, those that have ended keep their state.
+        masks = (np.expand_dims(goes_on, tuple(range(goes_on.ndim, np.ndim(a)))) for a in found)
+        state = [np.where(mask, a, b) for mask, a, b in zip(masks, found, state)] if goes_on.ndim else found
     return state
 
 

@@ -194,7 +194,7 @@ static void run_warp(int first) {{
 
 def asks_lanes(source):
     """Whether lanes of a warp exchange numbers."""
-    return "any_lane" in source and "bool in_lines = false" not in source
+    return ("any_lane" in source or "of_lane_xor(r" in source) and "bool in_lines = false" not in source
 
 
 def fill(kernel, args, results, aliases):

@@ -34,8 +34,6 @@ TOLERANCES = {
     "peer": 2.0**-18,
     # A coordinate's slope is a difference of texels, scaled by the size; a texel's is a sum of weights.
     "peer gradient": 2.0**-16,
-    # Printed with four digits behind the point, and float32.
-    "onnx digits": 0.5e-4 + 2.0**-17,
     # A point that a lens, a sphere or a spline has moved, of the size of the image: some ten roundings to 24 bits. What
     # is read there has a slope of at most 2 an axis.
     "point": 2.0**-19,

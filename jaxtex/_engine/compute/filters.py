@@ -203,7 +203,14 @@ def chain_of(values: jax.Array, *, shape: tuple[int, ...], ndim: int, num_levels
 
     if not adjoint:
         return chain(values)
-    return jax.linear_transpose(chain, jax.ShapeDtypeStruct((*batch, *shape), values.dtype))(values)[0]
+
+    def like_finest(chains: jax.Array) -> jax.Array:
+        """An array like the finest levels; the sharding and the varying axes of the chains are also theirs."""
+        first = jax.lax.slice_in_dim(chains, 0, 1, axis=len(batch))
+        ones = range(len(batch), len(batch) + len(shape) - 2)
+        return jnp.broadcast_to(jnp.expand_dims(first, tuple(ones)), (*batch, *shape))
+
+    return jax.linear_transpose(chain, *jax.make_jaxpr(like_finest)(values).out_avals)(values)[0]
 
 
 def side_by_side(levels: Sequence[jax.Array], batch: int) -> jax.Array:
@@ -242,10 +249,15 @@ def halved_along(texels: jax.Array, axis: int) -> jax.Array:
         return jax.lax.slice_in_dim(texels, first, first + 2 * m - 1, 2, axis)
 
     if n == 2 * m:
-        return (every(0) + every(1)) * 0.5
+        return mean_of_pair(every(0), every(1))
     shape = [1] * axis + [m] + [1] * (texels.ndim - 1 - axis)
     first, _, third = (jnp.asarray(w.reshape(shape), texels.dtype) for w in halving_weights(n))
     return every(0) * first + every(1) * (m / n) + every(2) * third
+
+
+def mean_of_pair(a: jax.Array, b: jax.Array) -> jax.Array:
+    """The mean of two numbers, which is finite where their sum is not."""
+    return a * 0.5 - b * -0.5  # of two products with equal factors, XLA would add before it multiplies
 
 
 def halving_weights(size: int) -> np.ndarray:

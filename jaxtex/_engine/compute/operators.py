@@ -17,7 +17,7 @@ import numpy as np
 from ..._jax.indexing import scatter
 from ..._jax.primitives import straight_through
 from ..._tables.storage_formats import Decoding
-from ..describe.axis import Axis
+from ..describe.axis import Axis, Role
 from ..describe.operands import Coords
 from ..describe.spec import Combination, ReadSpec
 from ..walk.combinations import blends, heaviest, limited_blend
@@ -169,8 +169,27 @@ def value(
     texel_value = value_of_texel(load_texel, spec, color, for_channels)
     if spec.derivatives:
         return jnp.concatenate(blends(coords, spec.axes, texel_value, spec.derivatives), -1)
+    if color is not None and weighs_color(spec):
+        (walk,) = walks(coords, spec.axes)
+        blended, inside = blend_of([walk], texel_value), reads_texels(walk)
+        # The sum of weights is one but for a rounding; outside, the value is the color to the last bit.
+        return blended if inside is None else jnp.where((for_channels or alike)(inside), blended, color)
     combine = blend_inside if codes else COMBINATIONS[spec.combination]
     return combine(coords, spec.axes, texel_value)
+
+
+def weighs_color(spec: ReadSpec) -> bool:
+    """Whether a read of one level, of weight one, adds up several weights of its border color."""
+    several = any(axis.kernel.num_taps > 1 for axis in spec.axes if not axis.integer)
+    plain = all(axis.role not in (Role.LEVEL, Role.WEIGHT) and not axis.order for axis in spec.axes)
+    return several and plain and spec.combination is Combination.BLEND
+
+
+def reads_texels(walk: Walk) -> jax.Array | None:
+    """Whether any combination of the taps of a walk lies inside, S; `None` if all do."""
+    steps = ([tap.inside for tap in step.taps if tap.inside is not None] for step in walk[2])
+    masks = (functools.reduce(jnp.logical_or, masks) for masks in steps if masks)
+    return functools.reduce(both, masks, None)
 
 
 def result(

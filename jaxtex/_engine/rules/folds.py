@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad
 
-from ..._jax.indexing import as_varying
+from ..._jax.indexing import as_varying, explicit_sharding
 from ..._jax.primitives import bind, define, is_nonzero
 from ..compute import operators
 from ..describe.folds import Fold
@@ -36,13 +36,15 @@ UNROLLED = 8
 ReadFunction = Callable[..., jax.Array]
 
 
-def fold(texels: jax.Array, read: Read, fold: Fold) -> jax.Array:
+def fold(texels: jax.Array, color: jax.Array | None, read: Read, fold: Fold) -> jax.Array:
     """The fold of the reads along the last axis of the samples, which the read sums: size 1 along it.
 
     Args:
+        color: the border color, or zero outside; with it, the fold has no derivatives.
         read: its last operands are those of the fold, see `Read.besides`.
     """
-    return bind(fold_p, texels, *read.operands, spec=read.spec, fold=fold, batch=0)
+    spec, args = read.over(color)
+    return bind(fold_p, texels, *args, spec=spec, fold=fold, batch=0)
 
 
 class Blocks:
@@ -54,9 +56,9 @@ class Blocks:
         given: the operands that the fold takes, which broadcast to the rays.
     """
 
-    def __init__(
-        self, read: ReadFunction, texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, fold: Fold
-    ):
+    def __init__(self, read: ReadFunction, texels: jax.Array, args: Sequence[jax.Array], spec: ReadSpec, fold: Fold):
+        color, operands = spec.color_and_operands(args)
+        self.colors = () if color is None else (color,)
         *self.shape, count = spec.samples_shape(operands)
         own = len(operands) - fold.num_given
         self.read, self.texels, self.fold, self.channels = read, texels, fold, texels.shape[-1]
@@ -75,7 +77,7 @@ class Blocks:
         """The values of `count` samples of each ray, (count, *shape, C), and the number of each sample."""
         ranked = (self.spec.stack_of(k) is not None for k in range(len(self.operands)))
         first = [jnp.moveaxis(a, -2 if stacked else -1, 0) for a, stacked in zip(self.part(start, count), ranked)]
-        values = self.read(self.texels, *first, spec=self.spec.unsummed())
+        values = self.read(self.texels, *self.colors, *first, spec=self.spec.unsummed())
         numbers = (start + jnp.arange(count, dtype=jnp.int32)).astype(self.spec.sums)
         shape = (count, *self.shape, self.channels)
         return jnp.broadcast_to(values, shape), numbers.reshape(-1, *[1] * len(self.shape))
@@ -92,15 +94,15 @@ class Blocks:
         # Equal numbers as one scalar: XLA partitions no function that holds an array of constants.
         runs = itertools.groupby(self.fold.start(self.channels))
         start = jnp.concatenate([jnp.full(len([*run]), number, self.spec.sums) for number, run in runs])
-        start = self.varying(jnp.broadcast_to(start, (*self.shape, *start.shape)))
+        start = self.of_rays(jnp.broadcast_to(start, (*self.shape, *start.shape)))
         return self.fold.result(self.blocks.fold(jax.checkpoint(block, static_argnums=1), start))
 
     def pulled(self, result: jax.Array, cotangent: jax.Array, wrt: Wrt) -> dict[int, jax.Array]:
         """The cotangents of the texels and operands in `wrt`; of the fold's operands, one number a ray."""
         own, count = tuple(k for k in wrt if k < len(self.operands)), len(self.operands)
         arrays = {k: self.texels if k == TEXELS else self.operands[k] for k in own}
-        zeros = {k: self.varying(jnp.zeros(a.shape, self.spec.sums)) for k, a in arrays.items()}
-        of_given = [self.varying(jnp.zeros(self.shape, self.spec.sums)) for _ in self.given]
+        zeros = {k: self.varying(jnp.zeros_like(a, self.spec.sums)) for k, a in arrays.items()}
+        of_given = [self.of_rays(jnp.zeros(self.shape, self.spec.sums)) for _ in self.given]
 
         def step(state: Any, sample: tuple[jax.Array, jax.Array]) -> tuple[Any, jax.Array]:
             state, of_given = state
@@ -116,25 +118,38 @@ class Blocks:
                 totals = {k: totals[k] + a.astype(self.spec.sums) for k, a in zip(own, of_block)}
             return state, totals
 
-        start = self.varying(self.fold.pull_start(result, cotangent)), of_given
+        start = self.of_rays(self.fold.pull_start(result, cotangent)), of_given
         (_, of_given), totals = self.blocks.fold(jax.checkpoint(block, static_argnums=1), (start, zeros))
         return totals | {count + k: a[..., None] for k, a in enumerate(of_given)}
 
     def varying(self, a: jax.Array) -> jax.Array:
-        return as_varying(a, self.texels, *self.operands, *self.given)
+        return as_varying(a, self.texels, *self.colors, *self.operands, *self.given)
+
+    def of_rays(self, a: jax.Array) -> jax.Array:
+        """Numbers of rays, an array whose first axes are theirs, with the type that a loop over samples keeps."""
+
+        def number() -> jax.Array:
+            return functools.reduce(jnp.add, self.given, self.samples(0, 1)[0][0, ..., 0])
+
+        if explicit_sharding(a) is not None:
+            (like,) = jax.make_jaxpr(number)().out_avals
+            spec = (*like.sharding.spec, *[None] * (a.ndim - len(self.shape)))
+            a = jax.reshard(a, like.sharding.update(spec=spec))
+        return self.varying(a)
 
 
-def by_reads(read: ReadFunction, texels: jax.Array, *operands: jax.Array, spec: ReadSpec, fold: Fold) -> jax.Array:
+def by_reads(read: ReadFunction, texels: jax.Array, *args: jax.Array, spec: ReadSpec, fold: Fold) -> jax.Array:
     """`fold` by reads of blocks of samples."""
-    return Blocks(read, texels, operands, spec, fold).folded().astype(spec.dtype)[..., None, :]
+    return Blocks(read, texels, args, spec, fold).folded().astype(spec.dtype)[..., None, :]
 
 
-def meaning(texels: jax.Array, *operands: jax.Array, spec: ReadSpec, fold: Fold, batch: int) -> jax.Array:
+def meaning(texels: jax.Array, *args: jax.Array, spec: ReadSpec, fold: Fold, batch: int) -> jax.Array:
     read = functools.partial(bind_read, read_p, batch=0)
-    return operators.batched(functools.partial(by_reads, read), texels, *operands, spec=spec, fold=fold, batch=batch)
+    return operators.batched(functools.partial(by_reads, read), texels, *args, spec=spec, fold=fold, batch=batch)
 
 
 def jvp(primals: Sequence[jax.Array], tangents: Sequence[Any], **params: Any) -> tuple[jax.Array, jax.Array]:
+    assert not params["spec"].has_color, "a fold over a border color has no derivatives"
     out = bind(fold_p, *primals, **params)
     moving = {k: ad.instantiate_zeros(t) for k, t in enumerate(tangents, TEXELS) if is_nonzero(t)}
     return out, bind(pushforward_p, *moving.values(), *primals, wrt=tuple(moving), **params)

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -106,14 +106,20 @@ class ResizeFilters(NamedTuple):
     kept: dict[tuple[int, int, int], SizedRows]
 
     @classmethod
-    def of(cls, source: Size, size: Size, read: ReadOptions) -> "ResizeFilters | None":
-        """The filters of a resize; `None` for single reads."""
+    def of(cls, source: Size, size: Size, read: ReadOptions, stored: np.dtype[Any]) -> "ResizeFilters | None":
+        """The filters of a resize; `None` for single reads.
+
+        A read has taps of weight zero along an axis that keeps its size, which matter if texels, of dtype `stored`, may
+        be infinite or NaN. Filters have none.
+        """
         sizes, shape = source[::-1], size[::-1]
         steps = [n / m for n, m in zip(sizes, shape)]
         kernel = POINT if read.area else read.sampler.kernel
-        if not is_widened(steps, kernel, area=read.area, antialias=read.antialias):
+        keeps = 1 in steps and kernel.blends and jnp.issubdtype(stored, jnp.floating)
+        if not (keeps or is_widened(steps, kernel, area=read.area, antialias=read.antialias)):
             return None
-        found = filters_of_axes(sizes, shape, steps, kernel, read.sampler.address_rules(2)[::-1])
+        rules = read.sampler.address_rules(2)[::-1]
+        found = filters_of_axes(sizes, shape, steps, kernel, rules, widened=read.antialias)
         filters, first = (dict(found)[0], dict(found)[1]), found[0][0]
         return cls(first, filters, *fitting(filters, first), {})
 

@@ -127,7 +127,8 @@ class ImageWarp(NamedTuple):
         """The warp of an image of this shape and dtype, whose texels, or a window of them, are still to be sent."""
         (height, width, channels), filters = shape, None
         if mapping.function is scaled:
-            filters, read = ResizeFilters.of((width, height), size, read), read._replace(antialias=False)
+            filters = ResizeFilters.of((width, height), size, read, dtype)
+            read = read._replace(antialias=False)
         if read.antialias:
             read = read._replace(sampler=dataclasses.replace(read.sampler, max_anisotropy=mapping.max_anisotropy))
         sizes, target = (np.array(some, np.int32) for some in ((height, width), size[::-1]))

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._engine.compute.filters import halving_weights
+from ..._engine.compute.filters import halving_weights, mean_of_pair
 from ..._engine.compute.texel_value import WORD, bytes_in
 from ..._engine.describe.levels import chosen_level_size, level_size
 from ..._jax.indexing import gather
@@ -286,8 +286,7 @@ def halved(chain: jax.Array, level: Level, first: jax.Array, weights: tuple[jax.
         return gather(chain, (level.start + row * level.width + column,))
 
     def of_pairs() -> jax.Array:
-        below = [(texel(0, j) + texel(1, j)) * 0.5 for j in range(2)]
-        return (below[0] + below[1]) * 0.5
+        return mean_of_pair(*(mean_of_pair(texel(0, j), texel(1, j)) for j in range(2)))
 
     def of_parts() -> jax.Array:
         down, across = (

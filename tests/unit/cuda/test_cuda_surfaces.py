@@ -11,13 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from jax.experimental import checkify
 
 from jaxtex import cuda
 from jaxtex.cuda import ArrayFlags, ChannelFormatKind, CudaError, ResourceDesc, SurfaceBoundaryMode, TextureDesc
 from tests.oracles import surfaces as surface_oracle
+from tests.support.drawn import given, indices
 from tests.support.tolerances import assert_close, assert_exact
 from tests.unit.cuda.test_cuda import refused
 
@@ -259,9 +258,6 @@ def test_every_type_moves_the_bytes_of_every_format(kind, desc, types):
         assert_exact(memory_of(writes[T], memory), expected)
 
 
-word = st.one_of(st.integers(-9, 30), st.sampled_from(EXTREMES), st.integers(-(2**31), 2**31 - 1))
-
-
 FUZZED = {"uchar": (np.uint8, 1), "uint": (np.uint32, 4), "uint4": (np.uint32, 16)}
 
 
@@ -278,10 +274,9 @@ def fuzzed(memory, numbers, place):
     return results
 
 
-@given(data=st.data())
-def test_no_coordinate_touches_a_wrong_byte(data):
-    memory = draw_bytes("2dlayered", "uchar4")
-    coords = [np.array(data.draw(st.lists(word, min_size=20, max_size=20)), np.int64).astype(np.int32) for _ in "xyz"]
+@given(coords=indices(3, 20, near=(-9, 30), extremes=EXTREMES))
+def test_no_coordinate_touches_a_wrong_byte(coords):
+    memory, coords = draw_bytes("2dlayered", "uchar4"), [*coords]
     values = {T: np.random.default_rng(size).integers(0, 256, (20, size), np.uint8) for T, (_, size) in FUZZED.items()}
     numbers = {T: typed(values[T], T, dtype) for T, (dtype, _) in FUZZED.items()}
     for (T, mode), (read, written) in fuzzed(numbers_of("uchar4", memory), numbers, tuple(coords)).items():

@@ -2,30 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 import jaxtex as jt
 from tests.oracles import reads as oracle
+from tests.support.drawn import floats, given, integers, one_of
 from tests.support.tolerances import assert_close, assert_exact
 
 SAMPLES, WIDTH, HEIGHT, CHANNELS = 12, 6, 5, 2
 LARGEST = 8.0
-
-law = settings(max_examples=25, deadline=None)
-
-
-def floats(*shape, low=-LARGEST, high=LARGEST):
-    """Multiples of 2^-12, so that no draw is subnormal and sums are reproducible by hand."""
-    return arrays(np.int32, shape, elements=st.integers(round(low * 4096), round(high * 4096))).map(
-        lambda k: (k / 4096).astype(np.float32)
-    )
-
-
-def integers(*shape, low, high):
-    return arrays(np.int32, shape, elements=st.integers(low, high))
-
 
 anywhere = floats(SAMPLES, low=-1.5, high=2.5)
 image = floats(HEIGHT, WIDTH, CHANNELS)
@@ -36,7 +20,6 @@ each_read = pytest.mark.parametrize(
 
 
 @each_read
-@law
 @given(value=floats(CHANNELS), x=anywhere, y=anywhere)
 def test_a_constant_stays_constant(filter_mode, mode, value, x, y):
     texture = jt.texture2d(np.broadcast_to(value, (HEIGHT, WIDTH, CHANNELS)))
@@ -45,7 +28,6 @@ def test_a_constant_stays_constant(filter_mode, mode, value, x, y):
 
 
 @pytest.mark.parametrize("filter_mode", ["point", "cubic"])
-@law
 @given(value=floats(CHANNELS), x=anywhere, y=anywhere)
 def test_a_border_of_the_same_constant_changes_nothing(filter_mode, value, x, y):
     texture = jt.texture2d(np.broadcast_to(value, (HEIGHT, WIDTH, CHANNELS)), border_color=value)
@@ -54,7 +36,6 @@ def test_a_border_of_the_same_constant_changes_nothing(filter_mode, value, x, y)
 
 
 @pytest.mark.parametrize(("filter_mode", "margin"), [("linear", 0.5), ("cubic", 1.5)])
-@law
 @given(slope=floats(2, low=-1, high=1), u=floats(SAMPLES, low=0, high=1), v=floats(SAMPLES, low=0, high=1))
 def test_a_ramp_is_reproduced(filter_mode, margin, slope, u, v):
     columns, rows = np.arange(WIDTH) + 0.5, np.arange(HEIGHT)[:, None] + 0.5
@@ -66,7 +47,6 @@ def test_a_ramp_is_reproduced(filter_mode, margin, slope, u, v):
 
 
 @pytest.mark.parametrize("filter_mode", ["linear", "cubic"])
-@law
 @given(texels=image, x=anywhere, y=anywhere)
 def test_axes_permute(filter_mode, texels, x, y):
     straight = jt.Sampler(filter_mode=filter_mode, address_mode=("wrap", "border"))
@@ -76,7 +56,6 @@ def test_axes_permute(filter_mode, texels, x, y):
 
 
 @pytest.mark.parametrize(("filter_mode", "mode"), [("linear", "clamp"), ("cubic", "reflect")])
-@law
 @given(texels=floats(WIDTH, CHANNELS), x=anywhere, y=anywhere)
 def test_an_axis_of_one_texel_changes_nothing(filter_mode, mode, texels, x, y):
     sampler = jt.Sampler(filter_mode=filter_mode, address_mode=mode)
@@ -85,8 +64,7 @@ def test_an_axis_of_one_texel_changes_nothing(filter_mode, mode, texels, x, y):
 
 
 @pytest.mark.parametrize("filter_mode", ["point", "linear"])
-@law
-@given(texels=floats(3, HEIGHT, WIDTH, CHANNELS), x=anywhere, y=anywhere, layer=st.integers(0, 2))
+@given(texels=floats(3, HEIGHT, WIDTH, CHANNELS), x=anywhere, y=anywhere, layer=integers(low=0, high=2))
 def test_a_layer_equals_a_slice(filter_mode, texels, x, y, layer):
     sampler = jt.Sampler(filter_mode=filter_mode, address_mode="mirror")
     actual = jt.sample(jt.texture2d_layered(texels), (x, y), sampler, layer=np.int32(layer))
@@ -94,8 +72,7 @@ def test_a_layer_equals_a_slice(filter_mode, texels, x, y, layer):
 
 
 @pytest.mark.parametrize(("filter_mode", "mode", "period"), [("point", "wrap", 1), ("linear", "mirror", 2)])
-@law
-@given(texels=floats(WIDTH, CHANNELS), x=anywhere, periods=st.integers(-3, 3))
+@given(texels=floats(WIDTH, CHANNELS), x=anywhere, periods=integers(low=-3, high=3))
 def test_a_period_shift_changes_nothing(filter_mode, mode, period, texels, x, periods):
     texture, sampler = jt.texture1d(texels), jt.Sampler(filter_mode=filter_mode, address_mode=mode)
     moved = x + np.float32(period * periods)  # exact: the drawn coordinates are multiples of 2^-12
@@ -104,8 +81,7 @@ def test_a_period_shift_changes_nothing(filter_mode, mode, period, texels, x, pe
 
 
 @pytest.mark.parametrize(("mode", "period"), [("wrap", WIDTH), ("mirror", 2 * WIDTH), ("reflect", 2 * WIDTH - 2)])
-@law
-@given(texels=floats(WIDTH, CHANNELS), x=floats(SAMPLES, low=-6, high=12), periods=st.integers(-3, 3))
+@given(texels=floats(WIDTH, CHANNELS), x=floats(SAMPLES, low=-6, high=12), periods=integers(low=-3, high=3))
 def test_a_period_in_texels_changes_nothing(mode, period, texels, x, periods):
     texture, sampler = jt.texture1d(texels), jt.Sampler(address_mode=mode, normalized_coords=False)
     moved = x + np.float32(period * periods)
@@ -117,7 +93,6 @@ def test_a_period_in_texels_changes_nothing(mode, period, texels, x, periods):
     ("filter_mode", "mode"),
     [("point", "wrap"), ("linear", "clamp"), ("linear", "border"), ("cubic", ("reflect", "border"))],
 )
-@law
 @given(texels=image, values=floats(SAMPLES, CHANNELS), x=anywhere, y=anywhere)
 def test_splat_is_the_adjoint_of_sample(filter_mode, mode, texels, values, x, y):
     sampler = jt.Sampler(filter_mode=filter_mode, address_mode=mode)
@@ -128,7 +103,6 @@ def test_splat_is_the_adjoint_of_sample(filter_mode, mode, texels, values, x, y)
 
 
 @pytest.mark.parametrize(("filter_mode", "mode"), [("point", "wrap"), ("linear", "clamp"), ("cubic", "mirror")])
-@law
 @given(values=floats(SAMPLES, CHANNELS), x=anywhere, y=anywhere)
 def test_splat_keeps_the_total_where_weights_sum_to_one(filter_mode, mode, values, x, y):
     sampler = jt.Sampler(filter_mode=filter_mode, address_mode=mode)
@@ -136,7 +110,6 @@ def test_splat_keeps_the_total_where_weights_sum_to_one(filter_mode, mode, value
     assert_close("sum", texels.sum((0, 1)), np.float64(values).sum(0), LARGEST * SAMPLES)
 
 
-@law
 @given(
     texels=image,
     column=integers(SAMPLES, low=0, high=WIDTH - 1),
@@ -149,14 +122,13 @@ def test_point_reads_the_nearest_texel(texels, column, row, dx, dy):
     assert_exact(jt.sample(jt.texture2d(texels), (column + dx, row + dy), sampler), texels[row, column], np.float32)
 
 
-@law
 @given(
     texels=image,
     column=integers(SAMPLES, low=-2, high=WIDTH + 1),
     row=integers(SAMPLES, low=-2, high=HEIGHT + 1),
     dx=floats(SAMPLES, low=0.01, high=0.99),
     dy=floats(SAMPLES, low=0.01, high=0.99),
-    component=st.sampled_from(range(CHANNELS)),
+    component=one_of(*range(CHANNELS)),
 )
 def test_gather_under_clamp_fetches_the_four_texels(texels, column, row, dx, dy, component):
     texture = jt.texture2d(texels)
@@ -168,7 +140,6 @@ def test_gather_under_clamp_fetches_the_four_texels(texels, column, row, dx, dy,
     assert_exact(actual, np.stack(four, -1), np.float32)
 
 
-@law
 @given(texels=image, x=anywhere, y=anywhere)
 def test_a_linear_read_blends_what_a_gather_returns(texels, x, y):
     texture, sampler = jt.texture2d(texels), jt.Sampler(address_mode="mirror")
@@ -178,8 +149,7 @@ def test_a_linear_read_blends_what_a_gather_returns(texels, x, y):
     assert_close("float32", jt.sample(texture, (x, y), sampler)[:, 1], blend, LARGEST)
 
 
-@law
-@given(texels=image, other=image, factor=st.integers(-4, 4), x=anywhere, y=anywhere)
+@given(texels=image, other=image, factor=integers(low=-4, high=4), x=anywhere, y=anywhere)
 def test_a_read_is_linear_in_the_texels(texels, other, factor, x, y):
     sampler = jt.Sampler(filter_mode="cubic", address_mode=("wrap", "clamp"))
 

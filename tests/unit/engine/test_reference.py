@@ -5,7 +5,6 @@ the edges and centers of texels, where both take the slope on the right, and som
 """
 
 import inspect
-import itertools
 from pathlib import Path
 
 import jax
@@ -17,7 +16,7 @@ import jaxtex as jt
 from jaxtex._engine import reference
 from jaxtex._tables.address_rules import ADDRESS_RULES, CLAMP, LAST
 from jaxtex._tables.filter_kernels import FILTER_KERNELS, LEVEL_BLEND, NEAREST_LEVEL, POINT
-from jaxtex._tables.storage_formats import STORAGE_FORMATS, storage_format, sum_dtype
+from jaxtex._tables.storage_formats import storage_format, sum_dtype
 from tests.support.tolerances import assert_close, assert_exact
 
 MODES = [str(mode) for mode, rule in ADDRESS_RULES.items() if rule.num_axes == 1]
@@ -25,7 +24,6 @@ FILTERS = {str(mode): {"filter_mode": mode} for mode in FILTER_KERNELS if mode !
 FILTERS |= {f"bspline {order}": {"filter_mode": "bspline", "spline_order": order} for order in range(6)}
 MAKE = {1: jt.texture1d, 2: jt.texture2d, 3: jt.texture3d}
 LAYERED = {1: jt.texture1d_layered, 2: jt.texture2d_layered}
-SIZES = {1: (7,), 2: (5, 6), 3: (3, 4, 5)}  # z, y, x
 SPECIALS = np.array([np.nan, np.inf, -np.inf, 2.0**31, -(2.0**31), 3e38, -3e38, 2.0**24, 0.0, -0.0, 1e-10, -1e-10])
 COLOR = np.float32([1.5, -0.5, 0.25])
 
@@ -74,30 +72,56 @@ def read_by_reference(sampler, layer, texels, color, *coords):
     return out.astype(texels.dtype) if row.floating else out
 
 
-def assert_equal_reads(sizes, dtype=np.float32, *, layers=0, color=COLOR, wrt=None, **options):
-    """Both reads have the same values, bit for bit where one texel decides, and the same gradients, which are finite.
+# The scalar oracle meets all filters in all modes; here each filter, mode, number of axes and kind of texels is met.
+CASES = {
+    name: {"sizes": (7,), "address_mode": MODES[k % 5], "normalized_coords": k % 2 == 0, **options}
+    for k, (name, options) in enumerate(FILTERS.items())
+}
+CODES = {"read_mode": "normalized_float", "address_mode": ("border", "reflect"), "wrt": (1, 2, 3)}
+CASES |= {
+    "an image": {"address_mode": ("border", "reflect"), "normalized_coords": False},
+    "a volume": {"sizes": (3, 4, 5), "address_mode": ("wrap", "border", "mirror")},
+    "sizes smaller than the filter": {"sizes": (2, 1), "address_mode": "reflect", "filter_mode": "cubic"},
+    "layers": {"layers": 4, "address_mode": "border"},
+    "layers of rows": {"sizes": (7,), "layers": 4, "address_mode": "mirror"},
+    "halves": {"dtype": "float16", "filter_mode": "cubic"},
+    "bfloat16": {"dtype": "bfloat16", "filter_mode": "point", "address_mode": "border"},
+    "doubles": {"dtype": "float64", "filter_mode": "cubic", "address_mode": ("wrap", "border")},
+    "complex numbers": {"dtype": "complex64", "address_mode": "border"},
+    "stored integers": {"dtype": "int32", "filter_mode": "point", "color": np.int32(7), "wrt": ()},
+    "signed codes": {"dtype": "int16", **CODES},
+    "sRGB": {"dtype": "uint8", "srgb": True, **CODES},
+    "sRGB at one tap": {"dtype": "uint8", "srgb": True, "filter_mode": "point", **CODES},
+    "a mask": {"dtype": "bool", "address_mode": "border", "wrt": (1, 2, 3)},
+}
 
-    Args:
-        wrt: the numbers of texels, color and coordinates that have gradients, by default all.
-    """
-    sampler, rng, dtype = jt.Sampler(**options), np.random.default_rng(0), jnp.dtype(dtype)
-    texels = texels_of((*[layers] * (layers > 0), *sizes, 3), dtype)
-    coords = coords_of(sizes, sampler.normalized_coords, sum_dtype(dtype))
-    layer = rng.integers(-2, layers + 2, coords[0].shape).astype(np.int32) if layers else None
-    args = texels, color, *coords
-    wrt = range(len(args)) if wrt is None else wrt
 
-    def with_gradients(read, args):
-        def of(*some):
-            given = dict(zip(wrt, some))
-            return read(sampler, layer, *(given.get(k, a) for k, a in enumerate(args)))
+def with_gradients(read, sampler, layer, args, wrt):
+    def of(*some):
+        given = dict(zip(wrt, some))
+        return read(sampler, layer, *(given.get(k, a) for k, a in enumerate(args)))
 
-        value, pull = jax.vjp(of, *(args[k] for k in wrt))
-        return value, pull(jnp.cos(jnp.arange(value.size, dtype=np.float32)).reshape(value.shape).astype(value.dtype))
+    value, pull = jax.vjp(of, *(args[k] for k in wrt))
+    return value, pull(jnp.cos(jnp.arange(value.size, dtype=np.float32)).reshape(value.shape).astype(value.dtype))
 
-    both = lambda *args: [with_gradients(read, args) for read in (public_read, read_by_reference)]
-    found, expected = jax.jit(both)(*args)
-    (value, slopes), (wanted, wanted_slopes) = jax.tree.map(in_parts, (found, expected))
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_and_gradients(name):
+    """Values are the same bit for bit where one texel decides; gradients are finite."""
+    case = {"sizes": (5, 6), "dtype": "float32", "layers": 0, "color": COLOR, "wrt": None} | CASES[name]
+    sizes, layers, color, wrt = (case.pop(key) for key in ("sizes", "layers", "color", "wrt"))
+    dtype = jnp.dtype(case.pop("dtype"))
+    with jax.enable_x64(dtype == "float64"):
+        sampler, rng = jt.Sampler(**case), np.random.default_rng(0)
+        texels = texels_of((*[layers] * (layers > 0), *sizes, 3), dtype)
+        coords = coords_of(sizes, sampler.normalized_coords, sum_dtype(dtype))
+        layer = rng.integers(-2, layers + 2, coords[0].shape).astype(np.int32) if layers else None
+        args = texels, color, *coords
+        wrt = range(len(args)) if wrt is None else wrt
+        both = lambda *args: [
+            with_gradients(read, sampler, layer, args, wrt) for read in (public_read, read_by_reference)
+        ]
+        (value, slopes), (wanted, wanted_slopes) = jax.tree.map(in_parts, jax.jit(both)(*args))
     assert value.dtype == wanted.dtype
     if sampler.kernel.blends or sampler.srgb:
         largest = 1 if sampler.read_mode == "normalized_float" else np.abs(in_parts(texels).astype(np.float64)).max()
@@ -107,64 +131,6 @@ def assert_equal_reads(sizes, dtype=np.float32, *, layers=0, color=COLOR, wrt=No
     for a, b in zip(slopes, wanted_slopes, strict=True):
         assert a.dtype == b.dtype
         assert_close("sum" if a.dtype == np.float32 else a.dtype.name, a, b, 4 * (1 + np.abs(b.astype(float)).max()))
-
-
-@pytest.mark.parametrize(("name", "mode"), [*itertools.product(FILTERS, MODES)])
-def test_each_filter_in_each_address_mode(name, mode):
-    number = [*FILTERS].index(name) + MODES.index(mode)
-    assert_equal_reads(SIZES[1], address_mode=mode, normalized_coords=number % 2 == 0, **FILTERS[name])
-
-
-# Two modes each that lie side by side, or apart by two, in a cycle of five: on each pair of axes all ten.
-OF_AXES = {
-    2: [(a, MODES[(k + step) % len(MODES)]) for step in (1, 2) for k, a in enumerate(MODES)],
-    3: [tuple(MODES[(k + step) % len(MODES)] for step in (0, 1, 3)) for k in range(len(MODES))],
-}
-
-
-@pytest.mark.parametrize("modes", OF_AXES[2] + OF_AXES[3], ids="-".join)
-def test_modes_of_several_axes(modes):
-    number = MODES.index(modes[0])
-    names = [*FILTERS] if len(modes) == 2 else ["point", "linear", "bspline 2", "cubic", "linear"]
-    options = FILTERS[names[(number + 5 * (modes in OF_AXES[2][5:])) % len(names)]]
-    assert_equal_reads(SIZES[len(modes)], address_mode=modes, normalized_coords=number % 2 == 0, **options)
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_sizes_smaller_than_the_filter(mode):
-    assert_equal_reads((2, 1), address_mode=mode, filter_mode="cubic")
-
-
-@pytest.mark.parametrize("dimension", LAYERED)
-def test_a_layer_is_one_more_axis(dimension):
-    assert_equal_reads(SIZES[dimension], layers=4, address_mode="border")
-
-
-@pytest.mark.parametrize("dtype", [row.name for row in STORAGE_FORMATS.values() if row.floating])
-@pytest.mark.parametrize("filter_mode", ["point", "cubic"])
-def test_texels_of_each_floating_dtype(dtype, filter_mode):
-    with jax.enable_x64(dtype in ("float64", "complex128")):
-        assert_equal_reads(SIZES[2], dtype, address_mode=("wrap", "border"), filter_mode=filter_mode)
-
-
-@pytest.mark.parametrize("dtype", [row.name for row in STORAGE_FORMATS.values() if not row.floating])
-def test_texels_that_are_read_as_they_are(dtype):
-    color = np.zeros((), dtype)
-    assert_equal_reads(SIZES[2], dtype, color=color, wrt=(), address_mode=("border", "mirror"), filter_mode="point")
-
-
-CODES = {row.name: False for row in STORAGE_FORMATS.values() if row.fraction_bits is not None} | {"uint8 sRGB": True}
-
-
-@pytest.mark.parametrize("name", CODES)
-@pytest.mark.parametrize("filter_mode", ["point", "linear"])
-def test_codes(name, filter_mode):
-    options = {"read_mode": "normalized_float", "srgb": CODES[name], "filter_mode": filter_mode}
-    assert_equal_reads(SIZES[2], name.split()[0], wrt=(1, 2, 3), address_mode=("border", "reflect"), **options)
-
-
-def test_a_mask_is_blended_as_numbers():
-    assert_equal_reads(SIZES[2], "bool", wrt=(1, 2, 3), address_mode="border")
 
 
 @pytest.mark.parametrize(("filter_mode", "kernel"), [("point", NEAREST_LEVEL), ("linear", LEVEL_BLEND)])

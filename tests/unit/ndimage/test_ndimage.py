@@ -1,5 +1,7 @@
 """`jaxtex.ndimage`: gradients, dtypes, transforms, kernels, and what is no matter of SciPy's."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -123,6 +125,30 @@ def test_a_real_number_lies_outside_of_complex_ones(mode):
 def test_large_integers_of_order_0_keep_all_digits():
     array = np.array([2**31 - 1, -(2**31), 2**24 + 1], np.int32)
     assert_exact(ndimage.zoom(array, 2, order=0), array[[0, 0, 1, 1, 2, 2]])
+
+
+@pytest.mark.usefixtures("x64")
+def test_outside_is_the_number_to_the_last_bit():
+    """Of the read of one sample, of a grid that is read along one axis after the other, and as a rounded integer."""
+    array, at = normal(20, 30), [np.float64([-3, 40]), np.float64([2, 2])]
+    for order, cval in itertools.product(range(6), (2.5, 0.1)):
+        assert_exact(ndimage.map_coordinates(array, at, order=order, cval=cval), np.full(2, cval, array.dtype))
+        shifted = ndimage.shift(np.float64(array), (19.5, 0.3), order=order, cval=cval)
+        assert_exact(shifted[:19], np.full((19, 30), cval))
+        rounded = ndimage.map_coordinates(np.uint8(array), at, order=order, cval=cval)
+        assert rounded.tolist() == [round(cval + 0.25)] * 2
+
+
+def test_a_zoom_copies_along_an_axis_that_keeps_its_size():
+    array = np.float32(normal(5, 6, 4))
+    array[2, 3, 1] = np.nan
+    for order in (0, 1, 3):
+        for factors in ((1, 2, 1), (1.05, 0.5, 1)):
+            found = np.asarray(ndimage.zoom(array, factors, order=order))
+            assert {(i, k) for i, _, k in np.argwhere(np.isnan(found))} <= {(2, 1)}
+            line = ndimage.zoom(array[0, :, 0], factors[1], order=order)
+            assert_close("float32", found[0, :, 0], line, 4)
+    assert_exact(ndimage.zoom(array, (1, 1.05, 1), order=1), array)
 
 
 # What SciPy leaves open

@@ -108,31 +108,6 @@ def test_no_samples_and_numbers():
     assert jt.nn.sample_weighted(texture, (0.5,), 2, axis=()).shape == (2,)
 
 
-LINE = jt.texture1d(np.zeros((4, 1), np.float32))
-MISTAKES = {
-    "an array": (TypeError, "textures?.* an array", lambda s: s(np.zeros((4, 1)), (0.5,), 1.0)),
-    "no textures": (ValueError, "textures is empty", lambda s: s((), (0.5,), np.ones(1))),
-    "another kind": (
-        ValueError,
-        r"textures\[1\] has kind '2d'",
-        lambda s: s((LINE, jt.texture2d(np.zeros((4, 4, 1), np.float32))), (0.5,), np.ones(2)),
-    ),
-    "another length": (ValueError, "holds 2 textures, but axis 0", lambda s: s((LINE, LINE), (0.5,), np.ones(3))),
-    "no axis": (ValueError, "axis=()", lambda s: s((LINE, LINE), (0.5,), np.ones(2), axis=())),
-    "weights": (ValueError, "weights has shape", lambda s: s(LINE, (np.ones(2),), np.ones(3))),
-    "axis": (ValueError, "axis is 1", lambda s: s(LINE, (np.ones(2),), np.ones(2), axis=1)),
-    "axes": (ValueError, r"axis is \(0, -1\)", lambda s: s(LINE, (np.ones(2),), np.ones(2), axis=(0, -1))),
-    "words": (TypeError, "weights is 'one', expected a number", lambda s: s(LINE, (0.5,), "one")),
-}
-
-
-@pytest.mark.parametrize("name", MISTAKES)
-def test_mistakes_are_named(name):
-    kind, message, call = MISTAKES[name]
-    with pytest.raises(kind, match=f"^sample_weighted: .*{message}"):
-        call(jt.nn.sample_weighted)
-
-
 # In one pass: the kernels, and every derivative
 
 

@@ -13,18 +13,29 @@ from tests.unit.rays.test_rays import IMAGE, SAMPLES, VOLUME, ends, memory_of, n
 SMOOTH = jt.Sampler(filter_mode="bspline", spline_order=5)
 
 
-def samples(volume, start, end, count):
+def samples(volume, start, end, count, address="border", outside=0.0):
     """The samples of segments by single reads, S + (count, C), in float64."""
     make = {2: jt.texture2d, 3: jt.texture3d}[start.shape[-1]]
     fraction = (np.arange(count, dtype=start.dtype) + start.dtype.type(0.5)) / start.dtype.type(count)
     points = start[..., None, :] + (end - start)[..., None, :] * fraction[:, None]
-    how = jt.Sampler(address_mode="border", normalized_coords=False)
-    return np.float64(jt.sample(make(volume), tuple(np.moveaxis(points, -1, 0)), how))
+    how = jt.Sampler(address_mode=address, normalized_coords=False)
+    return np.float64(jt.sample(make(volume, border_color=outside), tuple(np.moveaxis(points, -1, 0)), how))
 
 
-def finite(depth):
-    """Depths, with -1 in place of infinity."""
-    return np.where(np.isinf(depth), -1, depth)
+def in_volume(start, end, sizes, cut=(True, True, True)):
+    """The parts of segments in a volume, along the axes that are cut, x first; NaN where there is none."""
+    start, end = np.broadcast_arrays(np.float64(start), end)
+    step, ends = end - start, np.where(cut[: len(sizes)], sizes[::-1], np.inf)
+    lows, highs = np.where(np.isinf(ends), -np.inf, 0) - start, ends - start
+    sides = np.sort([lows / step, highs / step], 0)
+    enter, leave = np.maximum(sides[0].max(-1), 0)[..., None], np.minimum(sides[1].min(-1), 1)[..., None]
+    meets = enter <= leave
+    return tuple(np.float32(np.where(meets, start + t * step, np.nan)) for t in (enter, leave))
+
+
+def finite(numbers):
+    """Numbers, with -1 in place of infinity."""
+    return np.where(np.isinf(numbers), -1, numbers)
 
 
 def composited(values, lengths, least=0.0):
@@ -43,15 +54,57 @@ def composited(values, lengths, least=0.0):
 @pytest.mark.parametrize(("sizes", "channels"), [(IMAGE, 2), (VOLUME, 1), (VOLUME, 3)])
 def test_the_largest_sample(sizes, channels):
     volume, (start, end) = normal(*sizes, channels), ends(3, 4, sizes=sizes)
-    found = jt.rays.maximum_intensity(volume, start, end, num_samples=11)
-    assert_close("float32", found, samples(volume, start, end, 11).max(-2), 64)
+    for outside in (0.0, -1.5, 2):
+        found = jt.rays.maximum_intensity(volume, start, end, num_samples=11, outside=outside)
+        assert_close("float32", found, samples(volume, start, end, 11, outside=outside).max(-2), 64)
+
+
+@pytest.mark.parametrize("modes", ["border", ("border", "clamp", "border"), ("clamp", "border", "wrap")])
+@pytest.mark.parametrize(("sizes", "channels"), [(IMAGE, 2), (VOLUME, 1), (VOLUME, 3)])
+def test_only_what_is_inside_can_be_the_largest(sizes, channels, modes):
+    """Along the axes with a border, segments are cut to the volume, and its edges are those of clamp."""
+    volume, (start, end) = normal(*sizes, channels) - 3, ends(3, 40, sizes=sizes)
+    modes = modes if isinstance(modes, str) else modes[: len(sizes)]
+    cut = [mode == "border" for mode in modes] if isinstance(modes, tuple) else [True] * 3
+    found = jt.rays.maximum_intensity(volume, start, end, num_samples=11, sampler=jt.Sampler(address_mode=modes))
+    first, last = in_volume(start, end, sizes, cut)
+    inside = ["clamp" if mode == "border" else mode for mode in ([modes] * 3 if isinstance(modes, str) else modes)]
+    meets, address = np.isfinite(first).all(-1), tuple(inside[: len(sizes)])
+    expected = samples(volume, np.nan_to_num(first), np.nan_to_num(last), 11, address).max(-2)
+    assert 20 < meets.sum() < meets.size
+    assert_close("float32", np.asarray(found)[meets], expected[meets], 256)
+    assert np.all(np.asarray(found)[~meets] == -np.inf)
+
+
+@pytest.mark.parametrize("how", [{"step": 0.4}, {"num_samples": 60}])
+def test_a_constant_volume_has_no_other_value(how):
+    """A minimum by the recipe, and a maximum, of a constant of either sign, whatever the filter reaches outside."""
+    start, end = np.float32([[4, 4, -20], [-9, 3, 2], [0, 0, 0]]), np.float32([[5, 4.5, 30], [20, 3.7, 6], [8, 8, 8]])
+    for filter_mode in ("linear", "cubic", "gaussian"):
+        sampler = jt.Sampler(filter_mode=filter_mode)
+        run = lambda volume, sampler=sampler: jt.rays.maximum_intensity(volume, start, end, sampler=sampler, **how)
+        for constant in (100.0, -1000.0):
+            volume = np.full((8, 8, 8, 1), constant, np.float32)
+            for found in (run(volume), -run(-volume)):
+                assert_close("float32", found, np.full((3, 1), constant), 1000)
+
+
+def test_a_segment_that_misses_the_volume():
+    """No sample is the largest of none, and nothing crosses a level; neither has a gradient."""
+    volume, start, end = normal(*VOLUME, 1), np.float32([-3, -2, -1]), np.float32([-1, 4, 9])
+    for how in ({"step": 0.5}, {"num_samples": 9}):
+        highest = lambda v, s, e, how=how: jt.rays.maximum_intensity(v, s, e, **how)[0]
+        assert highest(volume, start, end) == -np.inf
+        assert jt.rays.maximum_intensity(volume, start, end, outside=-2.0, **how) == -2
+        assert jt.rays.first_crossing(volume, start, end, 0.1, **how) == np.inf
+        assert not any(np.any(a) for a in jax.grad(highest, (0, 1, 2))(volume, start, end))
 
 
 def test_segments_that_broadcast_and_empty_ones():
     volume, (start, end) = normal(*VOLUME, 2), ends(3, 4)
     together = jt.rays.maximum_intensity(volume, start[:, :1], end[:1], num_samples=7)
     apart = jt.rays.maximum_intensity(volume, start[:, :1] + 0 * end, end[:1] + 0 * start, num_samples=7)
-    assert_close("float32", together, apart, 64)
+    assert_close("float32", finite(together), finite(apart), 64)
     for function in (jt.rays.maximum_intensity, jt.rays.composite):
         assert function(volume, start[:0], end[:0], num_samples=7).shape == (0, 4, 2)
     assert jt.rays.first_crossing(volume, start[:0], end[:0], 0.0, num_samples=7).shape == (0, 4, 2)
@@ -71,12 +124,13 @@ def test_equal_samples_give_the_gradient_to_the_first():
     assert jax.grad(run)(image).ravel().tolist() == [1, 0, 0, 0]
 
 
-def test_derivatives_of_the_largest_sample():
+@pytest.mark.parametrize("outside", [None, 0.7])
+def test_derivatives_of_the_largest_sample(outside):
     with jax.enable_x64(True):
         volume, (start, end) = normal(*IMAGE, 2, dtype=np.float64), ends(3, sizes=IMAGE, dtype=np.float64)
-        assert_derivatives(
-            lambda *args: jt.rays.maximum_intensity(*args, num_samples=9, sampler=SMOOTH), volume, start, end
-        )
+        run = lambda *args: jt.rays.maximum_intensity(*args, num_samples=9, outside=outside, sampler=SMOOTH)
+        assert np.isfinite(run(volume, start, end)).all()
+        assert_derivatives(run, volume, start, end)
 
 
 # First crossings
@@ -98,6 +152,24 @@ def test_the_depth_of_a_sphere():
     assert np.isinf(found[3])
     scaled = jt.rays.first_crossing(field, eye, target, 0.0, step=0.3, spacing=2.0)[:3, 0]
     assert_close("float32", scaled, 2 * found[:3], 128)
+
+
+@pytest.mark.parametrize("how", [{"step": 0.5}, {"num_samples": 200}])
+def test_the_face_of_a_volume_is_no_surface(how):
+    """A ball in air, in Hounsfield units: adding a number to all and to the level changes nothing, unless outside is
+    given, and lies beyond the level."""
+    line = np.arange(20) - 9.5
+    radius = np.sqrt(line[:, None, None] ** 2 + line[:, None] ** 2 + line**2)
+    ball = np.where(radius < 6, 40, -1000).astype(np.float32)[..., None]
+    start, end = np.float32([[10, 10, -30], [10, 11, -30]]), np.float32([[10, 10, 70], [10, 9, 70]])
+    depths = [jt.rays.first_crossing(ball + c, start, end, c - 300.0, **how) for c in (0, 1000)]
+    for depth in depths:
+        assert np.abs(np.asarray(depth)[:, 0] - 34).max() < 0.6
+    assert_close("float32", *depths, 4096)
+    air = jt.rays.first_crossing(ball, start, end, -300.0, outside=-1000, **how)
+    assert_close("float32", air, depths[0], 4096)
+    face = jt.rays.first_crossing(ball, start, end, -300.0, outside=0, **how)
+    assert np.abs(face - 30).max() < 0.6
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -214,7 +286,7 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 def test_batches(name):
     volumes, (start, end) = normal(3, *VOLUME, 2), ends(3, 4)
-    run = lambda *args: jnp.nan_to_num(getattr(jt.rays, name)(*args, num_samples=16), posinf=-1)
+    run = lambda *args: jnp.nan_to_num(getattr(jt.rays, name)(*args, num_samples=16), posinf=-1, neginf=-1)
     together = jax.vmap(lambda *args: run(*args, *CALLS[name]))(volumes, start, end)
     shared = jax.vmap(lambda *args: run(volumes[0], *args, *CALLS[name]))(start, end)
     for k in range(3):
@@ -226,7 +298,8 @@ def test_batches(name):
 def test_integers_and_narrow_floats(name):
     codes, (start, end) = np.arange(210).reshape(*VOLUME, 1) % 100, ends(6)
     level = (np.float32(40),) * len(CALLS[name])
-    run = lambda volume: jnp.nan_to_num(getattr(jt.rays, name)(volume, start, end, *level, num_samples=8), posinf=-1)
+    project = lambda volume: getattr(jt.rays, name)(volume, start, end, *level, num_samples=8)
+    run = lambda volume: jnp.nan_to_num(project(volume), posinf=-1, neginf=-1)
     expected = run(codes.astype(np.float32))
     assert_close("sum", run(codes.astype(np.int16)), expected, 200)
     narrow = run(jnp.asarray(codes, jnp.bfloat16))
@@ -249,6 +322,8 @@ def test_no_array_of_samples(name):
         ("maximum_intensity", {"num_samples": 0}, "maximum_intensity: num_samples is 0"),
         ("maximum_intensity", {"step": 0.5}, "maximum_intensity: .* pass one of them"),
         ("maximum_intensity", {"num_samples": 2**24 + 1}, "expected at most 16777216"),
+        ("maximum_intensity", {"outside": float("-inf")}, "outside is -inf, expected a finite number, or None"),
+        ("first_crossing", {"outside": 0, "sampler": jt.Sampler(address_mode="clamp")}, "which has no outside"),
         ("first_crossing", {"level": normal(5)}, "first_crossing: level has shape"),
         ("first_crossing", {"sampler": jt.Sampler(arithmetic="hardware")}, "arithmetic='float'"),
         ("composite", {"min_transmittance": 1.5}, "min_transmittance is 1.5"),

@@ -1,10 +1,8 @@
 """The public interface: dtypes, wrong kinds of arguments, words of other libraries, stacks, and types."""
 
-import inspect
 import itertools
 import re
 import sys
-import typing
 
 import jax
 import jax.numpy as jnp
@@ -94,62 +92,6 @@ def test_masks_are_blended_as_zeros_and_ones():
     assert blended.tolist() == [0.5]
     assert jt.fetch(mask, (1,)).dtype == bool
     assert jt.surface_write(mask, True, (0,)).texels[:, 0].tolist() == [True, True]
-
-
-WRONG_KINDS = {
-    "a word for a sampler": (
-        r"sample: sampler is 'wrap', expected a Sampler; pass jaxtex.Sampler\(address_mode='wrap'\)",
-        lambda: jt.sample(jt.texture2d(IMAGE), XY, "wrap"),
-    ),
-    "a filter for a sampler": (
-        r"pass jaxtex.Sampler\(filter_mode='cubic'\)",
-        lambda: jt.splat(np.ones(3, np.float32), XY, IMAGE.shape, "cubic"),
-    ),
-    "a dictionary for a sampler": (
-        "gather: sampler is {}, expected a Sampler",
-        lambda: jt.gather(jt.texture2d(IMAGE), XY, {}),
-    ),
-    "an image for a texture": (
-        r"sample: texture is an array of shape \(4, 6, 3\).*make one with jaxtex.texture2d\(array\)",
-        lambda: jt.sample(IMAGE, XY),
-    ),
-    "a gray image for a texture": (
-        r"make one with jaxtex.texture2d\(array\[..., None\]\)",
-        lambda: jt.sample(IMAGE[..., 0], XY),
-    ),
-    "a volume for a texture": (
-        r"make one with jaxtex.texture3d\(array\)",
-        lambda: jt.sample(IMAGE[None], (0.5, 0.5, 0.5)),
-    ),
-    "a line for a texture": (r"jaxtex.texture1d\(array\)", lambda: jt.fetch(IMAGE[0], (0,))),
-    "an array for a surface": ("surface_read: texture is an array", lambda: jt.surface_read(IMAGE, (0, 0))),
-    "nothing for a texture": ("sample: texture is None, expected a Texture", lambda: jt.sample(None, XY)),
-    "a word for a coordinate": (
-        "sample: coords holds 'left', expected a number or an array",
-        lambda: jt.sample(jt.texture2d(IMAGE), ("left", 0.5)),
-    ),
-    "nothing for a coordinate": ("coords holds None", lambda: jt.sample(jt.texture2d(IMAGE), (None, 0.5))),
-    "a word for coordinates": (
-        "coords is 'xy', expected a tuple of arrays",
-        lambda: jt.sample(jt.texture2d(IMAGE), "xy"),
-    ),
-    "a word for texels": (
-        "texture2d: texels is 'photo.png', expected an array; read the file first",
-        lambda: jt.texture2d("photo.png"),
-    ),
-    "an option by position": ("'wrap' came without a keyword", lambda: jt.Sampler("wrap")),
-    "a number for a mode": ("address_mode is 3, expected one of", lambda: jt.Sampler(address_mode=3)),
-    "a number for a flag": ("srgb is 1, expected True or False", lambda: jt.Sampler(srgb=1)),
-    "a word for a number": ("cubic_coefficient is '1'", lambda: jt.Sampler(cubic_coefficient="1")),
-    "no dtype": ("dtype is 'number'", lambda: jt.sample(jt.texture2d(IMAGE), XY, dtype="number")),
-}
-
-
-@pytest.mark.parametrize("mistake", WRONG_KINDS)
-def test_wrong_kinds_are_type_errors(mistake):
-    pattern, call = WRONG_KINDS[mistake]
-    with pytest.raises(TypeError, match=pattern):
-        call()
 
 
 ALIASES = {
@@ -288,22 +230,6 @@ def test_packages_are_loaded_when_they_are_used():
         assert getattr(jt, name) is sys.modules[f"jaxtex.{name}"]
     with pytest.raises(AttributeError, match="no attribute 'textures'"):
         jt.textures  # noqa: B018
-
-
-ROOMS = {"": jt, "warp.": jt.warp, "ndimage.": jt.ndimage, "layers.": jt.layers, "cuda.": jt.cuda}
-PUBLIC = {f"{prefix}{name}": getattr(room, name) for prefix, room in ROOMS.items() for name in room.__all__}
-
-
-def has_parameters(value):
-    """Enumerations, tuples and exceptions take what their base takes."""
-    return callable(value) and not (inspect.isclass(value) and not hasattr(value, "__dataclass_fields__"))
-
-
-@pytest.mark.parametrize("name", [name for name, value in PUBLIC.items() if has_parameters(value)])
-def test_public_parameters_have_types(name):
-    parameters = inspect.signature(PUBLIC[name]).parameters.values()
-    bare = [p.name for p in parameters if p.annotation in (inspect.Parameter.empty, typing.Any)]
-    assert not bare
 
 
 def test_a_texture_keeps_its_texels_when_an_array_of_numpy_changes():

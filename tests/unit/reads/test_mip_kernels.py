@@ -77,6 +77,15 @@ def test_array_operations_go_on_where_a_size_is_odd(sizes):
     assert_close("sum", pulled, chain_of(cotangent, adjoint=True, **chain), 4)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, jnp.bfloat16, np.float32])
+def test_kernels_take_means_of_the_largest_numbers(dtype):
+    largest = float(jnp.finfo(dtype).max)
+    texels = jnp.asarray(np.broadcast_to(np.float32([largest, -largest]), (4, 4, 64, 2)), dtype)
+    with RUN_HERE:
+        found = mip_chain(texels, adjoint=False, shape=texels.shape, ndim=3, num_levels=7)
+    assert_exact(np.float32(found), np.broadcast_to(np.float32(texels[0, 0, :1]), found.shape))
+
+
 def test_programs_for_a_gpu_hold_the_kernels():
     """Values, both derivatives and batches of a texture."""
     texels, tangent = draw_pair(2, 16, 32, 3)

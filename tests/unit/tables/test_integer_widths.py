@@ -228,6 +228,43 @@ def test_warps_take_coordinates_of_64_bits_and_refuse_texels_that_do_not_fit():
         jt.warp.rotate(whole + 2**32 + 1, 0.0)
 
 
+def same(x, y):
+    return x, y
+
+
+# Entries that are not compiled as one program: a warp of an image, and of a tile.
+ENTRIES = {
+    "resample": lambda image, **options: jt.warp.resample(image, same, filter="point", **options),
+    "resample_tiles": lambda image, **options: next(jt.warp.resample_tiles(image, same, filter="point", **options))[1],
+}
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_entries_that_are_not_compiled_convert_like_the_others(name, recwarn):
+    run, labels = ENTRIES[name], np.array([[[2**32 - 1], [7]]], np.uint64)
+    assert_exact(run(labels), labels.astype(np.uint32))
+    with pytest.raises(ValueError, match=f"{name}: image holds {2**40}, expected integers from 0 to {2**32 - 1}"):
+        run(np.where(labels == 7, np.uint64(2**40), labels))
+    assert_exact(run(np.full((1, 2, 1), 0.1)), np.full((1, 2, 1), 0.1, np.float32))
+    assert not recwarn.list
+
+
+def test_colors_and_parameters_of_64_bits_are_rounded():
+    far, beyond, image = np.array(2**40), (lambda x, y: (x - 9, y)), np.zeros((1, 1, 1), np.float32)
+    expected = np.full((1, 1, 1), 2.0**40, np.float32)
+    assert_exact(jt.warp.resample(image, beyond, border_color=far), expected)
+    assert_exact(next(jt.warp.resample_tiles(image, beyond, border_color=far))[1], expected)
+    assert_exact(jt.warp.SizedWarp(beyond, border_color=far)(image), expected)
+    assert_exact(
+        jt.warp.resample(image + 5, lambda x, y, p: (jnp.where(p == 2.0**40, x, 9), y), parameters=(far,)), image + 5
+    )
+    assert float(jt.texture1d(image[0], border_color=far).border_color) == 2.0**40
+    assert float(jt.footprint(lambda x, y: (x * x, y), (far, 0))[0][0]) == 2.0**41
+    assert jt.texture1d(image[0], knots=(np.array([-1, 0, 2**40]),)).knots[0].tolist() == [-1, 0, 2.0**40]
+    with pytest.raises(ValueError, match="texture1d: border_color holds 1099511627776"):
+        jt.texture1d(np.zeros((1, 1), np.int32), border_color=far)
+
+
 FEATURES, FLOW = np.zeros((1, 4, 4, 2), np.float32), np.zeros((1, 2, 2, 2), np.float32)
 # Calls of one option that is 1 or 2, and an integer.
 OPTIONS = {

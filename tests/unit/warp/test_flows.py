@@ -7,7 +7,6 @@ import pytest
 from scipy.linalg import expm
 from scipy.ndimage import map_coordinates, zoom
 
-import jaxtex as jt
 from jaxtex import warp
 from tests.support.derivatives import assert_derivatives
 from tests.support.tolerances import assert_close, assert_exact
@@ -102,6 +101,52 @@ def test_an_inverse_leads_back(ndim):
     assert_exact(np.stack(warp.invert_flow(as_tuple(flow), 60), -1), inverse)
 
 
+@pytest.mark.parametrize("factor", [-0.8, 0.95, 1.5, 6.0])
+def test_an_inverse_of_a_steep_flow(factor):
+    """x goes to (1 + c) x about the middle, exact between the pixels; where p + inverse is inside, and of any order."""
+    offset = np.broadcast_to(np.arange(24, dtype=np.float32) - 11.5, (3, 24))
+    flow = np.stack([factor * offset, 0 * offset], -1)
+    expected = -factor / (1 + factor) * offset
+    inside = np.abs(offset + expected) < 11.5
+    inverse = np.asarray(warp.invert_flow(flow))
+    assert inside.any()
+    assert_close("float32", inverse[inside, 0], expected[inside], 64)
+    assert_close("float32", warp.compose_flows(flow, inverse), 0 * flow, 64)
+    assert_exact(np.asarray(jax.vmap(warp.invert_flow)(np.stack([flow, 0.1 * flow])))[0], inverse)
+    # c + dc moves the inverse by -dc / (1 + c)^2 of the offset.
+    tangent = np.stack([offset, 0 * offset], -1)
+    change = jax.jvp(warp.invert_flow, (flow,), (tangent,))[1]
+    inner = np.abs(offset) < (9 if factor > 0 else 1.5)
+    assert_close("float32", change[inner, 0], -(offset / (1 + factor) ** 2)[inner], 512)
+
+
+@pytest.mark.parametrize("ndim", [2, 3])
+def test_an_inverse_of_a_flow_that_stretches(ndim):
+    """The flow of a fast velocity, whose derivative is above 1: it leads back, or the inverse is NaN and says so."""
+    flow = np.asarray(warp.integrate_velocity(drawn(ndim, 4.0 if ndim == 2 else 2.5, seed=4), 8))
+    inverse = np.asarray(warp.invert_flow(flow))
+    found = np.isfinite(inverse).all(-1)
+    assert found.mean() > 0.97
+    assert_close("float32", np.asarray(warp.compose_flows(flow, inverse))[found], 0 * flow[found], 128)
+    iterated = jax.lax.fori_loop(0, 20, lambda _, v: -warp.warp_flow(flow, v, address="clamp"), -flow)
+    assert np.abs(warp.compose_flows(flow, iterated)).max() > 1
+
+
+def test_an_inverse_that_does_not_exist_is_nan_and_has_no_gradient():
+    """The pixels of a flow that is NaN, and of one under which all points leave a part of the image."""
+    x = np.arange(16, dtype=np.float32) + 0.5
+    gap = np.broadcast_to(np.where(x < 8, -20, 20), (4, 16)).astype(np.float32)
+    flow = np.stack([gap, 0 * gap], -1)
+    inverse = np.asarray(warp.invert_flow(flow, filter="point"))
+    assert np.isnan(inverse).all()
+    broken = drawn(2, 0.4)
+    broken[2, 3] = np.nan
+    inverse = warp.invert_flow(broken)
+    assert 0 < np.isnan(inverse).any(-1).sum() < 20
+    gradient = jax.grad(lambda f: jnp.nansum(warp.invert_flow(f)))(broken)
+    assert np.isfinite(gradient[5:, 6:]).all()
+
+
 def test_each_step_of_an_inverse_looks_once_more():
     x = np.broadcast_to(np.arange(8, dtype=np.float32) + 0.5, (3, 8))
     flow = np.stack([0.25 * x, 0 * x], -1)  # exact between the pixels
@@ -153,17 +198,3 @@ def test_jacobian_determinants():
     assert_exact(warp.jacobian_determinant(mirrored), np.full((4, 4), -1, np.float32))
     # An axis of one pixel has no slope.
     assert_exact(warp.jacobian_determinant(np.ones((1, 1, 2), np.float32)), np.ones((1, 1), np.float32))
-
-
-def test_errors():
-    flow = np.zeros((4, 4, 2), np.float32)
-    with pytest.raises(ValueError, match=r"integrate_velocity: velocity has shape \(4, 4\), expected"):
-        warp.integrate_velocity(flow[..., 0])
-    with pytest.raises(ValueError, match="integrate_velocity: steps is -1, expected an integer of at least 0"):
-        warp.integrate_velocity(flow, -1)
-    with pytest.raises(ValueError, match="invert_flow: steps is 0, expected an integer of at least 1"):
-        warp.invert_flow(flow, 0)
-    with pytest.raises(ValueError, match="compose_flows: first has 2 components and second has 3"):
-        warp.compose_flows(flow, np.zeros((4, 4, 4, 3), np.float32))
-    with pytest.raises(ValueError, match="filter is 'cubic', but sampler has filter_mode='point'"):
-        warp.invert_flow(flow, sampler=jt.Sampler(filter_mode="point"), filter="cubic")

@@ -64,6 +64,16 @@ def test_an_infinite_pixel_stays_infinite():
     assert_exact(np.isinf(found), np.isinf(warp.resize(pixels, (9, 60))))
 
 
+@pytest.mark.parametrize("filter", ["linear", "lanczos3", "gaussian"])
+def test_along_an_axis_that_keeps_its_size_nothing_spreads(filter):
+    pixels = image((7, 9), "float32", 1)
+    pixels[3, 4] = np.nan
+    resizer = warp.SizedResize(filter=filter)
+    assert_exact(resizer(pixels, (7, 9)), pixels)
+    assert set(np.argwhere(np.isnan(resizer(pixels, (7, 20))))[:, 0]) == {3}
+    assert set(np.argwhere(np.isnan(resizer(pixels, (3, 9))))[:, 1]) == {4}
+
+
 def test_a_parameter_may_be_a_number_for_each_pixel():
     pixels = image(SIZES[0], "uint16", 1)
     right = np.arange(40 * 61).reshape(40, 61) % 5

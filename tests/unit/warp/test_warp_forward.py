@@ -88,6 +88,41 @@ def test_the_greatest_importance_is_seen():
     assert_close("float32", np.stack(seen), np.array(expected), 2)
 
 
+@pytest.mark.parametrize(("size", "wide"), [(1.0, False), (300.0, False), (1e5, True)])
+def test_what_is_far_hides_what_is_farther(size, wide):
+    """Whatever lies in front elsewhere: of the pixels that meet, the greatest importance is taken off."""
+    with jax.enable_x64(wide):
+        image, flow, importance = draw(dtype=np.float64 if wide else np.float32)
+        importance = (size * importance).astype(image.dtype)
+        found = forward_warp(image, flow, importance)
+        total, weight = np.zeros(image.shape), np.zeros(SIZE)
+        for target in np.ndindex(*SIZE):
+            y, x = (np.indices(SIZE)[k] + np.float64(flow[..., 1 - k]) - target[k] for k in (0, 1))
+            share = np.maximum(1 - abs(y), 0) * np.maximum(1 - abs(x), 0)
+            if (share > 0).any():
+                part = share * np.exp(np.minimum(np.float64(importance) - importance[share > 0].max(), 0))
+                weight[target], total[target] = part.sum(), (part[..., None] * image).sum((0, 1))
+        expected = total / np.where(weight > 0, weight, 1)[..., None]
+        assert_close("float64" if wide else "point", found, expected, 1000 * np.abs(image).max())
+        again = forward_warp(image, flow, importance, sampler=jt.Sampler(deterministic=True))
+        assert_close("float64" if wide else "point", again, expected, 1000 * np.abs(image).max())
+        gradients = jax.jit(jax.grad(lambda *args: (forward_warp(*args) ** 2).sum(), (0, 1, 2)))(
+            image, flow, importance
+        )
+        assert all(np.isfinite(a).all() for a in gradients)
+
+
+def test_a_pixel_that_has_just_begun_to_move():
+    """Without a flow, a pixel has no part of its neighbor, however important, but the slope of one to the right."""
+    image, score = np.float32([[[1.0], [2.0], [5.0]]]), np.float32([[0, -1, 1]])
+    run = lambda dx: forward_warp(image, (dx, np.float32(0)), score)[0, :, 0]
+    seen, slopes = run(np.zeros((1, 3), np.float32)), jax.jacobian(run)(jnp.zeros((1, 3)))
+    assert_close("float32", seen, image[0, :, 0], 8)
+    assert_close("float32", slopes[:, 0], [[0, 0, 0], [-np.exp(1), 0, 0], [0, -3 * np.exp(-2), 0]], 32)
+    hidden = forward_warp(image, np.zeros((1, 3, 2), np.float32), np.float32([[1e9, -1e9, 1e9]]))
+    assert_exact(hidden, image)
+
+
 def test_a_pixel_of_little_importance_is_seen_where_it_lands_alone():
     image, flow, importance = draw(dtype=np.float32)
     importance = np.where(np.arange(SIZE[1]) < 4, -1e6, 1e6 + importance).astype(np.float32)

@@ -98,6 +98,50 @@ def test_much_regularization_leaves_the_best_affine_map():
     assert_close("spline", actual, expected, WIDTH * 4)
 
 
+@pytest.mark.parametrize("regularization", [0.0, 4.0])
+@pytest.mark.usefixtures("x64")
+def test_points_that_are_given_twice(regularization):
+    """They count as one; with other sources, as one with their mean, as with a small regularization."""
+    (source, target), image = draw_points(), draw_image()
+    sources, targets = (np.concatenate([a, a[:3], a[:1]]) for a in (source, target))
+    sources[[1, 2]] += 0.5
+    if regularization:  # then the equations of all points are regular, too
+        x, y = np.moveaxis(reference(sources, targets, centers(), regularization), -1, 0)
+        expected = oracle.sample(image, (x, y), dtype=np.float64, **READ)
+    else:
+        means = source + np.float64([0, 0.25, 0.25, *[0] * 7])[:, None]
+        expected = thin_plate_spline(image, means, target)
+    actual = thin_plate_spline(image, sources, targets, regularization=regularization)
+    assert_close("spline float64", actual, expected, WIDTH * np.abs(image).max())
+    several = jax.jit(lambda *args: thin_plate_spline(*args, regularization=regularization))(image, sources, targets)
+    assert_close("spline float64", several, actual, WIDTH * np.abs(image).max())
+
+
+def test_points_that_coincide_in_float32():
+    """Up to a rounding, in one of a batch alone; and gradients, which equal points share."""
+    source, target = np.float32(draw_points())
+    near = target[:2] * np.float32([1, 1 + 2**-23])
+    sources, targets = np.concatenate([source, source[:2]]), np.concatenate([target, near])
+    once = np.asarray(thin_plate_spline(positions(), source, target))
+    for seen in thin_plate_spline(positions(), np.stack([sources, sources[::-1]]), np.stack([targets, targets[::-1]])):
+        assert_close("spline", seen, once, 4 * WIDTH)
+    loss = lambda source, target: (thin_plate_spline(draw_image(dtype=np.float32), source, target) ** 2).sum()
+    of_all, of_once = jax.grad(loss, (0, 1))(sources, targets), jax.grad(loss, (0, 1))(source, target)
+    for a, b in zip(of_all, of_once):
+        assert np.isfinite(a).all()
+        assert np.abs(a[:2] + a[10:] - b[:2]).max() < 1e-2 * np.abs(b).max()
+
+
+def test_points_on_a_line_move_all_across_it_alike():
+    """Also two points, or one."""
+    along = np.linspace(0, 1, 7, dtype=np.float32)[:, None] * np.float32([[19, 11]])
+    inside = np.s_[3:-3, 3:-3]
+    for offset in (along, along[[0, 0, 6]], along[[2, 2, 2]]):
+        target = np.float32([3, 4]) + offset
+        seen = thin_plate_spline(positions(), target + np.float32([1.5, 0.5]), target)
+        assert_close("spline", np.asarray(seen)[inside], (centers() + np.float64([1.5, 0.5]))[inside], WIDTH)
+
+
 def test_images_points_and_regularizations_are_batches():
     images = draw_image(2, 1, dtype=np.float32)
     sources, targets = (np.float32([p, p[::-1] + 0.3, p + 0.7]) for p in draw_points())

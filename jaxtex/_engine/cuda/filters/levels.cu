@@ -11,7 +11,8 @@
 
 typedef Row<float, width> Mean;
 
-DEVICE float mean_of(float a, float b) { return rounded_mul(rounded_add(a, b), 0.5f); }
+// The sum of two large texels would be infinite, and their mean is not.
+DEVICE float mean_of(float a, float b) { return rounded_add(rounded_mul(a, 0.5f), rounded_mul(b, 0.5f)); }
 
 DEVICE Mean mean_of(const Mean& a, const Mean& b) {
   Mean mean;

@@ -81,9 +81,10 @@ def read_derivatives(texels: jax.Array, *args: jax.Array, spec: ReadSpec, batch:
     return read_each_sample(value_of(spec), texels, color, operands, spec, batch, "texture_read_derivatives")
 
 
-def fold(texels: jax.Array, *operands: jax.Array, spec: ReadSpec, fold: Fold, batch: int) -> jax.Array:
+def fold(texels: jax.Array, *args: jax.Array, spec: ReadSpec, fold: Fold, batch: int) -> jax.Array:
     """`rules.folds.meaning`: each thread folds the reads of a sample, and ends early where the state is final."""
-    return read_each_sample(value_of(spec), texels, None, operands, spec, batch, "texture_fold", fold=fold)
+    color, operands = spec.color_and_operands(args)
+    return read_each_sample(value_of(spec), texels, color, operands, spec, batch, "texture_fold", fold=fold)
 
 
 def read_with_halo(
