@@ -43,6 +43,8 @@ MEGABYTE = 2**20
 COMPILED = (
     "compiled/",
     "devices/",
+    "unit/cuda/",
+    "unit/surfaces/",
 )
 
 
