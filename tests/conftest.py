@@ -44,7 +44,11 @@ COMPILED = (
     "compiled/",
     "devices/",
     "unit/cuda/",
+    "unit/engine/",
+    "unit/layers/",
+    "unit/nn/",
     "unit/surfaces/",
+    "unit/tables/",
 )
 
 

@@ -66,20 +66,34 @@ ACCESSES = {
 }
 
 
+@jax.jit
+def in_both_modes(index):
+    return {name: [access(index, mode) for mode in ("zero", "clamp")] for name, (access, *_) in ACCESSES.items()}
+
+
 @pytest.mark.parametrize("x64", [False, True])
-@pytest.mark.parametrize("name", ACCESSES)
-def test_surfaces_take_integers_of_every_width(name, x64):
-    function, outside, above, below = ACCESSES[name]
+def test_surfaces_take_integers_of_every_width(x64):
+    """Numbers of a host, in every form for one access, and in one form for all of them, which share a program."""
+    access, outside, above, below = ACCESSES["surface_read"]
     with jax.enable_x64(x64):
         for number in (*FAR, 2**64 - 1, 2**64, 10**400):
             for far, clamped in ((number, above), (-number, below)):
                 for index in forms(far):
-                    assert_exact(flat(function(index, "zero")), np.float32(outside))
-                    assert_exact(flat(function(index, "clamp")), np.float32(clamped))
+                    assert_exact(flat(access(index, "zero")), np.float32(outside))
+                    assert_exact(flat(access(index, "clamp")), np.float32(clamped))
+        of_both = lambda access, far: (access(far, "zero"), access(far, "clamp"))
+        found = jax.jit(
+            lambda: {name: [of_both(row[0], far) for far in (2**32 + 2, -(2**63))] for name, row in ACCESSES.items()}
+        )()
+    for name, (_, outside, *clamped) in ACCESSES.items():
+        for in_modes, in_clamp in zip(found[name], clamped):
+            for result, expected in zip(in_modes, (outside, in_clamp)):
+                assert_exact(flat(result), np.float32(expected))
 
 
 def test_reads_take_integers_of_every_width():
-    for number in (*FAR, 10**400):
+    image, chain = jt.texture2d(ROW.texels[:, None]), jax.jit(jt.build_mipmaps)(ROW)
+    for number in (2**31, 2**63 - 1, 10**400):
         for index in forms(number):
             assert_exact(flat(jt.fetch(ROW, (index,))), np.float32([0]))
             assert_exact(flat(jt.fetch(LAYERS, (1,), layer=index)), np.float32([2]))
@@ -89,9 +103,7 @@ def test_reads_take_integers_of_every_width():
             )
             if not isinstance(index, list):
                 assert_exact(flat(jt.sample(ROW, (index,), IN_TEXELS)), np.float32([4]))
-                image = jt.texture2d(ROW.texels[:, None])
                 assert_exact(flat(jt.gather(image, (0.5, index), IN_TEXELS)), np.float32([4] * 4))
-                chain = jt.build_mipmaps(ROW)
                 assert_exact(flat(jt.sample(chain, (0.1,), lod=index)), flat(chain.levels[-1]))
 
 
@@ -99,22 +111,20 @@ def test_reads_take_integers_of_every_width():
 @pytest.mark.parametrize("dtype", ["int64", "uint64"])
 def test_jax_integers_of_64_bits_saturate(dtype):
     """Of compiled functions, and of the values of arrays."""
-    modes = ("zero", "clamp")
-    run_all = jax.jit(lambda x: {name: [access(x, mode) for mode in modes] for name, (access, *_) in ACCESSES.items()})
     for number in FAR:
-        found = run_all(np.asarray(number, dtype))
+        found = in_both_modes(np.asarray(number, dtype))
         for name in ("surface_read", "surface_write", "layer"):
-            found[name] += [ACCESSES[name][0](jnp.asarray(number, dtype), mode) for mode in modes]
+            found[name] += [ACCESSES[name][0](jnp.asarray(number, dtype), mode) for mode in ("zero", "clamp")]
         for name, (_, outside, above, _) in ACCESSES.items():
             for result, expected in zip(found[name], (outside, above, outside, above)):
                 assert_exact(flat(result), np.float32(expected))
 
 
 def test_unsigned_integers_of_jax_saturate():
-    run_all = jax.jit(lambda x: [(access(x, "zero"), access(x, "clamp")) for access, *_ in ACCESSES.values()])
-    for (in_zero, in_clamp), (_, outside, above, _) in zip(run_all(np.uint32(2**32 - 1)), ACCESSES.values()):
-        assert_exact(flat(in_zero), np.float32(outside))
-        assert_exact(flat(in_clamp), np.float32(above))
+    found = in_both_modes(np.uint32(2**32 - 1))
+    for name, (_, outside, above, _) in ACCESSES.items():
+        for result, expected in zip(found[name], (outside, above)):
+            assert_exact(flat(result), np.float32(expected))
 
 
 def test_what_is_no_integer_is_refused():
@@ -156,45 +166,64 @@ TOO_LARGE = (
 
 
 @pytest.mark.parametrize("x64", [False, True])
-@pytest.mark.parametrize(("dtype", "number"), TOO_LARGE)
-def test_values_that_do_not_fit_are_an_error(dtype, number, x64):
-    limits = np.iinfo(dtype)
-    sentence = f"values holds {number}, expected integers from {limits.min} to {limits.max}, the range of {dtype};"
-    with jax.enable_x64(x64):
-        texture = jt.texture1d(jnp.zeros((2, 1), dtype))
+def test_values_that_do_not_fit_are_an_error(x64):
+    for dtype, number in TOO_LARGE:
+        limits = np.iinfo(dtype)
+        sentence = f"values holds {number}, expected integers from {limits.min} to {limits.max}, the range of {dtype};"
         values = [number, [number], np.array([0, number], object)[:, None]]
         if fits(number, "int64"):
             values += [np.int64(number), np.array([[0], [number]])]
-        for name, function in WRITES.items():
-            for value in values:
-                with pytest.raises(ValueError, match=f"surface_{name}: {sentence}"):
-                    function(texture, value, (np.array([0, 1]),))
+        with jax.enable_x64(x64):
+            texture = jt.texture1d(np.zeros((2, 1), dtype))
+            for name, function in WRITES.items():
+                for value in values:
+                    with pytest.raises(ValueError, match=f"surface_{name}: {sentence}"):
+                        function(texture, value, (np.array([0, 1]),))
 
 
-@pytest.mark.parametrize(("dtype", "number"), TOO_LARGE)
-def test_values_of_jax_saturate(dtype, number):
+@jax.jit
+def written(values):
+    """Values, one for each dtype, written by each function to a texel of the dtype, which is 0."""
+    return {
+        dtype: {
+            name: write(jt.texture1d(np.zeros((1, 1), dtype)), value, (0,)).texels for name, write in WRITES.items()
+        }
+        for dtype, value in values.items()
+    }
+
+
+def test_values_of_jax_saturate():
     """Python's integers as arguments of a compiled function, and with x64 arrays of 64 bits."""
-    limits, zero = np.iinfo(dtype), jt.texture1d(jnp.zeros((1, 1), dtype))
-    expected = {"write": min(max(number, limits.min), limits.max)}
-    expected |= {"add": expected["write"], "min": min(expected["write"], 0), "max": max(expected["write"], 0)}
-    run_all = jax.jit(lambda value: {name: write(zero, value, (0,)).texels for name, write in WRITES.items()})
-    found = [run_all(number)] if fits(number, "int32") else []
-    if fits(number, "int64"):
+    for sign in (-1, 1):
+        numbers = {dtype: n for dtype, n in TOO_LARGE if n * sign > 0 and fits(n, "int64")}
+        results = [written({dtype: n for dtype, n in numbers.items() if fits(n, "int32")})]
         with jax.enable_x64(True):
-            found += [run_all(np.int64(number)), run_all(number)]
-            found.append({"write": jt.surface_write(zero, jnp.int64(number), (0,)).texels})  # of an array's value
-    for results in found:
-        for name, result in results.items():
-            assert_exact(result, np.full((1, 1), expected[name], dtype))
+            results += [written({dtype: np.int64(n) for dtype, n in numbers.items()}), written(numbers)]
+            for dtype, n in numbers.items():  # of an array's value
+                write = jt.surface_write(jt.texture1d(np.zeros((1, 1), dtype)), jnp.int64(n), (0,))
+                results.append({dtype: {"write": write.texels}})
+        for dtype, found in ((dtype, found) for of_dtypes in results for dtype, found in of_dtypes.items()):
+            limits = np.iinfo(dtype)
+            kept = min(max(numbers[dtype], limits.min), limits.max)
+            expected = {"write": kept, "add": kept, "min": min(kept, 0), "max": max(kept, 0)}
+            for name, result in found.items():
+                assert_exact(result, np.full((1, 1), expected[name], dtype))
 
 
 @pytest.mark.parametrize("x64", [False, True])
 def test_values_that_fit_are_taken(x64):
+    numbers = {"uint32": 2**32 - 1, "uint8": 255, "int8": -128, "int32": -(2**31)}
+
+    def write(dtype, number):
+        texture = jt.texture1d(np.zeros((1, 1), dtype))
+        forms = number, np.int64(number), np.array([number]), [number], np.array([number], dtype)
+        return [jt.surface_write(texture, value, (0,)).texels for value in forms]
+
     with jax.enable_x64(x64):
-        for dtype, number in (("uint32", 2**32 - 1), ("uint8", 255), ("int8", -128), ("int32", -(2**31))):
-            texture = jt.texture1d(jnp.zeros((1, 1), dtype))
-            for value in (number, np.int64(number), np.array([number]), [number], np.array([number], dtype)):
-                assert_exact(jt.surface_write(texture, value, (0,)).texels, np.array([[number]], dtype))
+        found = jax.jit(lambda: {dtype: write(dtype, number) for dtype, number in numbers.items()})()
+    for dtype, number in numbers.items():
+        for texels in found[dtype]:
+            assert_exact(texels, np.array([[number]], dtype))
 
 
 def test_floating_texels_round_integers_of_every_width():
