@@ -44,9 +44,6 @@ COMPILED = (
     "compiled/",
     "devices/",
     "unit/cuda/",
-    "unit/engine/",
-    "unit/layers/",
-    "unit/nn/",
     "unit/surfaces/",
     "unit/tables/",
 )
