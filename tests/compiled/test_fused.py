@@ -57,7 +57,7 @@ def looped(x, y, image):
     """Reads whose places depend on earlier reads, in a loop."""
 
     def turn(k, total):
-        color = read(x + 0.01 * k + 0.1 * total[0], y, image)
+        color = read(x + 0.01 * k + 0.001 * total[0], y, image)
         return total + color * jnp.asarray(TABLE)[37 * k]
 
     return jax.lax.fori_loop(0, 20, turn, jnp.zeros(3))
@@ -221,7 +221,8 @@ def value_and_gradients(function, wrt):
 
     def loss(*args):
         wide = (jnp.asarray(a, jnp.promote_types(a.dtype, jnp.float32)) for a in jax.tree.leaves(function(*args)))
-        return sum(jnp.sin(3 * a).sum() for a in wide if jnp.issubdtype(a.dtype, jnp.inexact))
+        floating = (a.ravel() for a in wide if jnp.issubdtype(a.dtype, jnp.inexact))
+        return sum((a * jnp.sin(jnp.arange(a.size))).sum() for a in floating)
 
     return jax.jit(lambda *args: (function(*args), jax.grad(loss, wrt)(*args) if wrt else ()))
 

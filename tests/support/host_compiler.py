@@ -44,7 +44,7 @@ inline double erfinv(double a) {
 }
 inline float erfinv(float a) { return float(erfinv(double(a))); }
 """
-OF_FLOAT = "round rint fabs floor ceil sqrt cbrt exp exp2 log sin cos tan asin acos atan sinh cosh tanh"
+OF_FLOAT = "round rint fabs floor ceil sqrt cbrt exp exp2 log log2 sin cos tan asin acos atan sinh cosh tanh"
 OF_FLOAT += " asinh acosh atanh expm1 log1p erf erfc lgamma"
 OF_FLOATS = "pow atan2 nextafter"
 # A sum of products is rounded twice, as the tests compile JAX's programs.
