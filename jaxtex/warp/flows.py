@@ -261,11 +261,16 @@ def inverted_flow(flow: jax.Array, steps: int, sampler: Sampler) -> jax.Array:
         share = jnp.where(better, jnp.minimum(2 * share, 1), share / 2)
         return number + 1, jnp.where(taken, place, at), jnp.where(taken, rest, excess), share
 
+    def one_step(number: jax.Array, state: NewtonState) -> NewtonState:
+        del number
+        return nearer(state)
+
     start = jnp.int32(0), found, excess, jnp.ones_like(unit)
     if explicit_sharding(flow) is None:
-        _, found, excess, _ = jax.lax.while_loop(unfinished, nearer, start)
+        last = jax.lax.while_loop(unfinished, nearer, start)
     else:  # JAX cannot batch the end of a loop along an explicit axis of a mesh; steps too many change nothing
-        _, found, excess, _ = jax.lax.fori_loop(0, NEWTON_STEPS, lambda _, state: nearer(state), start)
+        last = cast(NewtonState, jax.lax.fori_loop(0, NEWTON_STEPS, one_step, start))
+    _, found, excess, _ = last
     return jnp.where(converged | (length(excess) <= MOST_ROUNDINGS * unit), found, jnp.nan)
 
 
