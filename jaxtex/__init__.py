@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .compressed import block_compressed
     from .derivatives import sample_with_derivatives
     from .exports import kernels_in_exports
+    from .fused import fused_map, fused_vmap
     from .mipmaps import build_mipmaps, footprint
     from .modes import AddressMode, Arithmetic, BlockFormat, BoundaryMode, FilterMode, Limit, ReadMode, TextureKind
     from .sampler import Sampler, deterministic
@@ -57,6 +58,8 @@ __all__ = [
     "deterministic",
     "fetch",
     "footprint",
+    "fused_map",
+    "fused_vmap",
     "gather",
     "kernels_in_exports",
     "positions",
@@ -80,7 +83,7 @@ _LOADED_ON_USE = ("cuda", "layers", "ndimage", "nn", "rays", "sharded", "warp")
 # The modules that define the names of `__all__`, each after those that it imports.
 _MODULES = (
     *("modes", "sampler", "texture", "compressed", "sampling", "derivatives"),
-    *("splines", "mipmaps", "surface", "exports"),
+    *("splines", "mipmaps", "surface", "exports", "fused"),
 )
 
 

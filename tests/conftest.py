@@ -43,9 +43,8 @@ MEGABYTE = 2**20
 COMPILED = (
     "compiled/",
     "devices/",
-    "unit/engine/",
-    "unit/layers/",
-    "unit/nn/",
+    "unit/cuda/",
+    "unit/surfaces/",
     "unit/tables/",
 )
 

@@ -188,7 +188,7 @@ LOWERING = Lowering("cuda", read_in_kernel, SUPPORTS_READ, functools.partial(bat
 read_p = Primitive("texture_unit_read")
 define(
     read_p,
-    read_array,
+    functools.partial(batched, read_array),
     static=("spec", "batch"),
     batch=batching_rule(read_p, READ),
     form=array_form(read_array, lambda _: (0,)),

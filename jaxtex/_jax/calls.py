@@ -14,6 +14,7 @@ Operands = TypeVar("Operands")
 # The names of calls for which kernels have rules.
 WHERE_NEEDED = "jaxtex_where_needed"
 OF_CALLER = "jaxtex_function_of_caller"
+EXACT = "jaxtex_exact"
 
 # The primitives that call a program once, and their parameters that hold it. JAX 0.10.2 to 0.12: names that it does not
 # document; a checkpoint and the program of a composite have another one in other versions.
@@ -68,6 +69,12 @@ def where_needed(
 @named_call(OF_CALLER, "function")
 def of_caller(function: Callable[..., Any], *args: jax.Array) -> Any:
     """The results of a user's function, which may hold any primitive; static and hashed."""
+    return function(*args)
+
+
+@named_call(EXACT, "function")
+def exactly(function: Callable[..., Any], *args: jax.Array) -> Any:
+    """The results of a function whose products and sums a kernel rounds separately; static and hashed."""
     return function(*args)
 
 

@@ -4,6 +4,8 @@ JAX's own indexing counts negative indices from the end and silently clamps or d
 Under explicit mesh axes a result has the sharding of its indices.
 """
 
+import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -118,6 +120,35 @@ def uncut(x: jax.Array, axis: int) -> jax.Array:
     """The array with an axis gathered on each device, if an explicit sharding divides it."""
     sharding = explicit_sharding(x, lambda spec: [None if k == axis else names for k, names in enumerate(spec)])
     return x if sharding is None or sharding == explicit_sharding(x) else jax.reshard(x, sharding)
+
+
+def reshaped(x: jax.Array, shape: Sequence[int]) -> jax.Array:
+    """``x.reshape(shape)``, for any change of axes that are not sharded.
+
+    Under explicit mesh axes JAX follows only a change of one axis, even where `jax.vmap` adds the sharded axis.
+    """
+    kept = sum(1 for _ in itertools.takewhile(lambda sizes: sizes[0] == sizes[1], zip(x.shape, shape)))
+    sharding = explicit_sharding(x, lambda spec: (*spec[:kept], *[None] * (len(shape) - kept)))
+    changes_sharded = sharding is not None and any(names_of(explicit_sharding(x))[kept:])
+    return jnp.reshape(x, shape, out_sharding=None if changes_sharded else sharding)
+
+
+def as_sum_of(x: jax.Array, *arrays: jax.Array) -> jax.Array:
+    """`x`, of the shape of the sum of `arrays`, with its sharding and varying axes, as a loop over them keeps it."""
+    if explicit_sharding(x) is not None:
+        (total,) = jax.make_jaxpr(lambda: functools.reduce(jnp.add, arrays))().out_avals
+        x = jax.reshard(x, total.sharding)
+    return as_varying(x, *arrays)
+
+
+def with_batch_alike(*arrays: jax.Array) -> list[jax.Array]:
+    """Arrays whose first axis is a batch, all sharded along it as the first that is."""
+    sharded = (names_of(explicit_sharding(a))[:1] for a in arrays)
+    names = next((first[0] for first in sharded if first and first[0]), None)
+    if names is None:
+        return list(arrays)
+    placed = (explicit_sharding(a, lambda spec: (names, *spec[1:])) for a in arrays)
+    return [jax.reshard(a, sharding) for a, sharding in zip(arrays, placed)]
 
 
 def as_varying(x: jax.Array, *like: jax.Array) -> jax.Array:

@@ -18,10 +18,12 @@ from jax.interpreters import ad, batching, mlir
 
 from .calls import typed_jit
 from .indexing import as_varying
-from .versions import with_room
+from .versions import NO_MESH, lower_on_one_device, with_room
 
 # The forms of each primitive for some platforms.
 FORMS: dict[Primitive, Sequence["Form"]] = {}
+# The meaning of each primitive.
+MEANINGS: dict[Primitive, Callable[..., Any]] = {}
 # The batched axis of each argument, `None` where there is none.
 Dims = Sequence[int | None]
 
@@ -72,7 +74,7 @@ def define(
     form = form or meaning
     define_evaluation(p, form, static, types)
     mlir.register_lowering(p, with_room(lowered(form)))
-    FORMS[p] = lowerings
+    FORMS[p], MEANINGS[p] = lowerings, meaning
     for row in lowerings:
         mlir.register_lowering(p, with_room(row.rule(form)), platform=row.platform)
     if linear_in is not None:
@@ -151,7 +153,20 @@ def as_tuple(results: Any) -> tuple[Any, ...]:
 
 def lowered(form: Callable[..., Any]) -> Callable[..., Any]:
     """The lowering rule of a form, which returns an array, or several."""
-    return mlir.lower_fun(lambda *args, **params: as_tuple(form(*args, **params)), multiple_results=True)
+    rule = mlir.lower_fun(lambda *args, **params: as_tuple(form(*args, **params)), multiple_results=True)
+    return functools.partial(lower_on_one_device, rule) if getattr(form, "knows_no_mesh", False) else rule
+
+
+def without_mesh(form: Callable[..., Any]) -> Callable[..., Any]:
+    """A form whose arrays have the types of arrays on one device."""
+
+    @functools.wraps(form)
+    def run(*args: jax.Array, **params: Any) -> Any:
+        with jax.sharding.use_abstract_mesh(NO_MESH):
+            return form(*args, **params)
+
+    run.__dict__["knows_no_mesh"] = True
+    return run
 
 
 # Binding
@@ -234,7 +249,7 @@ def transpose_of_meaning(meaning: Callable[..., Any], linear_in: Callable[..., S
 
         if isinstance(cotangent, list):  # of several results
             cotangent = [*map(ad.instantiate_zeros, cotangent)]
-        avals = [jax.ShapeDtypeStruct(args[k].aval.shape, args[k].aval.dtype) for k in linear]
+        avals = (args[k].aval for k in linear)  # with their shardings and varying axes
         cotangents = dict(zip(linear, jax.linear_transpose(of_linear, *avals)(cotangent)))
         return tuple(cotangents.get(k) for k in range(len(args)))
 

@@ -12,12 +12,16 @@ import importlib.metadata
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+from jax.core import ShapedArray
 from jax.experimental.xla_metadata import set_xla_metadata
-from jax.extend.core import Jaxpr
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Var
+from jax.sharding import AbstractMesh, NamedSharding
 
 EXPIRES = {"slow_atomics": (0, 11, 1)}
 
@@ -85,9 +89,86 @@ def varying_axes(x: jax.Array) -> frozenset[str]:
     return frozenset(jax.typeof(x).manual_axis_type.varying)  # pyright: ignore[reportAttributeAccessIssue]
 
 
+def stack(arrays: Sequence[jax.Array], axis: int = 0) -> jax.Array:
+    """`jnp.stack` of arrays of one shape.
+
+    JAX 0.10.2 to 0.12: under `jax.vmap` of an explicit mesh axis, `jnp.stack` fails where only some of the arrays have
+    examples. Can go when it does not.
+    """
+    return jnp.concatenate([jnp.expand_dims(a, axis) for a in arrays], axis)
+
+
 def without_varying_axes(aval: Any) -> Any:
     """The abstract value without the mesh axes along which it varies."""
     return type(aval)(aval.shape, aval.dtype)
+
+
+def context_of_now() -> Any:
+    """The context of equations that are traced now, such as the mesh: the value of their field `ctx`.
+
+    JAX 0.10.2 to 0.12: a field of equations, which is not documented. Can go together with `without_mesh`.
+    """
+    (eqn,) = jax.make_jaxpr(lambda x: x + 1)(1.0).eqns
+    return eqn.ctx
+
+
+# Equations that change the type of an array under a mesh, and no number.
+OF_MESH = frozenset(("pvary", "pcast", "reshard", "mesh_cast"))
+NO_MESH = AbstractMesh((), ())
+
+
+def without_mesh(jaxpr: Jaxpr) -> Jaxpr:
+    """A program whose types know of no mesh.
+
+    JAX 0.10.2 to 0.12: makes variables and equations of programs, which is not documented. Can go when JAX traces a
+    function that closes over arrays on a mesh as if they were not.
+    """
+    made: dict[Any, Any] = {}
+
+    def plain(aval: Any) -> Any:
+        return ShapedArray(aval.shape, aval.dtype, aval.weak_type) if type(aval) is ShapedArray else aval
+
+    def atom(v: Any) -> Any:
+        if isinstance(v, Literal):
+            return v
+        if v not in made:
+            made[v] = Var(plain(v.aval))
+        return made[v]
+
+    def parameter(value: Any) -> Any:
+        if isinstance(value, ClosedJaxpr):
+            return ClosedJaxpr(without_mesh(value.jaxpr), value.consts)
+        if isinstance(value, Jaxpr):
+            return without_mesh(value)
+        if isinstance(value, tuple | list):
+            return type(value)(map(parameter, value)) if type(value) in (tuple, list) else value
+        return None if isinstance(value, NamedSharding) else value
+
+    given, eqns = [*map(atom, jaxpr.constvars)], []
+    arguments = [*map(atom, jaxpr.invars)]
+    with jax.sharding.use_abstract_mesh(NO_MESH):
+        now = context_of_now()
+        for eqn in jaxpr.eqns:
+            if eqn.primitive.name in OF_MESH:
+                made.update(zip(eqn.outvars, map(atom, eqn.invars)))
+                continue
+            params = {name: parameter(value) for name, value in eqn.params.items()}
+            variables = {"invars": [*map(atom, eqn.invars)], "outvars": [*map(atom, eqn.outvars)]}
+            eqns.append(eqn.replace(**variables, params=params, ctx=now))
+        return jaxpr.replace(constvars=given, invars=arguments, outvars=[*map(atom, jaxpr.outvars)], eqns=eqns)
+
+
+def on_mesh_of(avals: Any, shape: tuple[int, ...], dtype: Any, spec: Any) -> ShapedArray:
+    """The type of an array that varies along mesh axes as others do, with a partition spec on an explicit mesh.
+
+    JAX 0.10.2 to 0.12: `ShapedArray.update`, which keeps the fields for meshes and is not documented. Can go when JAX
+    documents how a primitive tells the types of its results under a mesh.
+    """
+    if not avals:
+        return ShapedArray(shape, dtype)
+    like = avals[0]
+    sharding = like.sharding.update(spec=spec) if not like.sharding.mesh.empty else like.sharding
+    return like.update(shape=shape, dtype=dtype, weak_type=False, sharding=sharding)
 
 
 def runs_on_one_device(lowering_context: Any) -> bool:
@@ -160,6 +241,17 @@ def program_being_lowered() -> Jaxpr | None:
     return getattr(program, "jaxpr", program)
 
 
+def line_of(eqn: Any) -> str | None:
+    """The file and line of the caller's code that made an equation, outside of JAX and of this package.
+
+    JAX 0.10.2 to 0.12: the traceback of an equation, which is not documented. Can go when JAX documents it.
+    """
+    own = tuple(f"{folder}{os.sep}" for folder in (Path(str(jax.__file__)).parent, Path(__file__).parents[1]))
+    frames = getattr(getattr(eqn.source_info, "traceback", None), "frames", ())
+    found = (frame for frame in frames if not frame.file_name.startswith((*own, "<")))
+    return next((f"{frame.file_name}:{frame.line_num}" for frame in found), None)
+
+
 class Late:
     """An attribute of `jax.ffi.ffi_call` whose value is computed when the call is lowered, and not when it is traced.
 
@@ -220,6 +312,15 @@ def sizes_of_scan(params: dict[str, Any]) -> tuple[int, int]:
         return params["num_consts"], params["num_carry"]
     constants, carried, *_ = params["ft_in"].unpack()
     return len(constants), len(carried)
+
+
+def generator_of_key(dtype: Any) -> Any:
+    """The functions of the random numbers of keys of a dtype: `fold_in`, `split` and `random_bits`, of raw keys.
+
+    JAX 0.10.2 to 0.12: an attribute of the dtype of keys, which is not documented. Can go when JAX documents how
+    keys are computed with.
+    """
+    return getattr(dtype, "_impl", None)
 
 
 def is_x64() -> bool:

@@ -28,6 +28,7 @@ from .._engine.describe.plan import (
 from .._engine.describe.spec import Combination, Read
 from .._engine.walk.drawn_taps import DrawnTaps
 from .._jax.calls import typed_jit
+from .._jax.indexing import reshaped
 from .._jax.primitives import straight_through
 from .._tables.address_rules import BORDER, LAST
 from .._tables.filter_kernels import LINEAR_TAPS, POINT, FilterKernel
@@ -350,7 +351,7 @@ def in_heads(texture: Texture, num_heads: int) -> Texture:
     shape = (*sizes, num_heads, channels // num_heads)
     if texture.level_shapes:
         shape = (sizes[0] * num_heads, channels // num_heads)
-    return dataclasses.replace(texture, texels=texture.texels.reshape(shape))
+    return dataclasses.replace(texture, texels=reshaped(texture.texels, shape))
 
 
 # The adjoint

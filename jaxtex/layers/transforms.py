@@ -13,6 +13,7 @@ from .._checks.arguments import as_float, converted
 from .._checks.calls import in_native_order, leaves_of, public
 from .._checks.words import check_word
 from .._jax.calls import typed_jit
+from .._jax.versions import stack
 from ..warp.options import ShapeLike, as_shape
 
 Transform: TypeAlias = Literal["affine", "similarity", "attention", "translation"]
@@ -51,7 +52,7 @@ def similarity(parameters: jax.Array, input_shape: Sequence[int]) -> jax.Array:
     height, width = input_shape
     a, b, x, y = jnp.unstack(parameters, axis=-1)
     rows = [1 + a, -b * (height / width), x], [b * (width / height), 1 + a, y]
-    return jnp.stack([jnp.stack(row, -1) for row in rows], -2)
+    return stack([stack(row, -1) for row in rows], -2)
 
 
 def affine(parameters: jax.Array, input_shape: Sequence[int]) -> jax.Array:

@@ -15,6 +15,7 @@ from .._checks.calls import in_native_order
 from .._checks.integers import in_dtype_of_jax
 from .._checks.texels import as_sizes
 from .._checks.words import shown
+from .._jax.versions import stack
 from .._reads.complex_parts import from_parts, parts_of
 from .._tables.filter_kernels import MAX_SPLINE_ORDER, FilterKernel, b_spline
 from .._tables.storage_formats import complex_dtype, is_complex, sum_dtype
@@ -110,7 +111,7 @@ def floating_dtypes(values: Any) -> list[np.dtype[Any]]:
 def as_floats(name: str, argument: str, value: Any, dtype: np.dtype[Any]) -> jax.Array:
     """Real numbers, or nested sequences of them, as an array of `dtype`, to which each number is rounded once."""
     if is_sequence(value) and any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(value)):
-        return jnp.stack([as_floats(name, argument, part, dtype) for part in value])
+        return stack([as_floats(name, argument, part, dtype) for part in value])
     try:
         array: Any = value if isinstance(value, jax.Array) else np.asarray(value)
     except ValueError:

@@ -14,6 +14,7 @@ from .._engine.describe.axis import Axis, Role
 from .._engine.describe.operands import Coords, Operand, as_given, covering, split
 from .._engine.describe.spec import Read, ReadSpec
 from .._jax.calls import typed_jit
+from .._jax.indexing import reshaped
 from .._tables.address_rules import BORDER, CLAMP
 from .._tables.filter_kernels import POINT, b_spline
 from .._tables.storage_formats import Decoding, complex_dtype, is_complex, rounded_dtype
@@ -144,8 +145,8 @@ def read_along(
     *sizes, channels = texels.shape
     shape, (moved,) = merged(sizes, (axis,))
     operand = at_axis(line, moved, len(shape))
-    values = read_axes(texels.reshape(*shape, channels), color, (operand,), as_given, (moved,), reading, dtype)
-    return values.reshape(*sizes[:axis], len(line), *sizes[axis + 1 :], channels)
+    values = read_axes(reshaped(texels, (*shape, channels)), color, (operand,), as_given, (moved,), reading, dtype)
+    return reshaped(values, (*sizes[:axis], len(line), *sizes[axis + 1 :], channels))
 
 
 def merged(sizes: Sequence[int], moved: Sequence[int]) -> tuple[list[int], tuple[int, ...]]:

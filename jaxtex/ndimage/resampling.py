@@ -13,6 +13,7 @@ from jax.typing import ArrayLike, DTypeLike
 from .._checks.calls import public
 from .._checks.integers import is_integer
 from .._checks.words import shown
+from .._jax.indexing import reshaped
 from .arguments import (
     PerAxis,
     as_channels,
@@ -208,7 +209,7 @@ def rotate(
     shape, moved = merged(array.shape, plane)
     results = [counts[moved.index(k)] if k in moved else n for k, n in enumerate(shape)]
     rotated = read_affine(
-        array.reshape(shape),
+        reshaped(array, shape),
         placed(matrix.astype(reading.sums)),
         placed(offset.astype(reading.sums)),
         tuple(results),
@@ -217,7 +218,7 @@ def rotate(
         reading,
     )
     whole = dict(zip(plane, counts))
-    return rotated.reshape([whole.get(k, n) for k, n in enumerate(array.shape)])
+    return reshaped(rotated, [whole.get(k, n) for k, n in enumerate(array.shape)])
 
 
 def rotation_plane(name: str, axes: Any, ndim: int) -> tuple[int, int]:

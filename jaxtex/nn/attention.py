@@ -13,6 +13,7 @@ from .._checks.arguments import ReadArguments, as_floating
 from .._checks.calls import public
 from .._checks.integers import is_integer
 from .._checks.words import shown
+from .._jax.indexing import reshaped
 from ..modes import TextureKind
 from ..sampler import Sampler
 from ..texture import Texture
@@ -85,8 +86,8 @@ def deformable_attention(
             raise ValueError(f"{NAME}: mask has dtype {padded.dtype}, expected bool, true at padding.")
         features = jnp.where(padded[..., None, None], jnp.zeros((), features.dtype), features)
     read = functools.partial(attended, shapes=tuple((*shape, heads * channels) for shape in shapes))
-    out = jax.vmap(read)(features.reshape(batch, stored, heads * channels), points, weights)
-    return out.reshape(batch, points.shape[1], heads * channels)
+    out = jax.vmap(read)(reshaped(features, (batch, stored, heads * channels)), points, weights)
+    return reshaped(out, (batch, points.shape[1], heads * channels))
 
 
 def attended(

@@ -11,6 +11,7 @@ from .._checks.arguments import as_float
 from .._checks.calls import public
 from .._checks.integers import is_integer
 from .._checks.words import shown
+from .._jax.indexing import is_sharded, with_batch_alike
 from .._tables.storage_formats import sum_dtype
 from ..sampler import Sampler
 from ..texture import texture2d
@@ -103,12 +104,20 @@ def deformable_conv(
     weight = weight.astype(sums).reshape(*weight.shape[:3], moved_groups, layout.num_taps)
     weight = jnp.broadcast_to(weight, (image.shape[0], *weight.shape[1:]))
 
-    def of_image(arrays: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
-        return multiplied(columns_of(*arrays, layout), taps, int(groups), sums)
+    def of_image(image: jax.Array, moved: jax.Array, weight: jax.Array) -> jax.Array:
+        return multiplied(columns_of(image, moved, weight, layout), taps, int(groups), sums)
 
-    # One image at a time, so that memory holds the reads of one image.
-    each_image = cast(Callable[..., jax.Array], jax.lax.map)
-    out = each_image(jax.checkpoint(of_image), (image, moved, weight))
+    arrays = with_batch_alike(image, moved, weight)
+    once = cast(Callable[..., jax.Array], jax.checkpoint(of_image))
+
+    def on_one(one: tuple[jax.Array, ...]) -> jax.Array:
+        return once(*one)
+
+    if is_sharded(arrays[0]):  # each device has images of its own
+        out = jax.vmap(once)(*arrays)
+    else:  # one image at a time, so that memory holds the reads of one image
+        each = cast(Callable[..., jax.Array], jax.lax.map)
+        out = each(on_one, tuple(arrays))
     if bias is not None:
         out = out + jnp.asarray(bias).astype(sums)[None, None, None]
     return out.astype(image.dtype)

@@ -16,7 +16,7 @@ from .._checks.integers import is_integer
 from .._checks.words import shown
 from .._engine.describe.plan import Layout, plan_of_grid
 from .._engine.rules.concatenated import BatchedRead, concatenated
-from .._jax.indexing import explicit_sharding
+from .._jax.indexing import explicit_sharding, reshaped
 from .._tables.storage_formats import rounded_dtype, sum_dtype
 from ..modes import TextureKind
 from ..sampler import Sampler
@@ -77,7 +77,8 @@ def correlation_pyramid(first: ArrayLike, second: ArrayLike, levels: int = 4) ->
 def halved(volume: jax.Array) -> jax.Array:
     """The means over blocks of 2 x 2 of the last two axes."""
     *front, height, width = volume.shape
-    blocks = volume[..., : height // 2 * 2, : width // 2 * 2].reshape(*front, height // 2, 2, width // 2, 2)
+    blocks = volume[..., : height // 2 * 2, : width // 2 * 2]
+    blocks = reshaped(blocks, (*front, height // 2, 2, width // 2, 2))
     return (blocks * 0.25).sum((-3, -1))  # the sum of four large numbers would be infinite
 
 
@@ -135,10 +136,10 @@ def correlation_lookup(pyramid: Sequence[ArrayLike], coords: ArrayLike, radius: 
 
 
 def pixel_sharding(arrays: Sequence[jax.Array]) -> NamedSharding | None:
-    """How B, H and W are divided over devices under explicit mesh axes, if that divides H or W."""
+    """How B, H and W are divided over devices under explicit mesh axes, if any is."""
     for array in arrays:
         placed = explicit_sharding(array, lambda spec: tuple(spec)[:3])
-        if placed is not None and any(tuple(placed.spec)[1:]):
+        if placed is not None and any(placed.spec):
             return placed
     return None
 
@@ -151,9 +152,9 @@ def windows(points: jax.Array, *volumes: jax.Array, radius: int) -> jax.Array:
     across, down = offsets[None, :, None], offsets[None, None, :]
     reads = list[BatchedRead]()
     for k, volume in enumerate(volumes):
-        x, y = (points[..., axis].reshape(count, 1, 1) / 2**k + 0.5 for axis in range(2))
-        images = volume.reshape(count, *volume.shape[3:], 1)
+        x, y = (reshaped(points[..., axis], (count, 1, 1)) / 2**k + 0.5 for axis in range(2))
+        images = reshaped(volume, (count, *volume.shape[3:], 1))
         layout, dtype = Layout(TextureKind.TEXTURE2D, images.shape[1:]), rounded_dtype(volume.dtype, points.dtype)
         read = plan_of_grid(layout, displaced, (x, y, across, down), ZEROS, dtype)
         reads.append(BatchedRead(images, read, 1))
-    return concatenated(reads, 1).reshape(*front, len(reads) * len(offsets) ** 2)
+    return reshaped(concatenated(reads, 1), (*front, len(reads) * len(offsets) ** 2))

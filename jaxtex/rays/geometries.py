@@ -10,6 +10,7 @@ from jax.typing import ArrayLike
 
 from .._checks.arguments import as_float
 from .._checks.calls import public
+from .._jax.versions import stack
 from .._tables.storage_formats import sum_dtype
 from ..warp.options import ShapeLike, as_shape
 
@@ -213,9 +214,9 @@ class Frame(NamedTuple):
         angle = jnp.expand_dims(angle.astype(dtype), range(1, ndim))
         zero = jnp.zeros_like(angle)
         sine, cosine = jnp.sin(angle), jnp.cos(angle)
-        along = jnp.stack([-sine, cosine, *[zero] * (ndim - 2)], -1)
+        along = stack([-sine, cosine, *[zero] * (ndim - 2)], -1)
         axes = [
-            jnp.stack([cosine, sine, *[zero] * (ndim - 2)], -1),
+            stack([cosine, sine, *[zero] * (ndim - 2)], -1),
             np.asarray((0, 0, 1), dtype).reshape(*[1] * ndim, -1),
         ]
         center = jnp.broadcast_to(np.asarray(sizes, dtype).reshape(*[1] * ndim, -1) / 2, along.shape)

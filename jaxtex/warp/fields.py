@@ -12,6 +12,7 @@ from jax.typing import ArrayLike, DTypeLike
 from .._checks.arguments import as_float
 from .._checks.calls import public
 from .._engine.describe.operands import Operand, Stacked
+from .._jax.versions import stack
 from ..sampler import FilterModeLike, Sampler
 from .coordinate_functions import Arrays, displaced, stored_points
 from .images import warp_image
@@ -138,7 +139,7 @@ def stacked(name: str, argument: str, field: Any) -> jax.Array:
     arrays = as_components(name, argument, field)
     if not isinstance(field, tuple | list):
         return as_float(field)
-    return jnp.stack(jnp.broadcast_arrays(*as_floats(*arrays)), -1)
+    return stack(jnp.broadcast_arrays(*as_floats(*arrays)), -1)
 
 
 def as_points(name: str, argument: str, points: Any, like: Any = None) -> jax.Array:
@@ -153,7 +154,7 @@ def as_points(name: str, argument: str, points: Any, like: Any = None) -> jax.Ar
             raise ValueError(
                 f"{name}: {argument} has arrays of shapes {x.shape} and {y.shape}, expected shapes that broadcast."
             )
-        return jnp.stack(jnp.broadcast_arrays(x, y), -1)
+        return stack(jnp.broadcast_arrays(x, y), -1)
     array = as_float(points)
     if array.shape[-1:] != (2,):
         raise ValueError(

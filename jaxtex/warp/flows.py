@@ -14,6 +14,8 @@ from jax.typing import ArrayLike
 
 from .._checks.arguments import as_integer
 from .._checks.calls import public
+from .._jax.indexing import explicit_sharding
+from .._jax.versions import stack
 from ..modes import AddressMode
 from ..sampler import FilterModeLike, Sampler
 from .coordinate_functions import Arrays, displaced
@@ -259,8 +261,16 @@ def inverted_flow(flow: jax.Array, steps: int, sampler: Sampler) -> jax.Array:
         share = jnp.where(better, jnp.minimum(2 * share, 1), share / 2)
         return number + 1, jnp.where(taken, place, at), jnp.where(taken, rest, excess), share
 
+    def one_step(number: jax.Array, state: NewtonState) -> NewtonState:
+        del number
+        return nearer(state)
+
     start = jnp.int32(0), found, excess, jnp.ones_like(unit)
-    _, found, excess, _ = jax.lax.while_loop(unfinished, nearer, start)
+    if explicit_sharding(flow) is None:
+        last = jax.lax.while_loop(unfinished, nearer, start)
+    else:  # JAX cannot batch the end of a loop along an explicit axis of a mesh; steps too many change nothing
+        last = cast(NewtonState, jax.lax.fori_loop(0, NEWTON_STEPS, one_step, start))
+    _, found, excess, _ = last
     return jnp.where(converged | (length(excess) <= MOST_ROUNDINGS * unit), found, jnp.nan)
 
 
@@ -303,7 +313,7 @@ def solved(
     columns = [along(axis) for axis in range(ndim)]
     slopes = [[slope if known is True else jnp.where(known, slope, 0) for slope in row] for row in zip(*columns)]
     rows = inverse(with_identity(slopes))
-    return jnp.stack([dot(row, components_of(right)) for row in rows], -1)
+    return stack([dot(row, components_of(right)) for row in rows], -1)
 
 
 def with_identity(rows: Sequence[Sequence[jax.Array]]) -> Rows:

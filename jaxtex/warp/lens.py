@@ -9,6 +9,7 @@ from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.arguments import as_array, as_float, check_number
 from .._checks.calls import public
+from .._jax.versions import stack
 from ..modes import choose
 from ..sampler import FilterModeLike, Sampler
 from .coordinate_functions import Arrays, GridFunction, aligned, coordinates, matrix_parameters, stored_points
@@ -284,4 +285,4 @@ def at_points(
             f"points of each camera."
         ) from None
     x, y = (jnp.broadcast_to(c, shape) for c in function(*aligned(*operands)))
-    return (x, y) if is_tuple else jnp.stack((x, y), -1)
+    return (x, y) if is_tuple else stack((x, y), -1)

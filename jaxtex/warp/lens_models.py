@@ -27,6 +27,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 import jax
 import jax.numpy as jnp
 
+from .._jax.indexing import as_sum_of
 from ..modes import OptionEnum
 from .coordinate_functions import Arrays, GridFunction
 
@@ -162,7 +163,7 @@ def newton_solution(model: RayFunction, x: jax.Array, y: jax.Array, *coefficient
     mirrored, is halved.
     """
     shape = jnp.broadcast_shapes(*(a.shape for a in (x, y, *coefficients)))
-    target = tuple(jnp.broadcast_to(c, shape) for c in (x, y))
+    target = tuple(as_sum_of(jnp.broadcast_to(c, shape), x, y, *coefficients) for c in (x, y))
     center = tuple(jnp.zeros_like(c) for c in target)
 
     def improved(_: jax.Array, state: tuple[Arrays, Arrays, Arrays]) -> tuple[Arrays, Arrays, Arrays]:

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
+from .._jax.versions import stack
+
 Rows = list[list[jax.Array]]
 
 
@@ -20,7 +22,7 @@ def elements(matrix: jax.Array) -> Rows:
 
 def stacked(rows: Rows) -> jax.Array:
     """Matrices, (..., M, N), from their rows."""
-    return jnp.stack([jnp.stack(jnp.broadcast_arrays(*row), -1) for row in rows], -2)
+    return stack([stack(jnp.broadcast_arrays(*row), -1) for row in rows], -2)
 
 
 def dot(row: Sequence[jax.Array], point: Sequence[jax.Array | float]) -> jax.Array:

@@ -284,9 +284,20 @@ def test_every_rule():
     threads = {name: Thread(f, (numbers(dtype),)) for name, (f, dtype) in FUNCTIONS.items()}
     assert_as_jax(threads, is_exact=lambda name: name != "products")
     seen = set().union(*(primitives(jax.make_jaxpr(t.function)(t.inputs[0][:1]).jaxpr) for t in threads.values()))
-    # Older versions of JAX stack by other primitives.
+    # Older versions of JAX stack by other primitives. `test_fused.py` has random numbers, loops that JAX transposes,
+    # and additions to memory.
+    elsewhere = {
+        "load_row",
+        "add_row",
+        "stack",
+        "unstack",
+        "one_minus_square",
+        "empty2",
+        "threefry2x32",
+        "iota_2x32_shape",
+    }
     rules = RULES.keys() | MEANINGS.keys()
-    assert rules - {"load_row", "stack", "unstack"} <= seen, rules - seen
+    assert rules - elsewhere <= seen, rules - seen
     assert CALLS & seen
     assert set(IDENTITIES) & seen
 

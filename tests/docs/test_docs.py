@@ -33,6 +33,7 @@ SLOW = {
     "volumes",
     "reads-inside-models",
     "performance",
+    "kernels",
 }
 # Pages that must show values, not only code.
 GUIDES = (
@@ -41,6 +42,7 @@ GUIDES = (
     "conventions",
     "cubemaps-and-mipmaps",
     "image-warping",
+    "kernels",
     "ndimage",
     "porting-cuda",
     "reading",

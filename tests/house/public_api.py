@@ -24,6 +24,7 @@ DEFINING = (
     ".compressed",
     ".derivatives",
     ".exports",
+    ".fused",
     ".mipmaps",
     ".modes",
     ".sampler",

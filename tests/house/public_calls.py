@@ -63,6 +63,7 @@ CUBE = jt.cubemap(normal(6, 4, 4, C))
 CHAIN = jt.build_mipmaps(TEXTURE)
 SPACE = jt.texture3d(VOLUME)
 KEY = jax.random.key(0)
+SHARED = normal(2, 3, 2, 3)
 SIDE = np.float32([0.4, 0.5, 0.6])
 ZERO = np.zeros(3, np.float32)
 
@@ -90,6 +91,15 @@ LENSES = {"image": IMAGE, "camera_matrix": CAMERA, "distortion": LENS}
 POINTS_OF_LENSES = {"coords": (U, V), "camera_matrix": CAMERA, "distortion": LENS}
 WRITES = {"texture": TEXTURE, "values": normal(3, C), "coords": (INDEX, INDEX)}
 LAYER = {"localization": features, "num_features": C, "output_shape": (3, 3)}
+
+
+def one_sample(u, v, texture):
+    return jt.sample(texture, (u, v))
+
+
+def element(i, j, array):
+    """A sample of a grid."""
+    return array[i, j] + np.float32(0.5) * array[0, 0]
 
 
 def knots_of(size):
@@ -122,6 +132,8 @@ CALLS = {
     "cubemap_layered": {"texels": normal(2, 6, 4, 4, C)},
     "Texture": {"texels": IMAGE},
     "Sampler": {},
+    "fused_map": {"fun": element, "shape": (2, 3)},
+    "fused_vmap": {"fun": one_sample, "in_axes": (0, 0, None)},
     "kernels_in_exports": {},
     "deterministic": {},
     "sharded.using": {"method": jt.sharded.Whole()},
@@ -130,7 +142,7 @@ CALLS = {
     "sharded.Halo": {"reach": 2},
     "sharded.Routing": {},
     "sharded.Whole": {},
-    "layers.theta_of": {"parameters": normal(3), "input_shape": (H, W), "transform": "translation"},
+    "layers.theta_of": {"parameters": normal(2), "input_shape": (H, W), "transform": "translation"},
     "layers.equinox.SpatialTransformer": LAYER,
     "layers.nnx.SpatialTransformer": LAYER,
     "nn.MultiresolutionGrid": {},
@@ -336,6 +348,10 @@ OTHERS = {
         }.items()
     },
     "num_levels": [(2, {})],
+    "fused_map.in_axes": [(0, {})],
+    "fused_vmap.in_axes": [((0, None, None), {})],
+    "out_axes": [(1, {})],
+    "axis_size": [(3, {"in_axes": None})],
     "grid_sample.mode": [("nearest", {}), ("nearest", {"sampler": jt.Sampler(filter_mode="cubic")})],
     "grid_sample.padding_mode": [("reflection", {}), ("border", {"sampler": jt.Sampler(address_mode="wrap")})],
     "grid_sample.data_format": [("NCHW", {})],
@@ -426,8 +442,10 @@ def of_equinox(layer):
     return equinox.tree_at(lambda layer: layer.head.bias, layer, bias)(np.moveaxis(BATCH[0], -1, 0))
 
 
-# What is compared of the objects that a class makes, and of an iterator.
+# What is compared of the objects that a class makes, of functions that are returned, and of an iterator.
 RESULTS = {
+    "fused_map": lambda mapped: mapped(jax.numpy.asarray(SHARED)),
+    "fused_vmap": lambda mapped: mapped(U, V, TEXTURE),
     "nn.MultiresolutionGrid": of_grid,
     "warp.SizedResize": lambda resize: resize(np.float32(IMAGE), (2, 3)),
     "warp.SizedWarp": lambda warp: warp(np.float32(IMAGE)),

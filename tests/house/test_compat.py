@@ -97,6 +97,17 @@ def test_a_varying_type_still_has_no_documented_name():
     assert seen == [frozenset({"b"})]
 
 
+@pytest.mark.skipif(jax.device_count() < 2, reason="needs two devices")
+def test_a_stack_still_fails_where_some_arrays_have_examples():
+    mesh = jax.make_mesh((2,), ("b",), axis_types=(jax.sharding.AxisType.Explicit,), devices=jax.devices()[:2])
+    split = jax.device_put(jnp.zeros(2), jax.sharding.NamedSharding(mesh, jax.P("b")))
+    program = lambda stack: jax.make_jaxpr(jax.vmap(lambda x: stack([x, jnp.ones(())])))(split)
+    with jax.set_mesh(mesh):
+        assert program(versions.stack).out_avals[0].shape == (2, 2)
+        with pytest.raises(Exception, match="should have the same sharding"):
+            program(jnp.stack)
+
+
 def test_lowering_tells_one_device_from_a_partition():
     """The fields of a module context exist, and say what they are asked."""
     answers = []

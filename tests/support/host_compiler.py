@@ -44,7 +44,7 @@ inline double erfinv(double a) {
 }
 inline float erfinv(float a) { return float(erfinv(double(a))); }
 """
-OF_FLOAT = "round rint fabs floor ceil sqrt cbrt exp exp2 log sin cos tan asin acos atan sinh cosh tanh"
+OF_FLOAT = "round rint fabs floor ceil sqrt cbrt exp exp2 log log2 sin cos tan asin acos atan sinh cosh tanh"
 OF_FLOAT += " asinh acosh atanh expm1 log1p erf erfc lgamma"
 OF_FLOATS = "pow atan2 nextafter"
 # A sum of products is rounded twice, as the tests compile JAX's programs.
@@ -194,7 +194,7 @@ static void run_warp(int first) {{
 
 def asks_lanes(source):
     """Whether lanes of a warp exchange numbers."""
-    return "any_lane" in source and "bool in_lines = false" not in source
+    return ("any_lane" in source or "of_lane_xor(r" in source) and "bool in_lines = false" not in source
 
 
 def fill(kernel, args, results, aliases):

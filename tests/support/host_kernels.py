@@ -10,7 +10,7 @@ from jax.interpreters import mlir
 
 from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.forms import choice, gpu_kernels
-from jaxtex._engine.rules import concatenated, filters, folds, primitives
+from jaxtex._engine.rules import concatenated, filters, folds, primitives, programs
 from jaxtex._hardware import read as hardware
 from tests.support.evaluator import NONE, evaluating
 from tests.support.host_compiler import fill
@@ -24,6 +24,8 @@ LOWERINGS = {
     folds.fold_p: choice.LOWERINGS["fold"],
     folds.fold_pullback_p: choice.LOWERINGS["fold_pullback"],
     filters.mip_chain_p: choice.LOWERINGS["mip_chain"],
+    programs.samples_p: choice.LOWERINGS["fused_samples"],
+    programs.adjoint_p: choice.LOWERINGS["fused_adjoint"],
     hardware.read_p: (hardware.LOWERING,),
 }
 

@@ -203,7 +203,14 @@ def chain_of(values: jax.Array, *, shape: tuple[int, ...], ndim: int, num_levels
 
     if not adjoint:
         return chain(values)
-    return jax.linear_transpose(chain, jax.ShapeDtypeStruct((*batch, *shape), values.dtype))(values)[0]
+
+    def like_finest(chains: jax.Array) -> jax.Array:
+        """An array like the finest levels; the sharding and the varying axes of the chains are also theirs."""
+        first = jax.lax.slice_in_dim(chains, 0, 1, axis=len(batch))
+        ones = range(len(batch), len(batch) + len(shape) - 2)
+        return jnp.broadcast_to(jnp.expand_dims(first, tuple(ones)), (*batch, *shape))
+
+    return jax.linear_transpose(chain, *jax.make_jaxpr(like_finest)(values).out_avals)(values)[0]
 
 
 def side_by_side(levels: Sequence[jax.Array], batch: int) -> jax.Array:

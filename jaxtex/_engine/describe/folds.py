@@ -6,6 +6,8 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
+from ..._jax.versions import stack
+
 
 class Fold(abc.ABC):
     """A fold of samples in their order, elementwise over the shape S of its results. Instances are static and hashable.
@@ -166,7 +168,7 @@ class Composited(Fold):
     def pull_start(self, result: jax.Array, cotangent: jax.Array) -> jax.Array:
         """The transmittance, and the derivative of the result with respect to a factor of all light from behind."""
         behind = jnp.sum(result[..., :-1] * cotangent[..., :-1], -1) - (1 - result[..., -1]) * cotangent[..., -1]
-        return jnp.stack([jnp.ones_like(behind), behind], -1)
+        return stack([jnp.ones_like(behind), behind], -1)
 
     def pull(
         self, state: jax.Array, value: jax.Array, cotangent: jax.Array, *given: jax.Array

@@ -41,6 +41,8 @@ from .partitioned_call import partitioned, smallest_parts
 
 NO_RULE = "jaxtex: a function of the library has no GPU kernel, so XLA's form, which is slower, takes its place:"
 REPORT = "This is a fault of jaxtex; please report it with the call and the version of JAX"
+NO_PROGRAM = "jaxtex: a function of one sample is no single kernel, and is computed as by jax.vmap, which is slower:"
+INSTEAD = "Compute this part before or after fused_vmap, or write it with other operations."
 NO_KERNELS = "jaxtex: GPU kernels cannot be compiled or launched, so XLA's forms, which are slower, take their place:"
 
 
@@ -193,6 +195,9 @@ def unless_refused(function: Callable[..., Any], *args: Any, **params: Any) -> A
         if hints.is_on():
             hints.mention_primitive(str(reason))
         return None
+    except gpu_kernels().RefusedProgram as reason:
+        warnings.warn(f"{NO_PROGRAM} {reason}. {INSTEAD}", stacklevel=1)
+        return None
     except gpu_kernels().UnknownPrimitive as reason:
         warnings.warn(f"{NO_RULE} {reason}. {REPORT}.", stacklevel=1)
         return None
@@ -273,6 +278,8 @@ LOWERINGS: dict[str, tuple[Lowering, ...]] = {
     "mip_chain": (Lowering("cuda", *kernel("mip_chain")),),
     "concatenated_read": (Lowering("cuda", *kernel("concatenated_read")),),
     "read_derivatives": (Lowering("cuda", *kernel("read_derivatives"), signature=READ),),
+    "fused_samples": (Lowering("cuda", *kernel("fused_samples")),),
+    "fused_adjoint": (Lowering("cuda", *kernel("fused_adjoint")),),
     "fold": (Lowering("cuda", *kernel("fold"), signature=READ),),
     "fold_pullback": (Lowering("cuda", *kernel("fold_pullback")),),
     "scaled_filter": (Lowering("cpu", *kernel("resized", "cpu_resize")),),

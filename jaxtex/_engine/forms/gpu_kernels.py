@@ -13,13 +13,15 @@ from ..cuda.build.launch import target_capability, without_waiting
 from ..cuda.build.nvrtc import CompilationFailed, CompilerUnavailable
 from ..cuda.filters.convolution_kernel import convolve
 from ..cuda.filters.mip_kernel import computed_levels, mip_chain
+from ..cuda.programs.program_kernel import Tiles, adjoint_kernel, samples_kernel
 from ..cuda.read.operand_sums import fold_pullback, shared_by_fold
 from ..cuda.read.read_kernel import WIDTHS, concatenated_read, fold, read, read_derivatives, result_shape
 from ..cuda.samples.sample_tiles import Lanes, samples_shape
 from ..cuda.trace.elementwise import C_TYPES
-from ..cuda.trace.statements import PrimitiveOfCaller, UnknownPrimitive
+from ..cuda.trace.statements import PrimitiveOfCaller, RefusedProgram, UnknownPrimitive
 from ..describe.axis import sizes_are_known
 from ..describe.folds import Fold
+from ..describe.program import Program, equations
 from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..describe.storage import WHOLE, ConcatenatedRead, HaloStorage, Shaped, Slice, Storage, each_part, slices_of
 from ..walk.texel_order import flat_sizes
@@ -29,6 +31,7 @@ __all__ = [
     "CompilationFailed",
     "CompilerUnavailable",
     "PrimitiveOfCaller",
+    "RefusedProgram",
     "UnknownPrimitive",
     "adjoint",
     "concatenated_read",
@@ -193,3 +196,22 @@ def supports_mip_chain(values: Shaped, *, shape: tuple[int, ...], ndim: int, num
     del adjoint
     fits = is_known(values.dtype) and kernel_fits([values], math.prod(values.shape[:-1]))
     return fits and computed_levels(shape, ndim, num_levels, 1).count > 0
+
+
+def fused_samples(*operands: Any, **params: Any) -> Any:
+    return samples_kernel(*operands, **params)
+
+
+def supports_fused_samples(*operands: Shaped, sizes: tuple[int, ...], **_: Any) -> bool:
+    return can_compile_kernels() and math.prod(sizes) > 0 and Tiles.of(sizes).num_blocks < COUNT_LIMIT
+
+
+def fused_adjoint(*args: Any, **params: Any) -> Any:
+    return adjoint_kernel(*args, **params)
+
+
+def supports_fused_adjoint(*args: Shaped, program: Program, sizes: tuple[int, ...], **_: Any) -> bool:
+    """Whether a kernel may add to texels in any order, and in float32."""
+    specs = [eqn.params["spec"] for eqn in equations(program.closed.jaxpr) if "spec" in eqn.params]
+    ordered = any(spec.deterministic or spec.deterministic_on_gpus for spec in specs)
+    return not ordered and supports_fused_samples(*args, sizes=sizes)

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax.interpreters import ad
 
+from ..._jax.indexing import reshaped
 from ..._jax.primitives import bind, define, jvp_of_meaning, transpose_of_meaning
 from ..describe.spec import Read
 from ..describe.storage import ConcatenatedRead, each_part, slices_of
@@ -57,7 +58,7 @@ def result(
 
 def in_rows(results: Iterable[jax.Array], row_axes: int) -> jax.Array:
     """Results, concatenated along the elements of a row: (rows, elements)."""
-    cut = lambda a: a.reshape(math.prod(a.shape[:row_axes]), math.prod(a.shape[row_axes:]))
+    cut = lambda a: reshaped(a, (math.prod(a.shape[:row_axes]), math.prod(a.shape[row_axes:])))
     return jnp.concatenate([cut(a) for a in results], axis=1)
 
 

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad
 
-from ..._jax.indexing import as_varying
+from ..._jax.indexing import as_varying, explicit_sharding
 from ..._jax.primitives import bind, define, is_nonzero
 from ..compute import operators
 from ..describe.folds import Fold
@@ -94,15 +94,15 @@ class Blocks:
         # Equal numbers as one scalar: XLA partitions no function that holds an array of constants.
         runs = itertools.groupby(self.fold.start(self.channels))
         start = jnp.concatenate([jnp.full(len([*run]), number, self.spec.sums) for number, run in runs])
-        start = self.varying(jnp.broadcast_to(start, (*self.shape, *start.shape)))
+        start = self.of_rays(jnp.broadcast_to(start, (*self.shape, *start.shape)))
         return self.fold.result(self.blocks.fold(jax.checkpoint(block, static_argnums=1), start))
 
     def pulled(self, result: jax.Array, cotangent: jax.Array, wrt: Wrt) -> dict[int, jax.Array]:
         """The cotangents of the texels and operands in `wrt`; of the fold's operands, one number a ray."""
         own, count = tuple(k for k in wrt if k < len(self.operands)), len(self.operands)
         arrays = {k: self.texels if k == TEXELS else self.operands[k] for k in own}
-        zeros = {k: self.varying(jnp.zeros(a.shape, self.spec.sums)) for k, a in arrays.items()}
-        of_given = [self.varying(jnp.zeros(self.shape, self.spec.sums)) for _ in self.given]
+        zeros = {k: self.varying(jnp.zeros_like(a, self.spec.sums)) for k, a in arrays.items()}
+        of_given = [self.of_rays(jnp.zeros(self.shape, self.spec.sums)) for _ in self.given]
 
         def step(state: Any, sample: tuple[jax.Array, jax.Array]) -> tuple[Any, jax.Array]:
             state, of_given = state
@@ -118,12 +118,24 @@ class Blocks:
                 totals = {k: totals[k] + a.astype(self.spec.sums) for k, a in zip(own, of_block)}
             return state, totals
 
-        start = self.varying(self.fold.pull_start(result, cotangent)), of_given
+        start = self.of_rays(self.fold.pull_start(result, cotangent)), of_given
         (_, of_given), totals = self.blocks.fold(jax.checkpoint(block, static_argnums=1), (start, zeros))
         return totals | {count + k: a[..., None] for k, a in enumerate(of_given)}
 
     def varying(self, a: jax.Array) -> jax.Array:
         return as_varying(a, self.texels, *self.colors, *self.operands, *self.given)
+
+    def of_rays(self, a: jax.Array) -> jax.Array:
+        """Numbers of rays, an array whose first axes are theirs, with the type that a loop over samples keeps."""
+
+        def number() -> jax.Array:
+            return functools.reduce(jnp.add, self.given, self.samples(0, 1)[0][0, ..., 0])
+
+        if explicit_sharding(a) is not None:
+            (like,) = jax.make_jaxpr(number)().out_avals
+            spec = (*like.sharding.spec, *[None] * (a.ndim - len(self.shape)))
+            a = jax.reshard(a, like.sharding.update(spec=spec))
+        return self.varying(a)
 
 
 def by_reads(read: ReadFunction, texels: jax.Array, *args: jax.Array, spec: ReadSpec, fold: Fold) -> jax.Array:

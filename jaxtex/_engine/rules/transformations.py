@@ -11,6 +11,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad
 
 from ..._jax import primitives
+from ..._jax.indexing import as_varying
 from ..._jax.primitives import (
     Dims,
     at_front,
@@ -36,6 +37,7 @@ from ..describe.storage import (
 )
 from .meanings import (
     pullback_p,
+    pushforward_meaning,
     pushforward_p,
     read_meaning,
     read_p,
@@ -129,29 +131,25 @@ def drawn_jvp(
     if is_nonzero(tangents[0]):
         terms.append(drawn(tangents[0], number, *operands, **params))
     if any(map(is_nonzero, tangents[2:])):
-        of_operands = functools.partial(expected, first, jax.typeof(out), **params)
+        of_operands = functools.partial(expected, first, out, **params)
         terms.append(jnp.broadcast_to(jvp_of_nonzero(of_operands, operands, tangents[2:]), out.shape))
     return out, functools.reduce(jnp.add, terms[1:] or terms)
 
 
-def expected_read(
-    texels: jax.Array, out: jax.ShapeDtypeStruct, *operands: jax.Array, spec: ReadSpec, batch: int
-) -> jax.Array:
+def expected_read(texels: jax.Array, out: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int) -> jax.Array:
     """The expectation of a read of drawn taps."""
     assert spec.expected is not None
     del out
     return bind(read_p, texels, *operands, spec=spec.expected.with_dtype(spec.dtype), batch=batch)
 
 
-def expected_splat(
-    values: jax.Array, out: jax.ShapeDtypeStruct, *operands: jax.Array, spec: ReadSpec, batch: int
-) -> jax.Array:
+def expected_splat(values: jax.Array, out: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int) -> jax.Array:
     """The expectation of a splat to drawn taps: the transpose of the expected read, which may be a mean of reads."""
     assert spec.expected is not None
     params = {"spec": spec.expected.adjoint(values.dtype), "batch": batch}
     read = lambda texels: bind(read_p, texels, *operands, **params)
-    texels = jax.ShapeDtypeStruct(out.shape, out.dtype)
-    return jax.linear_transpose(read, texels)(jnp.broadcast_to(values, jax.eval_shape(read, texels).shape))[0]
+    values = jnp.broadcast_to(as_varying(values, out), jax.eval_shape(read, out).shape)
+    return jax.linear_transpose(read, out)(values)[0]
 
 
 # Transposes
@@ -189,6 +187,10 @@ def pushforward_transpose(
     cotangent: jax.Array, *args: Argument, spec: ReadSpec, wrt: Wrt, batch: int, storage: Storage
 ) -> Cotangents:
     given, count = views(args, PUSHFORWARD.operands(spec, wrt), storage), len(wrt)
+    if storage == WHOLE and ad.is_undefined_primal(args[count]):  # at given tangents of coordinates, linear in texels
+        textures = lambda **_: tuple(k for k, w in enumerate((*wrt, TEXELS)) if w == TEXELS)
+        by_meaning = transpose_of_meaning(pushforward_meaning, textures)
+        return by_meaning(cotangent, *args, spec=spec, wrt=wrt, batch=batch, storage=storage)
     tangents, texels, operands = given[:count], given[count], given[count + 1 :]
     linear = {k: t for k, t in zip(wrt, tangents) if any(map(ad.is_undefined_primal, arrays_of(t)))}
     params = {"batch": batch, "storage": storage}

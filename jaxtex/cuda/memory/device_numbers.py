@@ -15,7 +15,7 @@ from jax.typing import ArrayLike
 
 from ..._checks.arguments import as_array, check_integer
 from ..._checks.integers import is_integral, known_integers, saturated
-from ..._jax.versions import is_x64
+from ..._jax.versions import is_x64, stack
 from ..declarations import DECLARATIONS, INTRINSICS, VECTOR_TYPES
 from ..enums import Error
 from ..errors import CudaError
@@ -53,7 +53,7 @@ def vector_maker(base: str, length: int) -> Callable[..., jax.Array]:
 def vector_of(function: str, dtype: np.dtype, given: dict[str, Any]) -> jax.Array:
     """A vector with these components."""
     components = [component_of(function, argument, value, dtype) for argument, value in given.items()]
-    return jnp.stack(jnp.broadcast_arrays(*components), axis=-1)
+    return stack(jnp.broadcast_arrays(*components), axis=-1)
 
 
 def component_of(function: str, argument: str, value: Any, dtype: np.dtype) -> jax.Array:
@@ -91,7 +91,7 @@ def half2float(x: ArrayLike) -> jax.Array:
 def hiloint2double(hi: ArrayLike, lo: ArrayLike) -> jax.Array:
     check_x64("hiloint2double", "the result is a double")
     words = [jnp.asarray(_words("hiloint2double", name, value)) for name, value in (("lo", lo), ("hi", hi))]
-    return jax.lax.bitcast_convert_type(jnp.stack(jnp.broadcast_arrays(*words), axis=-1), jnp.float64)
+    return jax.lax.bitcast_convert_type(stack(jnp.broadcast_arrays(*words), axis=-1), jnp.float64)
 
 
 def word_of_double(function: str, index: int, x: ArrayLike) -> jax.Array:

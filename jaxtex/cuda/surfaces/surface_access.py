@@ -21,7 +21,7 @@ from ..._checks.arguments import ReadArguments, check_integer
 from ..._checks.dropped import mention_dropped, watch
 from ..._checks.integers import known_integers
 from ..._jax.calls import typed_jit
-from ..._jax.versions import is_x64
+from ..._jax.versions import is_x64, stack
 from ..._tables.address_rules import clamp, is_inside, last
 from ...modes import TextureKind
 from ...surface import OUTSIDE, report, surface_add, surface_max, surface_min, surface_read, surface_write
@@ -191,7 +191,7 @@ def data_of(function: str, data: Any, dtype: np.dtype) -> Any:
     if not isinstance(data, tuple) or is_literal(data):
         return as_numbers(function, "data", data, dtype)
     components = [as_numbers(function, "data", component, dtype) for component in cast(tuple[Any, ...], data)]
-    return jnp.stack(jnp.broadcast_arrays(*components), axis=-1)
+    return stack(jnp.broadcast_arrays(*components), axis=-1)
 
 
 def broadcasts_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:

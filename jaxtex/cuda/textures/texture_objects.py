@@ -10,6 +10,7 @@ import numpy as np
 from ... import modes as core_modes
 from ... import texture as core
 from ..._checks.dropped import mention_dropped
+from ..._jax.versions import stack
 from ...modes import Arithmetic, TextureKind
 from ...sampler import MAX_ANISOTROPY, Sampler
 from ..enums import AddressMode, ArrayFlags, ChannelFormatKind, Error, FilterMode, ReadMode, ResourceType
@@ -324,7 +325,7 @@ def border_color(color: BorderColor, desc: ChannelFormatDesc, read_mode: ReadMod
     color = tuple(color) if isinstance(color, Components) else color
     if isinstance(color, tuple) and any(isinstance(c, jax.Array) for c in color):
         # Only JAX can hold traced components.
-        color = jnp.stack([jnp.asarray(c, jnp.float32) for c in color])
+        color = stack([jnp.asarray(c, jnp.float32) for c in color])
     elif not isinstance(color, jax.Array):
         # NumPy keeps the bits of a NaN, which may be those of an integer.
         color = np.asarray(color, np.float32)

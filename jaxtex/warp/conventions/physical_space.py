@@ -13,6 +13,7 @@ from jax.typing import ArrayLike
 
 from ..._checks.arguments import as_float, described
 from ..._checks.calls import public
+from ..._jax.versions import stack
 from ..fields import as_components
 from ..matrices import Rows, dot, elements, inverted, stacked, with_centers_moved
 from ..options import as_floats, as_matrix
@@ -111,7 +112,7 @@ def flow_from_itk(field: ArrayLike | Sequence[ArrayLike], geometry: ITKGeometry)
     components = as_floats(*as_components(name, "field", field))
     grid = as_geometry(name, "geometry", geometry, len(components))
     rows = [row[:-1] for row in grid.from_points()]
-    return jnp.stack([dot(row, components) for row in rows], -1)
+    return stack([dot(row, components) for row in rows], -1)
 
 
 @public(compiled=True)

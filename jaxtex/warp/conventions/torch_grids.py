@@ -12,6 +12,7 @@ from jax.typing import ArrayLike, DTypeLike
 from ..._checks.calls import public
 from ..._checks.layouts import looks_channels_first
 from ..._checks.words import check_word, shown
+from ..._jax.versions import stack
 from ...modes import AddressMode, FilterMode
 from ...sampler import Sampler
 from ..coordinate_functions import affine, matrix_parameters
@@ -85,7 +86,7 @@ def affine_grid(theta: ArrayLike, size: ShapeLike, align_corners: bool | None = 
     axes = [(-1, *[1] * k) for k in range(ndim)]
     coords = [jnp.asarray(line, matrix.dtype).reshape(shape) for line, shape in zip(lines, axes)]
     coords = [jnp.expand_dims(c, range(len(batch) + ndim - c.ndim)) for c in coords]
-    return jnp.stack(affine(*coords, *matrix_parameters(matrix, ndim)), axis=-1)
+    return stack(affine(*coords, *matrix_parameters(matrix, ndim)), axis=-1)
 
 
 @public(compiled=True)

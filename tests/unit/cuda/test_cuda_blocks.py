@@ -1,23 +1,18 @@
 """Arrays of blocks and of planes, and views, by CUDA's names: what is allocated, copied and refused, as on a card."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jaxtex as jt
 from jaxtex import cuda
+from tests.unit.cuda.test_cuda import refused
 
 KIND = cuda.ChannelFormatKind
 BC1, BC7 = (cuda.createChannelDesc(KIND[f"UnsignedBlockCompressed{k}"]) for k in (1, 7))
 FORMATS = {8: BC1, 16: BC7}
 FRACTIONS = cuda.ReadMode.NormalizedFloat
-
-
-def refused(create, code, *words):
-    with pytest.raises(cuda.CudaError) as caught:
-        create()
-    assert caught.value.code == code
-    assert all(word in str(caught.value) for word in words)
 
 
 ALLOCATIONS = {
@@ -40,7 +35,7 @@ def test_allocations(name):
     extent, flags, expected = ALLOCATIONS[name]
     if isinstance(expected, int):
         return refused(lambda: cuda.malloc3DArray(BC1, extent, flags), expected, "block-compressed")
-    array = cuda.malloc3DArray(BC1, extent, flags)
+    array = jax.eval_shape(lambda: cuda.malloc3DArray(BC1, extent, flags))
     assert (array.texels.shape, array.texels.dtype) == ((*expected, 2), np.uint32)
     assert tuple(array.extent) == extent
 
@@ -65,13 +60,14 @@ COPIES_2D = {
 }
 
 
-@pytest.mark.parametrize("size", FORMATS)
-@pytest.mark.parametrize("part", COPIES_2D, ids=str)
-def test_rows_of_copies_are_rows_of_blocks(part, size):
-    array, ones = cuda.mallocArray(FORMATS[size], 32, 32), jnp.full(8192, 255, jnp.uint8)
-    x, y, width, height = (int(size * part[0]), part[1], int(size * part[2]), part[3])
-    copy = lambda: cuda.memcpy2DToArray(array, x, y, ones, width, width, height)
-    assert_written(copy, COPIES_2D[part], size)
+def test_rows_of_copies_are_rows_of_blocks():
+    ones = jnp.full(8192, 255, jnp.uint8)
+
+    def copy(array, size, part):
+        x, y, width, height = (int(size * part[0]), part[1], int(size * part[2]), part[3])
+        return cuda.memcpy2DToArray(array, x, y, ones, width, width, height)
+
+    assert_written(copy, COPIES_2D)
 
 
 # Positions and extents in texels.
@@ -87,45 +83,59 @@ COPIES_3D = {
 }
 
 
-@pytest.mark.parametrize("size", FORMATS)
-@pytest.mark.parametrize("part", COPIES_3D, ids=str)
-def test_boxes_of_copies_are_in_texels(part, size):
-    array, ones = cuda.mallocArray(FORMATS[size], 32, 32), jnp.full(32768, 255, jnp.uint8)
-    x, y, width, height = part
-    parms = cuda.Memcpy3DParms(
-        srcPtr=cuda.PitchedPtr(ones, 1024, 64, 32),
-        dstArray=array,
-        dstPos=cuda.Pos(x, y, 0),
-        extent=cuda.Extent(width, height, 1),
+def test_boxes_of_copies_are_in_texels():
+    ones = jnp.full(32768, 255, jnp.uint8)
+
+    def copy(array, size, part):
+        x, y, width, height = part
+        parms = cuda.Memcpy3DParms(
+            srcPtr=cuda.PitchedPtr(ones, 1024, 64, 32),
+            dstArray=array,
+            dstPos=cuda.Pos(x, y, 0),
+            extent=cuda.Extent(width, height, 1),
+        )
+        return cuda.memcpy3D(parms)
+
+    assert_written(copy, COPIES_3D)
+
+
+def test_runs_of_bytes_fill_rows_of_blocks():
+    ones = jnp.full(1024, 255, jnp.uint8)
+    copy = lambda array, size, count: cuda.memcpyToArray(array, 0, 0, ones, int(size * count))
+    assert_written(copy, {64: (0, 8, 0, 8), 8: (0, 1, 0, 8), 16: (0, 2, 0, 8), 1: (0, 1, 0, 1), 0.5: 1})
+
+
+def assert_written(copy, parts):
+    """Copies write these blocks, whatever their size, or are refused with this code: one program for all."""
+    allowed = [part for part, expected in parts.items() if isinstance(expected, tuple)]
+    arrays = {size: cuda.mallocArray(desc, 32, 32) for size, desc in FORMATS.items()}
+    copies = jax.jit(
+        lambda arrays: {
+            (size, part): copy(array, size, part).texels for size, array in arrays.items() for part in allowed
+        }
     )
-    assert_written(lambda: cuda.memcpy3D(parms), COPIES_3D[part], size)
-
-
-@pytest.mark.parametrize("size", FORMATS)
-@pytest.mark.parametrize("count", [64, 8, 16, 1, 0.5])
-def test_runs_of_bytes_fill_rows_of_blocks(count, size):
-    array, ones = cuda.mallocArray(FORMATS[size], 32, 32), jnp.full(1024, 255, jnp.uint8)
-    copy = lambda: cuda.memcpyToArray(array, 0, 0, ones, int(size * count))
-    rows = (0, max(count // 8, 1), 0, min(count, 8))
-    assert_written(copy, 1 if count < 1 else tuple(int(n) for n in rows), size)
-
-
-def assert_written(copy, expected, size):
-    if isinstance(expected, int):
-        return refused(copy, expected)
-    top, rows, left, columns = expected
-    words = np.zeros((8, 8, size // 4), np.uint32)
-    words[top : top + rows, left : left + columns] = 2**32 - 1
-    np.testing.assert_array_equal(copy().texels, words)
+    for (size, part), texels in copies(arrays).items():
+        top, rows, left, columns = parts[part]
+        words = np.zeros((8, 8, size // 4), np.uint32)
+        words[top : top + rows, left : left + columns] = 2**32 - 1
+        np.testing.assert_array_equal(texels, words, err_msg=f"{part} of blocks of {size} bytes")
+    for part in parts.keys() - allowed:
+        for size, array in arrays.items():
+            refused(lambda: copy(array, size, part), parts[part])  # noqa: B023, called at once
 
 
 def test_all_blocks_of_an_array_are_bytes_or_words():
     blocks = np.random.default_rng(0).integers(0, 256, (8, 8, 16), np.uint8)
-    array = cuda.mallocArray(BC7, 32, 32)
-    by_bytes, by_words = (cuda.memcpyToArray(array, given) for given in (jnp.asarray(blocks), blocks.view(np.uint32)))
-    np.testing.assert_array_equal(by_bytes.texels, blocks.view(np.uint32))
-    np.testing.assert_array_equal(by_bytes.texels, by_words.texels)
-    back = cuda.memcpy2DFromArray(jnp.zeros(1024, jnp.uint8), 128, by_bytes, 0, 0, 128, 8)
+
+    @jax.jit
+    def copies(array, by_bytes, by_words):
+        filled = cuda.memcpyToArray(array, by_bytes)
+        back = cuda.memcpy2DFromArray(jnp.zeros(1024, jnp.uint8), 128, filled, 0, 0, 128, 8)
+        return filled.texels, cuda.memcpyToArray(array, by_words).texels, back
+
+    by_bytes, by_words, back = copies(cuda.mallocArray(BC7, 32, 32), blocks, blocks.view(np.uint32))
+    np.testing.assert_array_equal(by_bytes, blocks.view(np.uint32))
+    np.testing.assert_array_equal(by_bytes, by_words)
     np.testing.assert_array_equal(back, blocks.reshape(-1))
 
 
@@ -136,17 +146,21 @@ def test_blocks_and_words_are_not_copied_as_boxes():
 
 
 def test_mip_levels_are_decoded_as_block_compressed_does():
-    mipmap = cuda.mallocMipmappedArray(BC1, (28, 20, 0), 9)
+    mipmap = jax.eval_shape(lambda: cuda.mallocMipmappedArray(BC1, (28, 20, 0), 9))
     assert [level.shape for level in mipmap.levels] == [(5, 7, 2), (3, 4, 2), (2, 2, 2), (1, 1, 2), (1, 1, 2)]
-    levels = [
-        np.random.default_rng(k).integers(0, 256, (*x.shape[:2], 8), np.uint8) for k, x in enumerate(mipmap.levels)
-    ]
-    for k, blocks in enumerate(levels):
-        mipmap = cuda.memcpyToArray(mipmap, jnp.asarray(blocks), level=k)
+    rng = np.random.default_rng(0)
+    levels = [rng.integers(0, 256, (*level.shape[:2], 8), np.uint8) for level in mipmap.levels[:2]]
     desc = cuda.TextureDesc(readMode=FRACTIONS, normalizedCoords=1)
-    t = cuda.createTextureObject(cuda.ResourceDesc.MipmappedArray(mipmap), desc)
-    expected = jt.block_compressed([jnp.asarray(blocks) for blocks in levels], "bc1", (20, 28))
-    np.testing.assert_array_equal(t.texture.texels, expected.texels)
+
+    @jax.jit
+    def decoded(levels):
+        mipmap = cuda.mallocMipmappedArray(BC1, (28, 20, 0), 2)
+        for k, blocks in enumerate(levels):
+            mipmap = cuda.memcpyToArray(mipmap, blocks, level=k)
+        t = cuda.createTextureObject(cuda.ResourceDesc.MipmappedArray(mipmap), desc)
+        return t.texture.texels, jt.block_compressed(levels, "bc1", (20, 28)).texels
+
+    np.testing.assert_array_equal(*decoded(levels))
 
 
 ARRAYS = ("uint2", "int2", "float2", "ushort4", "half4", "uint1", "uint4", "int4", "float4")
@@ -157,7 +171,8 @@ def test_views_of_blocks_need_words_without_a_sign(name):
     array = cuda.mallocArray(cuda.createChannelDesc(name), 8, 8)
     for number, fits in (("1", "uint2"), ("7", "uint4")):
         view = cuda.ResourceViewDesc(cuda.ResourceViewFormat[f"UnsignedBlockCompressed{number}"], 32, 32)
-        create = lambda view=view: cuda.createTextureObject(cuda.ResourceDesc.Array(array), cuda.TextureDesc(), view)
+        resource, desc = cuda.ResourceDesc.Array(array), cuda.TextureDesc()
+        create = lambda view=view: jax.eval_shape(lambda: cuda.createTextureObject(resource, desc, view))  # noqa: B023
         if name == fits:
             assert create().texture.shape == (32, 32, 4)
         else:
@@ -220,16 +235,17 @@ PLANAR = {
 
 @pytest.mark.parametrize("name", PLANAR)
 def test_arrays_of_planes(name):
-    (width, height, depth), flags, allocated = PLANAR[name]
-    make = lambda: cuda.malloc3DArray(NV12, (width, height, depth), flags)
+    extent, flags, allocated = PLANAR[name]
+    make = lambda: cuda.malloc3DArray(NV12, extent, flags)
     if not allocated:
         return refused(make, 1, "NV12")
-    planes = [cuda.arrayGetPlane(make(), k) for k in (0, 1)]
+    width, height, depth = extent
+    planes = jax.eval_shape(lambda: [cuda.arrayGetPlane(make(), k) for k in (0, 1)])
     assert [cuda.arrayGetInfo(plane) for plane in planes] == [
         (cuda.createChannelDesc("uchar"), (width, height, depth), flags),
         (cuda.createChannelDesc("uchar2"), (width // 2, height // 2, depth), flags),
     ]
-    assert [plane.kind for plane in planes] == [make().kind] * 2
+    assert [plane.kind for plane in planes] == [jax.eval_shape(make).kind] * 2
 
 
 def test_planes_of_a_frame():

@@ -6,7 +6,6 @@ import pickle
 import typing
 
 import jax
-import pytest
 
 from jaxtex import cuda
 from tests.house.test_house import SOURCES, imports
@@ -51,21 +50,21 @@ def contains_any(annotation):
     return annotation is typing.Any or any(map(contains_any, typing.get_args(annotation)))
 
 
-@pytest.mark.parametrize("name", CALLABLES)
-def test_public_names_are_typed(name):
-    value = getattr(cuda, name)
+def test_public_names_are_typed():
     untyped = []
-    for function in functions_of(value):
-        hints = typing.get_type_hints(function)
-        parameters = [
-            parameter for parameter in inspect.signature(function).parameters if parameter not in ("self", "cls")
-        ]
-        expected = parameters if function.__name__ == "__init__" else [*parameters, "return"]
-        untyped += [f"{function.__name__}: {part}" for part in expected if part not in hints]
-        untyped += [f"{function.__name__}: {part}" for part, hint in hints.items() if contains_any(hint)]
-    if dataclasses.is_dataclass(value) or hasattr(value, "_fields"):
-        hints = typing.get_type_hints(value)
-        untyped += [field for field, hint in hints.items() if contains_any(hint)]
+    for name in CALLABLES:
+        value = getattr(cuda, name)
+        for function in functions_of(value):
+            hints = typing.get_type_hints(function)
+            parameters = [
+                parameter for parameter in inspect.signature(function).parameters if parameter not in ("self", "cls")
+            ]
+            expected = parameters if function.__name__ == "__init__" else [*parameters, "return"]
+            untyped += [f"{name}.{function.__name__}: {part}" for part in expected if part not in hints]
+            untyped += [f"{name}.{function.__name__}: {part}" for part, hint in hints.items() if contains_any(hint)]
+        if dataclasses.is_dataclass(value) or hasattr(value, "_fields"):
+            hints = typing.get_type_hints(value)
+            untyped += [f"{name}.{field}" for field, hint in hints.items() if contains_any(hint)]
     assert not untyped
 
 
@@ -75,6 +74,6 @@ def test_types_are_looked_into():
     assert not contains_any(tuple[jax.typing.ArrayLike, ...])
 
 
-@pytest.mark.parametrize("name", CALLABLES)
-def test_public_names_reach_other_processes(name):
-    assert pickle.loads(pickle.dumps(getattr(cuda, name))) is getattr(cuda, name)
+def test_public_names_reach_other_processes():
+    for name in CALLABLES:
+        assert pickle.loads(pickle.dumps(getattr(cuda, name))) is getattr(cuda, name), name

@@ -1,6 +1,7 @@
 """`jaxtex.cuda` takes numbers of every type: coordinates as C converts them, values that fit or are refused, bytes."""
 
 import functools
+import itertools
 
 import jax
 import jax.numpy as jnp
@@ -24,61 +25,108 @@ SQUARE = cuda.memcpyToArray(
 
 
 @pytest.mark.parametrize("xp", [np, jnp])
-@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32"])
-def test_unsigned_coordinates_become_ints_as_in_c(xp, dtype):
+def test_unsigned_coordinates_become_ints_as_in_c(xp):
     """0 - 1 of an unsigned int is -1; of shorter types it is a large number, as C promotes them."""
+    dtypes = ("uint8", "uint16", "uint32")
     with np.errstate(over="ignore"):
-        below = xp.asarray(0, dtype) - xp.asarray(1, dtype)
-        x = below * xp.asarray(4, dtype)
-    short = dtype != "uint32"
-    assert_exact(cuda.surf2Dread(SQUARE, x, 0, CLAMP), np.float32(2 if short else 1))
-    assert_exact(cuda.surf2Dread(SQUARE, 0, below, CLAMP), np.float32(3 if short else 1))
-    assert_exact(cuda.surf2Dread(SQUARE, 4, below, ZERO), np.float32(0))
-    written = cuda.surf1Dwrite(np.float32(7), LINE, x, CLAMP)
-    assert_exact(written.texels[:, 0], np.float32([10, 20, 30, 7] if short else [7, 20, 30, 40]))
-    store = cuda.sust_p(np.float32([5]), LINE, below, boundaryMode=CLAMP)
-    assert_exact(store.texels[:, 0], np.float32([10, 20, 30, 5] if short else [5, 20, 30, 40]))
+        below = {dtype: xp.asarray(0, dtype) - xp.asarray(1, dtype) for dtype in dtypes}
+        x = {dtype: below[dtype] * xp.asarray(4, dtype) for dtype in dtypes}
+
+    def accesses(below, x, line, square):
+        return {
+            dtype: (
+                cuda.surf2Dread(square, x[dtype], 0, CLAMP),
+                cuda.surf2Dread(square, 0, below[dtype], CLAMP),
+                cuda.surf2Dread(square, 4, below[dtype], ZERO),
+                cuda.surf1Dwrite(np.float32(7), line, x[dtype], CLAMP).texels[:, 0],
+                cuda.sust_p(np.float32([5]), line, below[dtype], boundaryMode=CLAMP).texels[:, 0],
+            )
+            for dtype in dtypes
+        }
+
+    # Arrays of JAX are traced, and those of NumPy are known.
+    if xp is np:
+        found = jax.jit(functools.partial(accesses, below, x))(LINE, SQUARE)
+    else:
+        found = jax.jit(accesses)(below, x, LINE, SQUARE)
+    for dtype in dtypes:
+        first, last, outside, written, stored = found[dtype]
+        short = dtype != "uint32"
+        assert_exact(first, np.float32(2 if short else 1))
+        assert_exact(last, np.float32(3 if short else 1))
+        assert_exact(outside, np.float32(0))
+        assert_exact(written, np.float32([10, 20, 30, 7] if short else [7, 20, 30, 40]))
+        assert_exact(stored, np.float32([10, 20, 30, 5] if short else [5, 20, 30, 40]))
 
 
-WIDE = {"2^33": (2**33, 40), "-2^33": (-(2**33), 10), "2^32 + 4": (2**32 + 4, 40), "2^31": (2**31, 40)}
+# Wide places, and what a clamped read returns of them.
+WIDE = {2**33: 40, -(2**33): 10, 2**32 + 4: 40, 2**31: 40}
 
 
-@pytest.mark.parametrize("name", WIDE)
-def test_wide_coordinates_stay_outside(name):
-    x, nearest = WIDE[name]
-    for given in (x, np.int64(x), np.array([x])):
-        shape = np.shape(given)
-        assert_exact(cuda.surf1Dread(LINE, given, CLAMP), np.full(shape, nearest, np.float32))
-        assert_exact(cuda.surf1Dread(LINE, given, ZERO), np.zeros(shape, np.float32))
-        assert_exact(cuda.surf1Dwrite(np.float32(7), LINE, given, ZERO).texels, LINE.texels)
-        assert_exact(cuda.surf2Dread(SQUARE, 4, given, ZERO), np.zeros(shape, np.float32))
-        assert_exact(cuda.sust_p(np.float32([5]), LINE, given, boundaryMode=TRAP).texels, LINE.texels)
+def test_wide_coordinates_stay_outside():
+    given = [form(x) for x in WIDE for form in (int, np.int64, lambda x: np.array([x]))]
+
+    @jax.jit
+    def accesses(line, square):
+        return [
+            (
+                cuda.surf1Dread(line, x, CLAMP),
+                (cuda.surf1Dread(line, x, ZERO), cuda.surf2Dread(square, 4, x, ZERO)),
+                (
+                    cuda.surf1Dwrite(np.float32(7), line, x, ZERO).texels,
+                    cuda.sust_p(np.float32([5]), line, x, boundaryMode=TRAP).texels,
+                ),
+            )
+            for x in given
+        ]
+
+    for x, (clamped, zeros, kept) in zip(given, accesses(LINE, SQUARE)):
+        assert_exact(clamped, np.full(np.shape(x), WIDE[int(np.ravel(x)[0])], np.float32))
+        for zero in zeros:
+            assert_exact(zero, np.zeros(np.shape(x), np.float32))
+        for texels in kept:
+            assert_exact(texels, LINE.texels)
 
 
 @pytest.mark.usefixtures("x64")
-@pytest.mark.parametrize("traced", [False, True])
-def test_wide_coordinates_of_jax(traced):
-    read = functools.partial(cuda.surf1Dread, LINE, boundaryMode=CLAMP)
-    read = jax.jit(read) if traced else read
-    assert_exact(read(jnp.asarray([2**33, -(2**33), 2**32 + 4])), np.float32([40, 10, 40]))
-    write = jax.jit(lambda x: cuda.surf1Dwrite(np.float32(7), LINE, x, CLAMP).texels[:, 0])
-    assert_exact(write(jnp.asarray(2**33)), np.float32([10, 20, 30, 7]))
+def test_wide_coordinates_of_jax():
+    places = jnp.asarray([2**33, -(2**33), 2**32 + 4])
+
+    @jax.jit
+    def accesses(x):
+        known, traced = (cuda.surf1Dread(LINE, given, boundaryMode=CLAMP) for given in (places, x))
+        return known, traced, cuda.surf1Dwrite(np.float32(7), LINE, x[0], CLAMP).texels[:, 0]
+
+    known, traced, written = accesses(places)
+    assert_exact(known, np.float32([40, 10, 40]))
+    assert_exact(traced, known)
+    assert_exact(written, np.float32([10, 20, 30, 7]))
 
 
 def test_wide_places_of_texture_functions():
-    words = cuda.createTextureObject(ResourceDesc.Linear(jnp.arange(1, 5)), TextureDesc())
-    assert_exact(cuda.tex1Dfetch(words, np.array([2**32 + 1, -(2**32), 2, 2**31])), np.int32([0, 0, 3, 0]))
-    assert_exact(cuda.tex1Dfetch(words, 2**32 + 1), np.int32(0))
-    assert_exact(cuda.tex1Dfetch(words, jnp.uint32(0) - 1), np.int32(0))
-    image = cuda.createTextureObject(ResourceDesc.Array(SQUARE), TextureDesc(addressMode=cuda.AddressMode.Border))
-    assert_exact(cuda.tex2D(image, np.array([2**32 + 1, 1]), np.array([0, 2**33])), np.float32([0, 0]))
-    clamped = cuda.createTextureObject(ResourceDesc.Array(SQUARE), TextureDesc(addressMode=cuda.AddressMode.Clamp))
-    assert_exact(cuda.tex2D(clamped, np.uint32(2**32 - 1), np.array([0, -(2**40)])), np.float32([2, 2]))
-    assert_exact(cuda.tex2D(clamped, [0.5, 1.5], [2**40, 0]), np.float32([3, 2]))
     layers = cuda.malloc3DArray(cuda.createChannelDesc("float"), (1, 0, 3), ArrayFlags.Layered)
     layers = cuda.memcpyToArray(layers, np.float32([1, 2, 3]).reshape(3, 1, 1))
-    t = cuda.createTextureObject(ResourceDesc.Array(layers), TextureDesc())
-    assert_exact(cuda.tex1DLayered(t, 0.5, np.array([2**32 + 1, 2**32, 1, -(2**32)])), np.float32([3, 3, 2, 3]))
+    words_of_c = jnp.uint32(0) - 1
+
+    @jax.jit
+    def reads(memory, square, layers):
+        words = cuda.createTextureObject(ResourceDesc.Linear(memory), TextureDesc())
+        image = lambda mode: cuda.createTextureObject(ResourceDesc.Array(square), TextureDesc(addressMode=mode))
+        border, clamped = image(cuda.AddressMode.Border), image(cuda.AddressMode.Clamp)
+        t = cuda.createTextureObject(ResourceDesc.Array(layers), TextureDesc())
+        return (
+            cuda.tex1Dfetch(words, np.array([2**32 + 1, -(2**32), 2, 2**31])),
+            cuda.tex1Dfetch(words, 2**32 + 1),
+            cuda.tex1Dfetch(words, words_of_c),
+            cuda.tex2D(border, np.array([2**32 + 1, 1]), np.array([0, 2**33])),
+            cuda.tex2D(clamped, np.uint32(2**32 - 1), np.array([0, -(2**40)])),
+            cuda.tex2D(clamped, [0.5, 1.5], [2**40, 0]),
+            cuda.tex1DLayered(t, 0.5, np.array([2**32 + 1, 2**32, 1, -(2**32)])),
+        )
+
+    expected = [0, 0, 3, 0], 0, 0, [0, 0], [2, 2], [3, 2], [3, 3, 2, 3]
+    for k, (found, values) in enumerate(zip(reads(jnp.arange(1, 5), SQUARE, layers), expected, strict=True)):
+        assert_exact(found, values, np.int32 if k < 3 else np.float32)
 
 
 def test_a_misaligned_place_that_is_known_is_an_error():
@@ -87,17 +135,29 @@ def test_a_misaligned_place_that_is_known_is_an_error():
         refused(lambda x=x: cuda.surf1Dread(LINE, x), 716, wrong)
         refused(lambda x=x: cuda.surf1Dwrite(1.0, LINE, x), 716, wrong)
     six = jnp.asarray(6)
-    refused(lambda: jax.jit(lambda: cuda.surf1Dread(LINE, six))(), 716)
+    refused(lambda: jax.eval_shape(lambda: cuda.surf1Dread(LINE, six)), 716)
     assert_exact(jax.jit(lambda x: cuda.surf1Dread(LINE, x))(6), np.float32(0))
 
 
 @pytest.mark.usefixtures("x64")
 def test_a_row_that_is_shorter_than_a_wide_access():
-    for T, result in (("longlong", np.int64(0)), ("ulonglong2", np.zeros(2, np.uint64))):
-        array = cuda.mallocArray(cuda.createChannelDesc("uchar"), 5, 0, STORE)
-        for mode in (ZERO, CLAMP, TRAP):
-            assert_exact(cuda.surf1Dread(array, 0, mode, T=T), result)
-            assert_exact(cuda.surf1Dwrite(result + result.dtype.type(9), array, 0, mode, T=T).texels, array.texels)
+    array = cuda.mallocArray(cuda.createChannelDesc("uchar"), 5, 0, STORE)
+    values = {"longlong": np.int64(9), "ulonglong2": np.full(2, 9, np.uint64)}
+
+    @jax.jit
+    def accesses(array):
+        return {
+            (T, mode): (
+                cuda.surf1Dread(array, 0, mode, T=T),
+                cuda.surf1Dwrite(value, array, 0, mode, T=T).texels,
+            )
+            for T, value in values.items()
+            for mode in (ZERO, CLAMP, TRAP)
+        }
+
+    for (T, _), (read, written) in accesses(array).items():
+        assert_exact(read, np.zeros_like(values[T]), values[T].dtype)
+        assert_exact(written, array.texels)
 
 
 # ------------------------------------------------------------------------------------------------------- values
@@ -135,42 +195,55 @@ INTO = {
 }
 
 
-@pytest.mark.parametrize("how", INTO)
-@pytest.mark.parametrize("name", WIDE_NUMBERS)
 @pytest.mark.parametrize("x64", [False, True])
-def test_wide_numbers_are_taken_whatever_their_values(how, name, x64):
+def test_wide_numbers_are_taken_whatever_their_values(x64):
     """The dtype decides: of arrays of NumPy and of JAX, traced or not."""
-    exact, inexact = WIDE_NUMBERS[name]
-    desc = cuda.createChannelDesc(name)
     with jax.enable_x64(x64):
-        array = cuda.mallocArray(desc, 4, 0, STORE)
-        store = lambda values: INTO[how](values, desc, array)
-        assert_exact(store(exact), exact.astype(desc.dtype))
-        assert_exact(store(inexact), STORED[name])
-        if x64:
-            assert_exact(store(jnp.asarray(inexact)), STORED[name])
-            assert_exact(jax.jit(store)(inexact), STORED[name])
+        descs = {name: cuda.createChannelDesc(name) for name in WIDE_NUMBERS}
+        arrays = {name: cuda.mallocArray(desc, 4, 0, STORE) for name, desc in descs.items()}
+        store = lambda given: {
+            (name, how): INTO[how](given[name], descs[name], arrays[name]) for name in given for how in INTO
+        }
+        exact, inexact = ({name: numbers[k] for name, numbers in WIDE_NUMBERS.items()} for k in (0, 1))
+        rounded = {name: values.astype(descs[name].dtype) for name, values in exact.items()}
+        of_jax = jax.tree.map(jnp.asarray, inexact) if x64 else {}
+        run = jax.jit(lambda given: (store(exact), store(inexact), store(of_jax), store(given)))
+        for results, expected in zip(run(of_jax), (rounded, STORED, STORED, STORED)):
+            for (name, how), result in results.items():
+                np.testing.assert_array_equal(result, expected[name], err_msg=f"{how} of {name}")
+                assert result.dtype == descs[name].dtype
     halves = cuda.mallocArray(cuda.createChannelDesc("half"), 4)
-    refused(lambda: cuda.memcpyToArray(halves, exact), 1, str(exact.dtype))
+    for numbers in exact.values():
+        refused(lambda: cuda.memcpyToArray(halves, numbers), 1, str(numbers.dtype))  # noqa: B023, called at once
 
 
 def test_numbers_of_python_are_written_to_floats_and_fit_integers():
-    assert_exact(cuda.surf1Dwrite(1, LINE, 4).texels[:, 0], np.float32([10, 1, 30, 40]))
-    assert_exact(cuda.surf1Dwrite([1, 2.5], LINE, np.array([0, 4])).texels[:, 0], np.float32([1, 2.5, 30, 40]))
     halves = cuda.mallocArray(cuda.createChannelDesc("half"), 2, 0, STORE)
-    assert_exact(cuda.surf1Dwrite(1, halves, 2).texels[:, 0], np.float16([0, 1]))
     codes = cuda.mallocArray(cuda.createChannelDesc("uchar"), 2, 0, STORE)
-    assert_exact(cuda.surf1Dwrite(255, codes, 1).texels[:, 0], np.uint8([0, 255]))
-    written = jax.jit(lambda value, array: cuda.surf1Dwrite(value, array, 0).texels[0, 0])
-    for value, array, expected in (
-        (1, LINE, np.float32(1)),
-        (1.5, LINE, np.float32(1.5)),
-        (300, codes, np.uint8(255)),
-        (-7, codes, np.uint8(0)),
-        (2, halves, np.float16(2)),
+    traced = ((1, LINE), (1.5, LINE), (300, codes), (-7, codes), (2, halves))
+
+    @jax.jit
+    def writes(values, line, halves, codes):
+        known = (
+            cuda.surf1Dwrite(1, line, 4),
+            cuda.surf1Dwrite([1, 2.5], line, np.array([0, 4])),
+            cuda.surf1Dwrite(1, halves, 2),
+            cuda.surf1Dwrite(255, codes, 1),
+        )
+        found = [cuda.surf1Dwrite(value, array, 0).texels[0, 0] for value, (_, array) in zip(values, traced)]
+        return [array.texels[:, 0] for array in known], found
+
+    known, found = writes([value for value, _ in traced], LINE, halves, codes)
+    for actual, expected in zip(
+        [*known, *found],
+        [
+            *(np.float32([10, 1, 30, 40]), np.float32([1, 2.5, 30, 40]), np.float16([0, 1]), np.uint8([0, 255])),
+            *(np.float32(1), np.float32(1.5), np.uint8(255), np.uint8(0), np.float16(2)),
+        ],
+        strict=True,
     ):
-        assert_exact(written(value, array), expected)
-    refused(lambda: written(1.5, codes), 1, "float32")
+        assert_exact(actual, expected, expected.dtype)
+    refused(lambda: jax.eval_shape(lambda value: cuda.surf1Dwrite(value, codes, 0), 1.5), 1, "float32")
     refused(lambda: cuda.surf1Dwrite(256, codes, 1), 1, "256", "uint8")
     refused(lambda: cuda.surf1Dwrite(-1, codes, 1), 1, "-1")
     refused(lambda: cuda.surf1Dwrite(1.5, codes, 1), 1, "float32")
@@ -186,33 +259,47 @@ WORDS = DOUBLES.view(np.int32).reshape(2, 2)
 INT2 = cuda.mallocArray(cuda.createChannelDesc("int2"), 2, 1)
 
 
-def check_bytes_of_doubles():
-    copied = cuda.memcpy2DToArray(INT2, 0, 0, DOUBLES, 16, 16, 1)
-    assert_exact(copied.texels[0], WORDS)
-    assert_exact(cuda.memcpyToArray(INT2, 0, 0, DOUBLES, 16, 1).texels[0], WORDS)
-    pointer = PitchedPtr(DOUBLES, 16, 2, 1)
-    copied = cuda.memcpy3D(Memcpy3DParms(srcPtr=pointer, dstArray=INT2, extent=Extent(2, 1, 1)))
-    assert_exact(copied.texels[0], WORDS)
-    assert_exact(cuda.memcpy2D(jnp.zeros(16, jnp.uint8), 16, DOUBLES, 16, 16, 1), DOUBLES.view(np.uint8))
-    resource = ResourceDesc.Linear(DOUBLES, cuda.createChannelDesc("int2"), 16)
-    words = cuda.tex1Dfetch(cuda.createTextureObject(resource, TextureDesc()), np.arange(2))
-    assert_exact(words, WORDS)
-    return words
+def check_bytes_of_doubles(double):
+    """Doubles of NumPy as memory, with what `double` makes of their words."""
+
+    @jax.jit
+    def copies(array):
+        pointer = PitchedPtr(DOUBLES, 16, 2, 1)
+        resource = ResourceDesc.Linear(DOUBLES, cuda.createChannelDesc("int2"), 16)
+        words = cuda.tex1Dfetch(cuda.createTextureObject(resource, TextureDesc()), np.arange(2))
+        copied = [
+            cuda.memcpy2DToArray(array, 0, 0, DOUBLES, 16, 16, 1).texels[0],
+            cuda.memcpyToArray(array, 0, 0, DOUBLES, 16, 1).texels[0],
+            cuda.memcpy3D(Memcpy3DParms(srcPtr=pointer, dstArray=array, extent=Extent(2, 1, 1))).texels[0],
+            words,
+        ]
+        return copied, cuda.memcpy2D(jnp.zeros(16, jnp.uint8), 16, DOUBLES, 16, 16, 1), double(array, words)
+
+    copied, raw, doubles = copies(INT2)
+    for words in copied:
+        assert_exact(words, WORDS)
+    assert_exact(raw, DOUBLES.view(np.uint8))
+    return doubles
 
 
 def test_doubles_are_bytes():
-    check_bytes_of_doubles()
     pairs = np.array([(1, 2), (3, 4)], [("x", np.int32), ("y", np.int32)])
-    assert_exact(cuda.memcpyToArray(INT2, 0, 0, pairs, 16, 1).texels[0], np.int32([[1, 2], [3, 4]]))
+    copied = check_bytes_of_doubles(lambda array, words: cuda.memcpyToArray(array, 0, 0, pairs, 16, 1).texels[0])
+    assert_exact(copied, np.int32([[1, 2], [3, 4]]))
     refused(lambda: cuda.memcpy2DFromArray(np.zeros(2), 16, INT2, 0, 0, 16, 1), 1, "dst", "float64")
 
 
 @pytest.mark.usefixtures("x64")
 def test_doubles_are_bytes_and_come_back():
-    words = check_bytes_of_doubles()
-    assert_exact(cuda.hiloint2double(words[:, 1], words[:, 0]), DOUBLES)
-    array = cuda.memcpy2DToArray(INT2, 0, 0, jnp.asarray(DOUBLES), 16, 16, 1)
-    assert_exact(cuda.memcpy2DFromArray(np.zeros(2), 16, array, 0, 0, 16, 1), DOUBLES)
+    def double(array, words):
+        array = cuda.memcpy2DToArray(array, 0, 0, jnp.asarray(DOUBLES), 16, 16, 1)
+        return (
+            cuda.hiloint2double(words[:, 1], words[:, 0]),
+            cuda.memcpy2DFromArray(np.zeros(2), 16, array, 0, 0, 16, 1),
+        )
+
+    for back in check_bytes_of_doubles(double):
+        assert_exact(back, DOUBLES)
 
 
 # ------------------------------------------------------------------------------------------------------- copies
@@ -241,18 +328,17 @@ def test_a_level_is_filled_from_an_array():
     assert_exact(cuda.memcpyToArray(cuda.mallocArray(level.desc, 2, 2), level).texels, level.texels)
 
 
-@pytest.mark.parametrize("extent", [(0, 0, 0), (0, 2, 1), (2, 0, 1), (2, 2, 0)])
-def test_a_copy_of_no_extent_does_nothing(extent):
+def test_a_copy_of_no_extent_does_nothing():
     target = cuda.mallocArray(cuda.createChannelDesc("float"), 2, 2)
-    copied = cuda.memcpy3D(Memcpy3DParms(SQUARE, dstArray=target, extent=Extent(*extent)))
-    assert_exact(copied.texels, target.texels)
     pointer = PitchedPtr(np.ones(4, np.float32), 8, 2, 2)
-    back = cuda.memcpy3D(Memcpy3DParms(SQUARE, dstPtr=pointer, extent=Extent(*extent)))
-    assert_exact(back, np.ones(4, np.float32))
-    width, height, _ = extent
-    if not width * height:
-        assert_exact(cuda.memcpy2DToArray(target, 0, 0, pointer.ptr, 8, 4 * width, height).texels, target.texels)
-    refused(lambda: cuda.memcpy3D(Memcpy3DParms(dstArray=target, extent=Extent(*extent))), 1, "none of")
+    for extent in ((0, 0, 0), (0, 2, 1), (2, 0, 1), (2, 2, 0)):
+        parms = functools.partial(Memcpy3DParms, extent=Extent(*extent))
+        assert_exact(cuda.memcpy3D(parms(SQUARE, dstArray=target)).texels, target.texels)
+        assert_exact(cuda.memcpy3D(parms(SQUARE, dstPtr=pointer)), np.ones(4, np.float32))
+        width, height, _ = extent
+        if not width * height:
+            assert_exact(cuda.memcpy2DToArray(target, 0, 0, pointer.ptr, 8, 4 * width, height).texels, target.texels)
+        refused(lambda: cuda.memcpy3D(parms(dstArray=target)), 1, "none of")  # noqa: B023, called at once
 
 
 def through_pitched_memory(values, memory, pitch):
@@ -265,15 +351,20 @@ def through_pitched_memory(values, memory, pitch):
 def test_a_gradient_through_bytes_is_an_error_and_never_zero():
     rows, values = cuda.mallocPitch(8, 2), np.ones((2, 2), np.float32)
     loss = lambda values: through_pitched_memory(values, rows.ptr, rows.pitch)
-    for differentiate in (jax.grad(loss), jax.jit(jax.grad(loss)), lambda v: jax.jvp(loss, (v,), (v,))):
+    for differentiate in (jax.grad(loss), lambda v: jax.jvp(loss, (v,), (v,))):
         with pytest.raises(TypeError, match="memcpy2D: a gradient passes"):
-            differentiate(values)
-    assert float(jax.jit(loss)(values)) == 5
-    beside = jax.jit(jax.grad(lambda v: v.sum() + loss(jax.lax.stop_gradient(v))))
-    assert_exact(beside(values), np.ones((2, 2), np.float32))
-    of_floats = jax.jit(jax.grad(through_pitched_memory), static_argnums=2)
+            jax.eval_shape(differentiate, values)
     typed = np.zeros((2, rows.pitch // 4), np.float32)
-    assert_exact(of_floats(values, typed, rows.pitch), np.float32([[2, 0], [0, 3]]))
+
+    @jax.jit
+    def run(values):
+        beside = jax.grad(lambda v: v.sum() + loss(jax.lax.stop_gradient(v)))
+        return loss(values), beside(values), jax.grad(through_pitched_memory)(values, typed, rows.pitch)
+
+    value, beside, of_floats = run(values)
+    assert value == 5
+    assert_exact(beside, np.ones((2, 2), np.float32))
+    assert_exact(of_floats, np.float32([[2, 0], [0, 3]]))
     with pytest.raises(TypeError, match="memcpy2D: a gradient passes"):  # a part of a number
         jax.grad(lambda v: cuda.memcpy2D(jnp.zeros(4), 2, v, 2, 2, 1).sum())(np.ones(4, np.float32))
 
@@ -288,47 +379,65 @@ def test_arrays_as_surfaces_have_the_size_limits_of_surfaces():
     refused(lambda: cuda.sust_p(np.uint32([1]), wide, 0), 1, "maxSurface1D")
 
 
-@pytest.mark.parametrize("color", [(0.0, 0.0, 0.0), np.zeros(3, np.float32), jnp.zeros(3), 0.0])
-@pytest.mark.parametrize("mode", cuda.AddressMode)
-def test_a_border_color_has_four_components_whatever_the_mode(color, mode):
-    desc = TextureDesc(addressMode=mode, borderColor=color)
-    refused(lambda: cuda.createTextureObject(ResourceDesc.Array(SQUARE), desc), 1, "borderColor")
+def test_a_border_color_has_four_components_whatever_the_mode():
+    for color, mode in itertools.product(((0.0,) * 3, np.zeros(3, np.float32), jnp.zeros(3), 0.0), cuda.AddressMode):
+        desc = TextureDesc(addressMode=mode, borderColor=color)
+        refused(lambda: cuda.createTextureObject(ResourceDesc.Array(SQUARE), desc), 1, "borderColor")  # noqa: B023
 
 
 def test_allocated_bytes_are_memory_of_every_format():
-    memory = cuda.malloc(16)
-    memory = cuda.memcpy(memory, np.float32([1, 2, 3]), 12, cuda.MemcpyKind.HostToDevice)
     desc = cuda.createChannelDesc("float2")
-    pairs = cuda.createTextureObject(ResourceDesc.Linear(memory, desc, 16), TextureDesc())
-    assert_exact(cuda.tex1Dfetch(pairs, np.arange(2)), np.float32([[1, 2], [3, 0]]))
-    cleared = cuda.memset(memory, 0, 4)
+
+    @jax.jit
+    def run(memory):
+        memory = cuda.memcpy(memory, np.float32([1, 2, 3]), 12, cuda.MemcpyKind.HostToDevice)
+        pairs = cuda.createTextureObject(ResourceDesc.Linear(memory, desc, 16), TextureDesc())
+        rows = ResourceDesc.Pitch2D(memory.reshape(2, 8), cuda.createChannelDesc("float"))
+        third = cuda.tex2D(cuda.createTextureObject(rows, TextureDesc()), 0.5, 1.5)
+        return cuda.tex1Dfetch(pairs, np.arange(2)), cuda.memset(memory, 0, 4), third
+
+    memory = cuda.malloc(16)
+    pairs, cleared, third = run(memory)
+    assert_exact(pairs, np.float32([[1, 2], [3, 0]]))
     assert_exact(np.asarray(cleared).view(np.float32), np.float32([0, 2, 3, 0]))
-    rows = ResourceDesc.Pitch2D(memory.reshape(2, 8), cuda.createChannelDesc("float"))
-    assert_exact(cuda.tex2D(cuda.createTextureObject(rows, TextureDesc()), 0.5, 1.5), np.float32(3))
+    assert_exact(third, np.float32(3))
     refused(lambda: cuda.memset(memory, 0, 17), 1)
     refused(lambda: cuda.malloc(0), 1)
     refused(lambda: cuda.createTextureObject(ResourceDesc.Linear(memory[:12], desc), TextureDesc()), 1, "uint8")
 
 
 def test_accesses_of_nothing_are_empty():
-    none = np.zeros(0, np.int64)
-    for T, dtype, vector, mode in (
-        ("float", np.float32, (), ZERO),
-        ("uchar", np.uint8, (), CLAMP),
-        ("uint2", np.uint32, (2,), TRAP),
-        ("short4", np.int16, (4,), ZERO),
-    ):
-        values = np.zeros((0, *vector), dtype)
-        assert_exact(cuda.surf2Dread(SQUARE, none, 0, mode, T=T), values)
-        assert_exact(cuda.surf2Dwrite(values, SQUARE, none, 1, mode, T=T).texels, SQUARE.texels)
-        read = jax.vmap(lambda x, T=T: cuda.surf2Dread(SQUARE, x, 0, T=T))
-        write = jax.vmap(lambda x, v, T=T: cuda.surf2Dwrite(v, SQUARE, x, 0, T=T).texels)
-        in_batches = jax.jit(lambda x, v, read=read, write=write: (read(x), write(x[:, 0], v)))
-        found, written = in_batches(np.zeros((0, 3), np.int32), values)
+    none, cases = (
+        np.zeros(0, np.int64),
+        (
+            ("float", np.float32, (), ZERO),
+            ("uchar", np.uint8, (), CLAMP),
+            ("uint2", np.uint32, (2,), TRAP),
+            ("short4", np.int16, (4,), ZERO),
+        ),
+    )
+
+    @jax.jit
+    def accesses(square, words, x):
+        empty, kept, batches = [], [], []
+        for T, dtype, vector, mode in cases:
+            values = np.zeros((0, *vector), dtype)
+            empty.append(cuda.surf2Dread(square, none, 0, mode, T=T))
+            kept.append(cuda.surf2Dwrite(values, square, none, 1, mode, T=T).texels)
+            read = jax.vmap(lambda x, T=T: cuda.surf2Dread(square, x, 0, T=T))
+            write = jax.vmap(lambda x, v, T=T: cuda.surf2Dwrite(v, square, x, 0, T=T).texels)
+            batches.append((read(x), write(x[:, 0], values)))
+        kept.append(cuda.sust_p(np.zeros((0, 1), np.float32), square, none, 0).texels)
+        words = cuda.createTextureObject(ResourceDesc.Linear(words), TextureDesc())
+        copies = jax.vmap(lambda v: cuda.memcpy2DToArray(square, 0, 0, v, 8, 8, 1).texels)
+        return empty, kept, batches, cuda.tex1Dfetch(words, none), copies(np.zeros((0, 8), np.uint8))
+
+    empty, kept, batches, fetched, copied = accesses(SQUARE, jnp.arange(4), np.zeros((0, 3), np.int32))
+    for (_, dtype, vector, _), read, (found, written) in zip(cases, empty, batches):
+        assert_exact(read, np.zeros((0, *vector), dtype), dtype)
         assert found.shape == (0, 3, *vector)
         assert written.shape == (0, 2, 2, 1)
-    assert_exact(cuda.sust_p(np.zeros((0, 1), np.float32), SQUARE, none, 0).texels, SQUARE.texels)
-    words = cuda.createTextureObject(ResourceDesc.Linear(jnp.arange(4)), TextureDesc())
-    assert_exact(cuda.tex1Dfetch(words, none), np.zeros(0, np.int32))
-    copies = jax.jit(jax.vmap(lambda v: cuda.memcpy2DToArray(SQUARE, 0, 0, v, 8, 8, 1).texels))
-    assert copies(np.zeros((0, 8), np.uint8)).shape == (0, 2, 2, 1)
+    for texels in kept:
+        assert_exact(texels, SQUARE.texels)
+    assert_exact(fetched, np.zeros(0, np.int32))
+    assert copied.shape == (0, 2, 2, 1)

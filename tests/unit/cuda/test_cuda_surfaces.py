@@ -2,23 +2,23 @@
 
 import functools
 import io
+import itertools
 import lzma
 import re
 from pathlib import Path
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.experimental import checkify
 
-import jaxtex as jt
 from jaxtex import cuda
 from jaxtex.cuda import ArrayFlags, ChannelFormatKind, CudaError, ResourceDesc, SurfaceBoundaryMode, TextureDesc
 from tests.oracles import surfaces as surface_oracle
 from tests.support.drawn import given, indices
 from tests.support.tolerances import assert_close, assert_exact
+from tests.unit.cuda.test_cuda import refused
 
 PATH = Path(__file__).parents[2] / "data" / "surface_unit.npz.xz"
 STORE, LAYERED, CUBEMAP = ArrayFlags.SurfaceLoadStore, ArrayFlags.Layered, ArrayFlags.Cubemap
@@ -78,8 +78,7 @@ def typed(values, T, access):
 
 # ------------------------------------------------------------------------------------------------- what a card did
 
-RECORDED = sorted({tuple(key.split("/")[:3]) for key in recorded() if key.split("/")[0] in KINDS})
-ACCESSES = [f"{mode}/{how}" for mode in ("zero", "clamp") for how in ("read", "write")]
+RECORDED = sorted({tuple(key.split("/")[:2]) for key in recorded() if key.split("/")[0] in KINDS})
 
 
 def recorded_access(name):
@@ -94,9 +93,10 @@ def recorded_access(name):
     return numbers_of(desc, recorded()[f"{name}/before"]), places, values
 
 
-@functools.cache
-def accesses(kind, desc):
-    """By name, what the recorded accesses of an array read, and the arrays that they write: one program."""
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "desc"), RECORDED, ids="-".join)
+def test_recorded_accesses_are_equal(kind, desc):
+    """Reads and writes in both modes, in every byte: but for layers from 65536 on, which the card wraps to 16 bits."""
     read, write = functions(kind)
 
     @jax.jit
@@ -105,70 +105,62 @@ def accesses(kind, desc):
         for name, (before, places, values) in given.items():
             _, _, size, mode, how = name.split("/")
             array, last = allocate(kind, desc, before), {"boundaryMode": MODES[mode], "T": UNTYPED[int(size)]}
-            found = read(array, *places, **last) if how == "read" else write(values, array, *places, **last)
-            results[name] = found
+            results[name] = read(array, *places, **last) if how == "read" else write(values, array, *places, **last)
         return results
 
-    names = [
-        f"{kind}/{desc}/{size}/{access}" for *array, size in RECORDED if array == [kind, desc] for access in ACCESSES
-    ]
-    return run({name: recorded_access(name) for name in names})
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("kind", "desc", "size"), RECORDED, ids="-".join)
-def test_recorded_accesses_are_equal(kind, desc, size):
-    """Reads and writes in both modes, in every byte: but for layers from 65536 on, which the card wraps to 16 bits."""
-    for access in ACCESSES:
-        name = f"{kind}/{desc}/{size}/{access}"
-        found = accesses(kind, desc)[name]
-        if access.endswith("read"):
-            assert_exact(found, recorded_access(name)[-1])
-        else:
-            after = recorded()[f"{name}/after"]
-            assert_exact(memory_of(found, after), after)
+    names = {key.rpartition("/")[0] for key in recorded() if key.startswith(f"{kind}/{desc}/")}
+    given = {name: recorded_access(name) for name in sorted(names)}
+    for name, found in run(given).items():
+        actual, expected = found, given[name][-1]
+        if name.endswith("write"):
+            expected = recorded()[f"{name}/after"]
+            actual = memory_of(found, expected)
+        np.testing.assert_array_equal(actual, expected, err_msg=name)
 
 
 FORMATTED = sorted({key.split("/")[1] for key in recorded() if key.startswith("formatted")})
+FRACTION_CODES = {desc: recorded()[f"rounding/{desc}/in"] for desc in NORMALIZED}
 
 
-@pytest.mark.parametrize("desc", FORMATTED)
-def test_recorded_formatted_stores_are_equal(desc):
-    data = {
-        mode: [recorded()[f"formatted/{desc}/{mode}/{key}"] for key in ("coords", "values", "before", "after")]
-        for mode in ("zero", "clamp")
-    }
-    desc = cuda.createChannelDesc(NORMALIZED.get(desc, desc))
-    kind, _ = desc.storage
-    floating = desc.is_normalized or kind is ChannelFormatKind.Float
-    word = np.float32 if floating else np.int32 if kind is ChannelFormatKind.Signed else np.uint32
+@pytest.mark.parametrize("first", [0, pytest.param(1, marks=pytest.mark.slow)])
+def test_recorded_formatted_stores_are_equal(first):
+    """Of formats in modes that take turns, and the codes of fractions that they store."""
+    descs = {name: cuda.createChannelDesc(NORMALIZED.get(name, name)) for name in FORMATTED}
 
-    @jax.jit
-    def run(given):
-        results = {}
-        for mode, (coords, values, numbers) in given.items():
-            array = cuda.mallocArray(desc, 12, 10, STORE)
-            array = cuda.memcpyToArray(array, numbers.reshape(array.texels.shape))
-            results[mode] = cuda.sust_p(values, array, *coords, boundaryMode=MODES[mode])
-        return results
+    def word(desc):
+        kind = ChannelFormatKind.Float if desc.is_normalized else desc.storage[0]
+        return {ChannelFormatKind.Float: np.float32, ChannelFormatKind.Signed: np.int32}.get(kind, np.uint32)
+
+    def case(name, mode):
+        return (recorded()[f"formatted/{name}/{mode}/{key}"] for key in ("coords", "values", "before"))
 
     given = {
-        mode: (tuple(coords), values.view(word), before.reshape(-1).view(desc.dtype))
-        for mode, (coords, values, before, _) in data.items()
+        (name, mode): (tuple(coords), values.view(word(desc)), before.reshape(-1).view(desc.dtype))
+        for k, (name, desc) in enumerate(descs.items(), first)
+        for mode in [("zero", "clamp")[k % 2]]
+        for coords, values, before in [case(name, mode)]
     }
-    for mode, stored in run(given).items():
-        after = data[mode][-1]
-        assert_exact(memory_of(stored, after), after)
 
+    @jax.jit
+    def run(given, fractions):
+        stores, codes = {}, {}
+        for (name, mode), (coords, values, numbers) in given.items():
+            array = cuda.mallocArray(descs[name], 12, 10, STORE)
+            array = cuda.memcpyToArray(array, numbers.reshape(array.texels.shape))
+            stores[name, mode] = cuda.sust_p(values, array, *coords, boundaryMode=MODES[mode])
+        for name, data in fractions.items():
+            array = cuda.mallocArray(cuda.createChannelDesc(NORMALIZED[name]), len(data), 0, STORE)
+            padded = jnp.pad(data, ((0, 0), (0, 4 - data.shape[1])))
+            codes[name] = cuda.sust_p(padded, array, np.arange(len(data)), boundaryMode=MODES["zero"]).texels
+        return stores, codes
 
-@pytest.mark.parametrize("desc", NORMALIZED)
-def test_recorded_codes_of_fractions_are_equal(desc):
-    given, expected = recorded()[f"rounding/{desc}/in"], recorded()[f"rounding/{desc}/out"]
-    array = cuda.mallocArray(cuda.createChannelDesc(NORMALIZED[desc]), len(given), 0, STORE)
-    padded = np.pad(given, ((0, 0), (0, 4 - given.shape[1])))
-    store = jax.jit(lambda array, data: cuda.sust_p(data, array, np.arange(len(given)), boundaryMode=MODES["zero"]))
-    stored = store(array, padded)
-    assert_exact(np.asarray(stored.texels).view(expected.dtype), expected)
+    stores, codes = run(given, FRACTION_CODES)
+    for (name, mode), stored in stores.items():
+        after = recorded()[f"formatted/{name}/{mode}/after"]
+        np.testing.assert_array_equal(memory_of(stored, after), after, err_msg=f"{name}, {mode}")
+    for name, found in codes.items():
+        expected = recorded()[f"rounding/{name}/out"]
+        np.testing.assert_array_equal(np.asarray(found).view(expected.dtype), expected, err_msg=name)
 
 
 # ------------------------------------------------------------------------------------------- every type, in bytes
@@ -266,94 +258,96 @@ def test_every_type_moves_the_bytes_of_every_format(kind, desc, types):
         assert_exact(memory_of(writes[T], memory), expected)
 
 
-@functools.cache
-def read_and_write(mode, T):
-    """An access of layers of images of `uchar4` as a compiled function."""
-
-    @jax.jit
-    def run(memory, numbers, place):
-        array = allocate("2dlayered", "uchar4", memory)
-        read = cuda.surf2DLayeredread(array, *place, MODES[mode], T=T)
-        return read, cuda.surf2DLayeredwrite(numbers, array, *place, MODES[mode], T=T)
-
-    return run
+FUZZED = {"uchar": (np.uint8, 1), "uint": (np.uint32, 4), "uint4": (np.uint32, 16)}
 
 
-@pytest.mark.parametrize(("mode", "T"), [*zip(MODES, ("uchar", "uint", "uint4"))])
+@jax.jit
+def fuzzed(memory, numbers, place):
+    """Reads and writes of layers of images of `uchar4` in every mode, with numbers of each type."""
+    array, results = allocate("2dlayered", "uchar4", memory), {}
+    for T, mode in itertools.product(FUZZED, MODES):
+        where = (*place, MODES[mode])
+        results[T, mode] = (
+            cuda.surf2DLayeredread(array, *where, T=T),
+            cuda.surf2DLayeredwrite(numbers[T], array, *where, T=T),
+        )
+    return results
+
+
 @given(coords=indices(3, 20, near=(-9, 30), extremes=EXTREMES))
-def test_no_coordinate_touches_a_wrong_byte(mode, T, coords):
+def test_no_coordinate_touches_a_wrong_byte(coords):
     memory, coords = draw_bytes("2dlayered", "uchar4"), [*coords]
-    size = {"uchar": 1, "uint": 4, "uint4": 16}[T]
-    values = np.random.default_rng(len(mode)).integers(0, 256, (20, size), np.uint8)
-    numbers = typed(values, T, np.uint8 if T == "uchar" else np.uint32)
-    read, written = read_and_write(mode, T)(numbers_of("uchar4", memory), numbers, tuple(coords))
-    got = np.asarray(read).reshape(20, -1).view(np.uint8)
-    assert_exact(got, expected_of(memory, size, "2dlayered", coords, mode))
-    assert_exact(memory_of(written, memory), expected_of(memory, size, "2dlayered", coords, mode, values))
+    values = {T: np.random.default_rng(size).integers(0, 256, (20, size), np.uint8) for T, (_, size) in FUZZED.items()}
+    numbers = {T: typed(values[T], T, dtype) for T, (dtype, _) in FUZZED.items()}
+    for (T, mode), (read, written) in fuzzed(numbers_of("uchar4", memory), numbers, tuple(coords)).items():
+        size = FUZZED[T][1]
+        got = np.asarray(read).reshape(20, -1).view(np.uint8)
+        assert_exact(got, expected_of(memory, size, "2dlayered", coords, mode))
+        assert_exact(memory_of(written, memory), expected_of(memory, size, "2dlayered", coords, mode, values[T]))
 
 
 @pytest.mark.usefixtures("x64")
 def test_64_bit_accesses():
-    array = cuda.mallocArray(cuda.createChannelDesc("uint2"), 3, 0, STORE)
-    array = cuda.surf1Dwrite(np.int64(-2), array, 8, T="longlong")
+    @jax.jit
+    def accesses(array, pair):
+        array = cuda.surf1Dwrite(np.int64(-2), array, 8, T="longlong")
+        both = cuda.surf1Dwrite(pair, array, np.array([0]), T="ulonglong2")
+        return array, cuda.surf1Dread(both, np.array([0, 8, 16]), T="longlong")
+
+    array, read = accesses(cuda.mallocArray(cuda.createChannelDesc("uint2"), 3, 0, STORE), np.uint64([[1, 2**40]]))
     assert_exact(array.texels, [[0, 0], [2**32 - 2, 2**32 - 1], [0, 0]], np.uint32)
-    array = cuda.surf1Dwrite(np.uint64([[1, 2**40]]), array, np.array([0]), T="ulonglong2")
-    assert_exact(cuda.surf1Dread(array, np.array([0, 8, 16]), T="longlong"), [1, 2**40, 0], np.int64)
+    assert_exact(read, [1, 2**40, 0], np.int64)
 
 
 def test_a_texel_is_where_a_texture_reads_it():
-    """tex1D at texel x and surf1Dread at byte 4 x."""
-    values = np.random.default_rng(0).normal(size=9).astype(np.float32)
-    array = cuda.memcpyToArray(cuda.mallocArray(cuda.createChannelDesc("float"), 9, 0, STORE), values)
-    texture = cuda.createTextureObject(ResourceDesc.Array(array), TextureDesc())
-    x = np.arange(9)
-    assert_exact(cuda.surf1Dread(array, 4 * x), cuda.tex1D(texture, x.astype(np.float32)), np.float32)
-    assert_exact(cuda.surf1Dread(array, 4 * x), values)
+    """tex1D at texel x and surf1Dread at byte 4 x, of an array and of its surface object."""
+    values, x = np.random.default_rng(0).normal(size=9).astype(np.float32), np.arange(9)
+
+    @jax.jit
+    def reads(array):
+        texture = cuda.createTextureObject(ResourceDesc.Array(array), TextureDesc())
+        surface = cuda.createSurfaceObject(ResourceDesc.Array(array))
+        written = cuda.surf1Dwrite(1.0, surface, 0)
+        assert isinstance(written, cuda.Array)
+        places = cuda.surf1Dread(array, 4 * x), cuda.surf1Dread(surface, 4 * x)
+        return cuda.tex1D(texture, x.astype(np.float32)), *places
+
+    array = cuda.mallocArray(cuda.createChannelDesc("float"), 9, 0, STORE)
+    for read in reads(cuda.memcpyToArray(array, values)):
+        assert_exact(read, values)
 
 
 def test_one_level_of_a_mipmapped_array():
-    mipmap = cuda.mallocMipmappedArray(cuda.createChannelDesc("float"), (8, 4, 0), 3, STORE)
-    level = cuda.surf2Dwrite(np.float32(5), cuda.getMipmappedArrayLevel(mipmap, 1), 4 * 3, 1)
-    mipmap = cuda.memcpyToArray(mipmap, cuda.memcpyFromArray(level), level=1)
+    @jax.jit
+    def stored(mipmap):
+        level = cuda.surf2Dwrite(np.float32(5), cuda.getMipmappedArrayLevel(mipmap, 1), 4 * 3, 1)
+        return cuda.memcpyToArray(mipmap, cuda.memcpyFromArray(level), level=1)
+
+    mipmap = stored(cuda.mallocMipmappedArray(cuda.createChannelDesc("float"), (8, 4, 0), 3, STORE))
     assert_exact(np.asarray(mipmap.levels[1])[..., 0], [[0, 0, 0, 0], [0, 0, 0, 5]], np.float32)
-    assert not np.any(mipmap.levels[0])
-
-
-def test_the_last_of_many_writes_is_kept():
-    array = cuda.mallocArray(cuda.createChannelDesc("int"), 4, 0, STORE)
-    written = cuda.surf1Dwrite(np.arange(6, dtype=np.int32), array, 4 * np.array([0, 1, 0, 1, 3, 0]))
-    assert_exact(np.asarray(written.texels)[:, 0], [5, 3, 0, 4], np.int32)
-    assert not np.any(array.texels)
-
-
-def test_objects_and_arrays_are_the_same():
-    array = cuda.mallocArray(cuda.createChannelDesc("float"), 4, 0, STORE)
-    surface = cuda.createSurfaceObject(ResourceDesc.Array(array))
-    assert_exact(jax.jit(cuda.surf1Dread)(surface, 4 * np.arange(4)), jax.jit(cuda.surf1Dread)(array, 4 * np.arange(4)))
-    assert isinstance(cuda.surf1Dwrite(1.0, surface, 0), cuda.Array)
+    assert not np.asarray(mipmap.levels[0]).any()
 
 
 # ------------------------------------------------------------------------------------------- errors under checkify
 
 
-def report(function, *args):
-    return checkify.checkify(jax.jit(function), errors=checkify.user_checks)(*args)[0].get()
-
-
 def test_traps_and_misaligned_places_are_named():
     array = cuda.mallocArray(cuda.createChannelDesc("float"), 4, 3, STORE)
-    read = lambda x, y, mode=2: cuda.surf2Dread(array, x, y, mode)
-    assert report(read, np.array([0, 12]), np.array([0, 2])) is None
-    assert "surf2Dread: sample 1 is outside the surface: x=16, y=2." in report(
-        read, np.array([0, 16]), np.array([0, 2])
-    )
-    assert "surf2Dread: sample 0 is outside the surface: x=4, y=3." in report(read, 4, 3)
-    for mode in MODES.values():
-        message = report(functools.partial(read, mode=mode), np.array([0, 6]), 1)
+    reads = {
+        mode: jax.jit(checkify.checkify(lambda x, y, m=m: cuda.surf2Dread(array, x, y, m), errors=checkify.user_checks))
+        for mode, m in MODES.items()
+    }
+    report = lambda mode, x, y: reads[mode](np.array(x), np.array(y))[0].get()
+    assert report("trap", [0, 12], [0, 2]) is None
+    assert "surf2Dread: sample 1 is outside the surface: x=16, y=2." in report("trap", [0, 16], [0, 2])
+    assert "surf2Dread: sample 0 is outside the surface: x=4, y=3." in report("trap", [4, 0], [3, 0])
+    for mode in MODES:
+        message = report(mode, [0, 6], [1, 1])
         assert "surf2Dread: sample 1 has an x that is no multiple of the 4 bytes of its access: x=6, y=1." in message
+    assert report("zero", [-4, 0], [0, 0]) is None
     write = lambda x: cuda.surf2Dwrite(1.0, array, x, 0)
-    assert "surf2Dwrite: sample 0 is outside the surface: x=-4, y=0." in report(write, -4)
-    assert report(lambda x: cuda.surf2Dread(array, x, 0, SurfaceBoundaryMode.Zero), -4) is None
+    message = jax.jit(checkify.checkify(write, errors=checkify.user_checks))(-4)[0].get()
+    assert "surf2Dwrite: sample 0 is outside the surface: x=-4, y=0." in message
 
 
 # ----------------------------------------------------------------------------------------------------- refusals
@@ -401,7 +395,7 @@ LIMITS = {
 
 
 def test_data_of_another_type_is_told_the_type_that_cuda_deduces():
-    """Before anything of its coordinates, which count the bytes of that type; with it, each program writes."""
+    """Before anything of its coordinates, which count the bytes of that type; with it, the program is traced."""
     x = np.arange(2)
     for data, T in (
         (np.arange(2, dtype=np.uint16), "ushort"),
@@ -420,8 +414,7 @@ def test_data_of_another_type_is_told_the_type_that_cuda_deduces():
             )
             with pytest.raises(CudaError, match=f"data has dtype {base}, expected float32.*pass T='{T}'"):
                 write()
-            if kind in ("1d", "2d"):
-                assert cuda.memcpyFromArray(write(T=T)).any()
+            assert jax.eval_shape(functools.partial(write, T=T)).kind == array.kind
     with pytest.raises(CudaError, match="or name the type of the access with T"):
         cuda.surf2Dread(FLOATS, 2 * x, 0)
     with pytest.raises(CudaError, match=r"expected uint32.*pass T='int'"):
@@ -436,10 +429,8 @@ def test_data_of_another_type_is_told_the_type_that_cuda_deduces():
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refusals_have_the_code_of_cuda(name):
-    code, refused = REFUSED[name]
-    with pytest.raises(CudaError) as caught:
-        refused()
-    assert caught.value.code == code, caught.value
+    code, call = REFUSED[name]
+    refused(call, code)
 
 
 @pytest.mark.parametrize("name", LIMITS)
@@ -458,6 +449,7 @@ def test_limits_of_surfaces(name):
 def test_gradients():
     """Through a store and a load of the format's own type, and of single channels of a vector."""
     array = cuda.mallocArray(cuda.createChannelDesc("float4"), 3, 2, STORE)
+    halves = cuda.mallocArray(cuda.createChannelDesc("half2"), 3, 0, STORE)
     x, y = np.array([0, 16, 16, 64, 32]), np.array([0, 1, 1, 0, 1])
 
     def moved(texels, data, channel):
@@ -469,21 +461,21 @@ def test_gradients():
 
     @jax.jit
     def derivatives(args, tangents, cotangent):
-        f = lambda *args: jax.tree.map(jnp.sin, moved(*args))
-        _, pushed = jax.jvp(f, args, tangents)
-        return moved(*args), moved(*tangents), pushed, jax.vjp(f, *args)[1](cotangent)
+        _, pushed = jax.jvp(moved, args, tangents)
+        of_words = jax.grad(lambda data: cuda.sust_p(data, halves, np.arange(3)).texels.astype(jnp.float32).sum())
+        return moved(*tangents), pushed, jax.vjp(moved, *args)[1](cotangent), of_words(jnp.ones((3, 4)))
 
     rng = np.random.default_rng(0)
     draw = lambda *shapes: tuple(rng.normal(size=shape).astype(np.float32) for shape in shapes)
     args, tangents, cotangent = *(draw((2, 3, 4), (5, 4), ()) for _ in range(2)), draw((12,), (2, 3, 4))
-    values, along, pushed, pulled = derivatives(args, tangents, cotangent)
-    for value, tangent, found in zip(values, along, pushed):
-        expected = np.cos(value) * tangent
-        assert_close("library function", found, expected, np.abs(expected))
+    along, pushed, pulled, of_words = derivatives(args, tangents, cotangent)
+    for tangent, found in zip(along, pushed):
+        assert_exact(found, tangent)
     dot = lambda a, b: sum(np.vdot(x, y) for x, y in zip(a, b))
     assert_close("sum", dot(pulled, tangents), dot(cotangent, pushed), dot(map(np.abs, cotangent), map(np.abs, pushed)))
+    assert_exact(of_words, np.float32([[1, 1, 0, 0]] * 3))
 
-    *_, (to_texels, to_data, to_channel) = derivatives(
+    *_, (to_texels, to_data, to_channel), _ = derivatives(
         args, tangents, (np.ones(12, np.float32), np.zeros((2, 3, 4), np.float32))
     )
     to_texels = np.asarray(to_texels)
@@ -494,47 +486,40 @@ def test_gradients():
     assert to_channel == 0
 
 
-def test_gradients_of_formatted_stores():
-    array = cuda.mallocArray(cuda.createChannelDesc("half2"), 3, 0, STORE)
-    f = lambda data: cuda.sust_p(data, array, np.arange(3)).texels.astype(jnp.float32).sum()
-    assert_exact(jax.jit(jax.grad(f))(np.ones((3, 4), np.float32)), np.float32([[1, 1, 0, 0]] * 3))
-
-
 # ------------------------------------------------------------------------------------------------ known programs
 
 
 def test_the_copy_kernel():
     """An image of uchar4, h[i] = i mod 256, read at 4 x and written at 4 x: the bytes are equal."""
-    desc, width, height = cuda.createChannelDesc(8, 8, 8, 8, ChannelFormatKind.Unsigned), 256, 128
+    desc, width, height = cuda.createChannelDesc(8, 8, 8, 8, ChannelFormatKind.Unsigned), 64, 32
     h = (np.arange(width * height * 4) % 256).astype(np.uint8)
-    source = cuda.mallocArray(desc, width, height, STORE)
-    source = cuda.memcpy2DToArray(source, 0, 0, h, 4 * width, 4 * width, height)
-    target = cuda.mallocArray(desc, width, height, STORE)
 
-    @functools.partial(jax.jit, donate_argnums=1)
-    def copy_kernel(source, target):
+    @jax.jit
+    def copied(h):
+        source, target = (cuda.mallocArray(desc, width, height, STORE) for _ in range(2))
+        source = cuda.memcpy2DToArray(source, 0, 0, h, 4 * width, 4 * width, height)
         x, y = jnp.arange(width)[None], jnp.arange(height)[:, None]
-        return cuda.surf2Dwrite(cuda.surf2Dread(source, 4 * x, y), target, 4 * x, y)
+        target = cuda.surf2Dwrite(cuda.surf2Dread(source, 4 * x, y), target, 4 * x, y)
+        return cuda.memcpy2DFromArray(jnp.zeros_like(h), 4 * width, target, 0, 0, 4 * width, height)
 
-    target = copy_kernel(source, target)
-    back = cuda.memcpy2DFromArray(np.zeros_like(h), 4 * width, target, 0, 0, 4 * width, height)
-    assert_exact(back, h)
+    assert_exact(copied(h), h)
 
 
-@pytest.mark.parametrize(
-    ("T", "value"), [("float", 3.141592654), ("int", -7), ("uchar", 200), ("float4", (1, 2, 3, 4))]
-)
-def test_a_memset_for_every_type(T, value):
+def test_a_memset_for_every_type():
     """for i < N: surf1Dwrite(value, surface, (offset + i) * sizeof(T))."""
-    desc = cuda.createChannelDesc(T)
-    value = np.array(value, desc.dtype)
-    array = cuda.mallocArray(desc, 20, 0, STORE)
-    array = cuda.surf1Dwrite(value, array, (2 + np.arange(16)) * desc.texel_bytes)
-    expected = np.zeros((20, desc.channels), desc.dtype)
-    expected[2:18] = value
-    assert_exact(array.texels, expected)
-    if T == "float":
-        assert {hex(bits) for bits in np.asarray(array.texels)[2:18, 0].view(np.uint32)} == {"0x40490fdb"}
+    values = {"float": 3.141592654, "int": -7, "uchar": 200, "float4": (1, 2, 3, 4)}
+    descs = {T: cuda.createChannelDesc(T) for T in values}
+
+    @jax.jit
+    def run(values):
+        arrays = {T: cuda.mallocArray(desc, 20, 0, STORE) for T, desc in descs.items()}
+        places = {T: (2 + np.arange(16)) * desc.texel_bytes for T, desc in descs.items()}
+        return {T: cuda.surf1Dwrite(value, arrays[T], places[T]).texels for T, value in values.items()}
+
+    for T, texels in run({T: np.array(value, descs[T].dtype) for T, value in values.items()}).items():
+        expected = np.zeros((20, descs[T].channels), descs[T].dtype)
+        expected[2:18] = values[T]
+        assert_exact(texels, expected)
 
 
 def test_a_surface_pass_and_a_texture_pass():
@@ -552,30 +537,29 @@ def test_a_surface_pass_and_a_texture_pass():
     assert_exact(launch(array)[1], np.float32([1, 2, 3, 4]))
 
 
-def test_a_core_surface_is_the_same_as_a_cuda_one():
-    array = cuda.mallocArray(cuda.createChannelDesc("float2"), 5, 4, STORE)
-    rng = np.random.default_rng(0)
-    texels, data = rng.normal(size=(4, 5, 2)).astype(np.float32), rng.normal(size=(9, 2)).astype(np.float32)
-    x, y = rng.integers(-1, 6, (2, 9))
-    written = cuda.surf2Dwrite(data, cuda.memcpyToArray(array, texels), 8 * x, y, SurfaceBoundaryMode.Clamp)
-    expected = jt.surface_write(jt.texture2d(texels), data, (x, y), boundary_mode="clamp")
-    chex.assert_trees_all_equal(written.texels, expected.texels)
-
-
 def test_vectors_are_arrays_or_tuples_of_components():
     """As a port writes them: ``make_float4(a, b, c, d)``, or the components themselves."""
     array = cuda.mallocArray(cuda.createChannelDesc("float4"), 5, 3, STORE)
     x, y = np.arange(5)[None, :], np.arange(3)[:, None]
-    components = (np.float32(x), 2.0, jnp.float32(y), np.ones((3, 1), np.float32))
-    vector = cuda.make_float4(*components)
-    for data in (vector, components):
-        assert_exact(cuda.surf2Dwrite(data, array, 16 * x, y).texels, vector)
-        assert_exact(jax.jit(cuda.sust_p)(data, array, x, y).texels, vector)
-        written = cuda.surf2Dwrite(data, array, 16 * x, y)
-    assert_exact(cuda.surf2Dwrite((1.0, 2.0), written, 8, 0, T="float2").texels[0, 0], np.float32([0, 2, 1, 2]))
+    components = (np.float32(x), 2.0, np.float32(y), np.ones((3, 1), np.float32))
+    bordered = TextureDesc(borderColor=cuda.make_float4(1, 2, 3, 4), addressMode=cuda.AddressMode.Border)
+
+    @jax.jit
+    def run(array, components):
+        vector = cuda.make_float4(*components)
+        written = [cuda.surf2Dwrite(data, array, 16 * x, y) for data in (vector, components)]
+        stored = [cuda.sust_p(data, array, x, y) for data in (vector, components)]
+        t = cuda.createTextureObject(ResourceDesc.Array(array), bordered)
+        sides = cuda.make_float2(1, 0), cuda.make_float2(0, 1)
+        colors = cuda.tex2D(t, -1.0, 0.5), cuda.tex2DGrad(t, -1.0, 0.5, *sides)
+        part = cuda.surf2Dwrite((1.0, 2.0), written[0], 8, 0, T="float2").texels[0, 0]
+        return vector, [array.texels for array in (*written, *stored)], colors, part
+
+    vector, arrays, colors, part = run(array, components)
+    for texels in arrays:
+        assert_exact(texels, vector)
+    for color in colors:
+        assert_exact(color, np.float32([1, 2, 3, 4]))
+    assert_exact(part, np.float32([0, 2, 1, 2]))
     with pytest.raises(CudaError, match="data has shape"):
         cuda.surf2Dwrite(components[:3], array, 16 * x, y)
-    bordered = TextureDesc(borderColor=cuda.make_float4(1, 2, 3, 4), addressMode=cuda.AddressMode.Border)
-    t = cuda.createTextureObject(ResourceDesc.Array(array), bordered)
-    assert_exact(cuda.tex2D(t, -1.0, 0.5), np.float32([1, 2, 3, 4]))
-    assert_exact(cuda.tex2DGrad(t, -1.0, 0.5, cuda.make_float2(1, 0), cuda.make_float2(0, 1)), np.float32([1, 2, 3, 4]))

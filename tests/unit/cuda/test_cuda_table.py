@@ -45,11 +45,11 @@ def test_the_stub_is_that_of_the_declarations():
     assert text == cuda_names.stub(), "run `python -m tests.house.cuda_names --write`"
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: re.sub(r"[^\w, ]", "", row[0])[:40])
-def test_a_row_has_names_that_exist(row):
-    assert bool(here(row)) != row[2].startswith("instead: ")
-    for name in here(row):
-        resolve(name)
+def test_a_row_has_names_that_exist():
+    for row in ROWS:
+        assert bool(here(row)) != row[2].startswith("instead: "), row
+        for name in here(row):
+            resolve(name)
 
 
 def test_every_public_name_and_enumerator_is_in_the_tables():
@@ -59,12 +59,12 @@ def test_every_public_name_and_enumerator_is_in_the_tables():
     assert not {f"{name}.{member}" for name in enums for member in getattr(cuda, name).__members__} - listed
 
 
-@pytest.mark.parametrize("name", [name for name in DECLARATIONS if name not in PTX])
-def test_parameters_have_cudas_names(name):
+def test_parameters_have_cudas_names():
     """Without the pointers to results; options of this package are keyword only."""
-    parameters = inspect.signature(getattr(cuda, name)).parameters.values()
-    positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    assert positional == [p.name for p in DECLARATIONS[name].parameters]
+    for name in DECLARATIONS.keys() - PTX:
+        parameters = inspect.signature(getattr(cuda, name)).parameters.values()
+        positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+        assert positional == [p.name for p in DECLARATIONS[name].parameters], name
 
 
 def test_names_with_cudas_prefix_are_answered():

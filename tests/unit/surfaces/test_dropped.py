@@ -13,9 +13,6 @@ import jaxtex as jt
 from jaxtex import cuda
 from jaxtex._checks.dropped import DROPPED
 
-# The evaluator keeps what a program returns.
-pytestmark = pytest.mark.compiled
-
 STORE = cuda.ArrayFlags.SurfaceLoadStore
 AT = (jnp.arange(2),)
 

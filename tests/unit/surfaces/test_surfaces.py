@@ -1,6 +1,7 @@
 """Surfaces: every kind, type and boundary mode against bytes, the last of many writes, traps, and every derivative."""
 
 import functools
+import itertools
 import re
 
 import chex
@@ -29,8 +30,8 @@ SHAPES = {
     "cubemap": (6, 4, 4),
     "cubemap_layered": (2, 6, 3, 3),
 }
-# How many axes of each kind are counted unsigned: layers, then faces.
-UNSIGNED = {"1d_layered": 1, "2d_layered": 1, "cubemap": 1, "cubemap_layered": 2}
+# The axes of each kind that are counted unsigned.
+OUTER = {"1d_layered": ("layer",), "2d_layered": ("layer",), "cubemap": ("face",), "cubemap_layered": ("layer", "face")}
 TYPES = (("uint8", 4), ("int16", 3), ("uint32", 1), ("float16", 2), ("float32", 4), ("bfloat16", 1))
 EXTREMES = (-(2**31), -(2**31) + 1, -65536, 65536, 2**30, 2**31 - 2, 2**31 - 1)
 REDUCTIONS = {"add": jt.surface_add, "min": jt.surface_min, "max": jt.surface_max}
@@ -59,13 +60,8 @@ def draw_places(kind, n=48, seed=1):
 
 def arguments(kind, places):
     """The places as the functions take them."""
-    outer = UNSIGNED.get(kind, 0)
-    given = dict(zip([name for name in ("layer", "face") if f"{name[:4]}" in NAMES_OF[kind]], places[:outer]))
-    return tuple(places[outer:][::-1]), given
-
-
-NAMES_OF = {"1d_layered": ("laye",), "2d_layered": ("laye",), "cubemap": ("face",), "cubemap_layered": ("laye", "face")}
-NAMES_OF |= {kind: () for kind in SHAPES if kind not in NAMES_OF}
+    outer = OUTER.get(kind, ())
+    return tuple(places[len(outer) :][::-1]), dict(zip(outer, places))
 
 
 def as_bytes(texels):
@@ -73,12 +69,30 @@ def as_bytes(texels):
     return texels.view(np.uint8).reshape(*texels.shape[:-2], -1)
 
 
-def located(kind, texels, places):
-    """The same places for the oracle: x in bytes, the other axes, and which of them are unsigned."""
-    size = texels.shape[-1] * texels.itemsize
-    outer = len(places) - 1
-    unsigned = [k < UNSIGNED.get(kind, 0) for k in range(outer)]
-    return size, places[-1].astype(np.int64) * size, places[:-1], unsigned
+def accesses(kind, mode, texels, values, places):
+    """Reads, writes and, of signed numbers, sums and extremes."""
+    (coords, given), texture = arguments(kind, places), make(kind)(texels)
+    changes = {"write": jt.surface_write, **(REDUCTIONS if texels.dtype == np.int16 else {})}
+    read = jt.surface_read(texture, coords, boundary_mode=mode, **given)
+    return {"read": read} | {
+        how: change(texture, values, coords, boundary_mode=mode, **given).texels for how, change in changes.items()
+    }
+
+
+def assert_accesses(results, case, texels, values, places):
+    """Every byte is that of the oracle."""
+    kind, *_, mode = case
+    size, rows = texels.shape[-1] * texels.itemsize, values.view(np.uint8).reshape(len(values), -1)
+    where = places[-1].astype(np.int64) * size, places[:-1], [k < len(OUTER.get(kind, ())) for k in range(len(places))]
+    outside = "zero" if mode == "trap" else mode
+    for how, result in results.items():
+        if how == "read":
+            expected = surface_oracle.read(as_bytes(texels), size, *where, outside)
+        else:
+            expected = surface_oracle.change(as_bytes(texels), rows, *where, outside, how, texels.dtype)
+        assert result.dtype == texels.dtype
+        found = np.asarray(result).view(np.uint8).reshape(expected.shape)
+        np.testing.assert_array_equal(found, expected, err_msg=f"{how} of {case}")
 
 
 # ---------------------------------------------------------------------------------------------------- values
@@ -93,157 +107,136 @@ ACCESSED = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "dtype", "channels", "mode"), ACCESSED)
-def test_accesses_equal_the_oracle_byte_for_byte(kind, dtype, channels, mode):
-    """Reads, writes and, of signed numbers, add, min and max."""
-    texels, places = draw_texels(kind, dtype, channels), draw_places(kind)
-    coords, given = arguments(kind, places)
-    values = draw_texels(kind, dtype, channels, seed=2).reshape(-1, channels)
-    values = np.resize(values, (len(places[0]), channels))
-    reductions = REDUCTIONS if dtype == "int16" else {}
-
-    @jax.jit
-    def everything(texels, values, coords, given):
-        texture, options = make(kind)(texels), {"boundary_mode": mode, **given}
-        results = {"read": jt.surface_read(texture, coords, **options)}
-        for how, function in {"write": jt.surface_write, **reductions}.items():
-            results[how] = function(texture, values, coords, **options).texels
-        return results
-
-    size, x, others, unsigned = located(kind, texels, places)
-    rows = values.view(np.uint8).reshape(len(values), -1)
-    outside = "zero" if mode == "trap" else mode
-    for how, result in everything(texels, values, coords, given).items():
-        if how == "read":
-            expected = surface_oracle.read(as_bytes(texels), size, x, others, unsigned, outside)
-        else:
-            expected = surface_oracle.change(
-                as_bytes(texels), rows, x, others, unsigned, outside, how, jnp.dtype(dtype)
-            )
-        assert result.dtype == texels.dtype
-        assert_exact(np.asarray(result).view(np.uint8).reshape(expected.shape), expected)
+def test_accesses_equal_the_oracle_byte_for_byte():
+    given = {}
+    for kind, dtype, channels, mode in ACCESSED:
+        texels, places = draw_texels(kind, dtype, channels), draw_places(kind)
+        values = draw_texels(kind, dtype, channels, seed=2).reshape(-1, channels)
+        given[kind, dtype, mode] = texels, np.resize(values, (len(places[0]), channels)), places
+    run = jax.jit(lambda given: {case: accesses(case[0], case[-1], *arrays) for case, arrays in given.items()})
+    for case, results in run(given).items():
+        assert_accesses(results, case, *given[case])
 
 
 FUZZED = 24
 
 
 @functools.cache
-def read_and_write(kind, mode):
-    """An access of a surface of a kind as a compiled function."""
-
-    @jax.jit
-    def run(texels, values, coords, given):
-        texture, options = make(kind)(texels), {"boundary_mode": mode, **given}
-        return (
-            jt.surface_read(texture, coords, **options),
-            jt.surface_write(texture, values, coords, **options).texels,
-        )
-
-    return run
+def in_every_mode(kind):
+    """Accesses of a surface of a kind as a compiled function."""
+    return jax.jit(lambda *args: {mode: accesses(kind, mode, *args) for mode in MODES})
 
 
 @pytest.mark.parametrize("kind", ["2d", "3d", "cubemap_layered"])
-@pytest.mark.parametrize("mode", MODES)
 @given(places=indices(5, FUZZED, near=(-3, 9), extremes=EXTREMES), values=integers(FUZZED, 4, low=0, high=255))
-def test_no_coordinate_touches_a_wrong_texel(kind, mode, places, values):
-    texels, places, values = draw_texels(kind, "uint8", 4), [*places[: len(SHAPES[kind])]], values.astype(np.uint8)
-    read, written = map(np.asarray, read_and_write(kind, mode)(texels, values, *arguments(kind, places)))
-    size, x, others, unsigned = located(kind, texels, places)
-    mode = "zero" if mode == "trap" else mode
-    assert_exact(read, surface_oracle.read(as_bytes(texels), size, x, others, unsigned, mode))
-    assert_exact(as_bytes(written), surface_oracle.change(as_bytes(texels), values, x, others, unsigned, mode))
+def test_no_coordinate_touches_a_wrong_texel(kind, places, values):
+    args = draw_texels(kind, "uint8", 4), values.astype(np.uint8), [*places[: len(SHAPES[kind])]]
+    for mode, results in in_every_mode(kind)(*args).items():
+        assert_accesses(results, (kind, mode), *args)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint16", "uint32"])
-def test_indices_of_any_width_saturate(dtype):
+def test_indices_of_any_width_saturate():
     """What int32 does not hold is outside, not some texel that it wraps to."""
     texture = jt.texture1d(np.arange(5, dtype=np.float32)[:, None])
-    x = np.array([0, 4, 5, np.iinfo(dtype).max, np.iinfo(dtype).min], dtype)
-    expected = np.where((x >= 0) & (x < 5), x, 0).astype(np.float32)
-    assert_exact(jt.surface_read(texture, (x,), boundary_mode="zero")[:, 0], expected)
+    places = [
+        np.array([0, 4, 5, np.iinfo(dtype).max, np.iinfo(dtype).min], dtype)
+        for dtype in (np.int8, np.uint16, np.uint32)
+    ]
+    reads = jax.jit(lambda places: [jt.surface_read(texture, (x,), boundary_mode="zero")[:, 0] for x in places])
+    for x, read in zip(places, reads(places)):
+        assert_exact(read, np.where((x >= 0) & (x < 5), x, 0).astype(np.float32))
 
 
 @pytest.mark.usefixtures("x64")
 def test_indices_of_64_bits_saturate():
-    texture = jt.texture1d(np.arange(5, dtype=np.float32)[:, None])
-    x = np.array([3, 2**32, 2**32 + 2, -(2**32), 2**63 - 1], np.int64)
-    assert_exact(jt.surface_read(texture, (x,), boundary_mode="zero")[:, 0], np.float32([3, 0, 0, 0, 0]))
-    written = jt.surface_write(texture, np.full((5, 1), 9, np.float32), (x,), boundary_mode="clamp")
-    assert_exact(written.texels[:, 0], np.float32([9, 1, 2, 9, 9]))
-
-
-@pytest.mark.parametrize(
-    ("kind", "boundary_mode"), [("1d", "clamp"), ("3d", "zero"), ("2d_layered", "clamp"), ("cubemap", "zero")]
-)
-def test_one_level_of_a_mip_chain(kind, boundary_mode):
-    """A level is a surface of its own size; the others stay as they are."""
-    rng = np.random.default_rng(0)
-    shapes = jax.eval_shape(lambda t: jt.build_mipmaps(make(kind)(t)).levels, draw_texels(kind, "float32", 2))
-    levels = tuple(rng.normal(size=shape.shape).astype(np.float32) for shape in shapes)
-    places = [[rng.integers(-1, n + 1, 16).astype(np.int32) for n in level.shape[:-1]] for level in levels]
-    values = rng.normal(size=(16, 2)).astype(np.float32)
-    # Each level is written and read; sums and extremes take turns.
-    writes = [(jt.surface_write, (jt.surface_add, jt.surface_max)[level % 2]) for level in range(len(levels))]
+    x, nines = np.array([3, 2**32, 2**32 + 2, -(2**32), 2**63 - 1], np.int64), np.full((5, 1), 9, np.float32)
 
     @jax.jit
-    def accesses(levels, places, values):
-        chain, found = make(kind)(levels), []
-        for level, functions in enumerate(writes):
-            coords, given = arguments(kind, places[level])
-            options = {"boundary_mode": boundary_mode, **given}
-            alone = make(kind)(levels[level])
+    def run(texels, x):
+        written = jt.surface_write(jt.texture1d(texels), nines, (x,), boundary_mode="clamp")
+        return jt.surface_read(jt.texture1d(texels), (x,), boundary_mode="zero"), written.texels
+
+    read, written = run(np.arange(5, dtype=np.float32)[:, None], x)
+    assert_exact(read[:, 0], np.float32([3, 0, 0, 0, 0]))
+    assert_exact(written[:, 0], np.float32([9, 1, 2, 9, 9]))
+
+
+def test_one_level_of_a_mip_chain():
+    """A level is a surface of its own size; the others stay as they are."""
+    rng, given = np.random.default_rng(0), {}
+    # Sums and extremes take turns, and so do the levels.
+    cases = {"1d": ("clamp", 0), "3d": ("zero", 1), "2d_layered": ("clamp", 2), "cubemap": ("zero", 1)}
+    changes = {"1d": jt.surface_add, "3d": jt.surface_max, "2d_layered": jt.surface_write, "cubemap": jt.surface_write}
+    for kind, (_, level) in cases.items():
+        shapes = jax.eval_shape(lambda t, kind=kind: jt.build_mipmaps(make(kind)(t)).levels, draw_texels(kind, "f4", 2))
+        levels = tuple(rng.normal(size=shape.shape).astype(np.float32) for shape in shapes)
+        places = [rng.integers(-1, n + 1, 16).astype(np.int32) for n in levels[level].shape[:-1]]
+        given[kind] = levels, places, rng.normal(size=(16, 2)).astype(np.float32)
+
+    @jax.jit
+    def run(given):
+        found = {}
+        for kind, (levels, places, values) in given.items():
+            (mode, level), (coords, where) = cases[kind], arguments(kind, places)
+            chain, alone, where = make(kind)(levels), make(kind)(levels[level]), {"boundary_mode": mode, **where}
             reads = (
-                jt.surface_read(chain, coords, level=level, **options),
-                jt.surface_read(alone, coords, **options),
+                jt.surface_read(chain, coords, level=level, **where),
+                jt.surface_read(alone, coords, **where),
             )
-            pairs = [
-                (f(chain, values, coords, level=level, **options), f(alone, values, coords, **options).texels)
-                for f in functions
-            ]
-            found.append((reads, pairs))
+            changed = changes[kind](chain, values, coords, level=level, **where)
+            found[kind] = reads, changed, changes[kind](alone, values, coords, **where).texels
         return found
 
-    for level, ((got, alone), pairs) in enumerate(accesses(levels, places, values)):
-        assert_exact(got, alone)
-        for changed, expected in pairs:
-            chex.assert_trees_all_equal(changed.levels, (*levels[:level], expected, *levels[level + 1 :]))
-            assert changed.level_shapes == tuple(stored.shape for stored in levels)
+    for kind, (reads, changed, expected) in run(given).items():
+        levels, level = given[kind][0], cases[kind][1]
+        assert_exact(*reads)
+        chex.assert_trees_all_equal(changed.levels, (*levels[:level], expected, *levels[level + 1 :]))
+        assert changed.level_shapes == tuple(stored.shape for stored in levels)
 
 
 def test_texels_move_bit_for_bit():
     """NaN with its payload, infinities, -0 and subnormals."""
     bits = np.array([0x7FC12345, 0xFF812345, 0x7F800000, 0x80000000, 1, 0x807FFFFF], np.uint32)
-    texture, x = jt.texture1d(bits.view(np.float32)[:, None]), np.arange(6)[::-1]
-    read = jt.surface_read(texture, (x,))
+    x = np.arange(6)[::-1]
+
+    @jax.jit
+    def moved(texels):
+        read = jt.surface_read(jt.texture1d(texels), (x,))
+        return read, jt.surface_write(jt.texture1d(jnp.zeros((6, 1))), read, (x,)).texels
+
+    read, written = moved(bits.view(np.float32)[:, None])
     assert_exact(np.asarray(read)[:, 0].view(np.uint32), bits[::-1])
-    written = jt.surface_write(jt.texture1d(jnp.zeros((6, 1))), read, (x,))
-    assert_exact(np.asarray(written.texels)[:, 0].view(np.uint32), bits)
+    assert_exact(np.asarray(written)[:, 0].view(np.uint32), bits)
 
 
-def test_halves_are_added_in_float32():
-    texture = jt.texture1d(jnp.full((1, 1), 2048, jnp.float16))
-    added = jt.surface_add(texture, jnp.ones((4, 1), jnp.float16), (np.zeros(4, int),))
-    assert_exact(added.texels, np.array([[2052]]), np.float16)
+def test_numbers_are_those_of_the_texture():
+    """Halves are added in float32, integers wrap around, and values broadcast and are rounded."""
+    halves, code = jnp.full((1, 1), 2048, jnp.float16), np.array([[250]], np.uint8)
+    grid = jt.texture2d(jnp.zeros((3, 4, 2), jnp.bfloat16))
 
+    @jax.jit
+    def run(halves, code, grid):
+        added = jt.surface_add(jt.texture1d(halves), jnp.ones((4, 1), jnp.float16), (np.zeros(4, int),))
+        values, places = np.float32([1 + 2**-9, 3]), (np.arange(4)[None], np.arange(3)[:, None])
+        return (
+            added.texels,
+            jt.surface_add(jt.texture1d(code), 10, (0,)).texels,
+            jt.surface_write(grid, values, places).texels,
+            jt.surface_write(jt.texture1d(np.zeros((2, 1), np.uint8)), 7, (1,)).texels,
+        )
 
-def test_integers_wrap_around_when_added():
-    texture = jt.texture1d(np.array([[250]], np.uint8))
-    assert_exact(jt.surface_add(texture, 10, (0,)).texels, [[4]], np.uint8)
-
-
-def test_values_broadcast_and_are_rounded_to_the_texture():
-    texture = jt.texture2d(jnp.zeros((3, 4, 2), jnp.bfloat16))
-    out = jt.surface_write(texture, np.float32([1 + 2**-9, 3]), (np.arange(4)[None], np.arange(3)[:, None]))
-    assert_exact(np.asarray(out.texels, np.float32), np.broadcast_to(np.float32([1, 3]), (3, 4, 2)))
-    assert out.dtype == jnp.bfloat16
-    assert_exact(jt.surface_write(jt.texture1d(np.zeros((2, 1), np.uint8)), 7, (1,)).texels, [[0], [7]], np.uint8)
+    added, wrapped, rounded, code = run(halves, code, grid)
+    assert_exact(added, np.array([[2052]]), np.float16)
+    assert_exact(wrapped, [[4]], np.uint8)
+    assert rounded.dtype == jnp.bfloat16
+    assert_exact(np.asarray(rounded).astype(np.float32), np.broadcast_to(np.float32([1, 3]), (3, 4, 2)))
+    assert_exact(code, [[0], [7]], np.uint8)
 
 
 def test_the_rest_of_a_texture_is_kept():
     texture = jt.texture2d(jnp.zeros((2, 2, 1)), border_color=0.5)
     out = jt.surface_write(texture, 1.0, (0, 0))
     assert out.kind is texture.kind
-    assert out.border_color is not None
     assert_exact(out.border_color, np.float32(0.5))
 
 
@@ -283,47 +276,77 @@ def last_writes(texels, values, x, y, mode):
     return texels, kept
 
 
-@pytest.mark.parametrize("mode", ["clamp", "zero"])
-@pytest.mark.parametrize("way", WAYS)
-def test_the_last_write_in_flattened_order_is_kept(way, mode):
+def in_float32(arrays):
+    """What `draw_way` returns, with texels and values as most textures hold them."""
+    return [np.asarray(a, np.float32 if a.dtype == float else a.dtype) for a in arrays]
+
+
+def test_the_last_write_in_flattened_order_is_kept():
+    @jax.jit
+    def writes(given):
+        return {
+            (way, mode): jt.surface_write(jt.texture2d(texels), values, where, boundary_mode=mode).texels
+            for way, (texels, values, *where) in given.items()
+            for mode in ("clamp", "zero")
+        }
+
     for seed in range(4):
-        texels, values, x, y = (np.asarray(a) for a in draw_way(way, seed))
-        texels, values = texels.astype(np.float32), values.astype(np.float32)
-        got = jt.surface_write(jt.texture2d(texels), values, (x, y), boundary_mode=mode)
-        assert_exact(got.texels, last_writes(texels, values, x, y, mode)[0])
+        given = {way: in_float32(draw_way(way, seed)) for way in WAYS}
+        for (way, mode), found in writes(given).items():
+            np.testing.assert_array_equal(found, last_writes(*given[way], mode)[0], err_msg=f"{way}, {mode}, {seed}")
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_batches_equal_a_loop(way):
+def test_batches_equal_a_loop():
     """Each example by itself, whichever of its arguments are batched."""
-    draws = [draw_way(way, seed) for seed in range(3)]
-    stacked = [np.stack(arrays) for arrays in zip(*draws)]
-    write = lambda texels, values, x, y: (
-        jt.surface_write(jt.texture2d(texels), values, (x, y), boundary_mode="zero").texels
+    given = {way: [in_float32(draw_way(way, seed)) for seed in range(3)] for way in WAYS}
+    write = lambda texels, values, *where: (
+        jt.surface_write(jt.texture2d(texels), values, where, boundary_mode="zero").texels
     )
-    for in_axes in ((0, 0, 0, 0), (None, 0, None, None)):
-        args = [stack if axis == 0 else stack[0] for stack, axis in zip(stacked, in_axes)]
-        got = jax.jit(jax.vmap(write, in_axes))(*args)
-        for k in range(3):
-            assert_exact(got[k], write(*(a[k] if axis == 0 else a for a, axis in zip(args, in_axes))))
+
+    @jax.jit
+    def batches(stacks):
+        return {
+            way: (
+                jax.vmap(write)(*stacked),
+                jax.vmap(write, (None, 0, None, None))(stacked[0][0], stacked[1], stacked[2][0], stacked[3][0]),
+            )
+            for way, stacked in stacks.items()
+        }
+
+    for way, (of_all, of_values) in batches(
+        {way: [np.stack(arrays) for arrays in zip(*draws)] for way, draws in given.items()}
+    ).items():
+        texels, _, *where = given[way][0]
+        for k, example in enumerate(given[way]):
+            np.testing.assert_array_equal(of_all[k], last_writes(*example, "zero")[0], err_msg=way)
+            expected = last_writes(texels, example[1], *where, "zero")[0]
+            np.testing.assert_array_equal(of_values[k], expected, err_msg=way)
 
 
 def test_unique_indices_write_the_same():
     rng = np.random.default_rng(0)
     texels, values = rng.normal(size=(6, 7, 3)).astype(np.float32), rng.normal(size=(60, 3)).astype(np.float32)
     place = rng.permutation(60).astype(np.int32)  # 42 texels, and 18 samples below them
+    options = {"boundary_mode": "zero", "unique_indices": True}
     x, y = place % 7, place // 7
-    expected = jt.surface_write(jt.texture2d(texels), values, (x, y), boundary_mode="zero").texels
-    got = jt.surface_write(jt.texture2d(texels), values, (x, y), boundary_mode="zero", unique_indices=True).texels
-    assert_exact(got, expected)
-    assert_exact(got, last_writes(texels, values, x, y, "zero")[0])
+    found = jax.jit(lambda t, v, x, y: jt.surface_write(jt.texture2d(t), v, (x, y), **options).texels)(
+        texels, values, x, y
+    )
+    assert_exact(found, last_writes(texels, values, x, y, "zero")[0])
 
 
 def test_no_samples_change_nothing():
-    texture, none = jt.texture2d(jnp.ones((2, 3, 1))), (np.zeros((0, 4), int), np.zeros((1, 4), int))
-    for function in (jt.surface_write, *REDUCTIONS.values()):
-        assert_exact(function(texture, jnp.zeros((0, 4, 1)), none).texels, np.ones((2, 3, 1), np.float32))
-    assert jt.surface_read(texture, none).shape == (0, 4, 1)
+    none = np.zeros((0, 4), int), np.zeros((1, 4), int)
+
+    @jax.jit
+    def run(texture):
+        changed = [f(texture, jnp.zeros((0, 4, 1)), none).texels for f in (jt.surface_write, *REDUCTIONS.values())]
+        return changed, jt.surface_read(texture, none)
+
+    changed, read = run(jt.texture2d(jnp.ones((2, 3, 1))))
+    for texels in changed:
+        assert_exact(texels, np.ones((2, 3, 1), np.float32))
+    assert read.shape == (0, 4, 1)
 
 
 def test_a_texture_of_more_than_two_to_the_31_texels():
@@ -346,22 +369,21 @@ WRITES_IN_PLACE = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "way"),
-    [
-        *(("write", way) for way in WAYS if way != "row"),
-        *((name, "numbered texels") for name in WRITES_IN_PLACE if name != "write"),
-    ],
-)
-def test_a_donated_texture_is_written_in_place(name, way):
-    """The result lies in the memory of the argument, and the program copies no texels."""
-    texels, values, x, y = draw_way(way)
-    texels, values = texels.astype(np.float32), values.astype(np.float32)
-    write = jax.jit(WRITES_IN_PLACE[name], donate_argnums=0)
-    compiled = write.lower(jt.texture2d(texels), values, x, y).compile()
-    assert compiled.memory_analysis().alias_size_in_bytes == texels.nbytes
-    shape = ",".join(map(str, texels.shape))
-    assert not re.search(rf"f32\[{shape}\]\S* copy\(", compiled.as_text())
+def test_a_donated_texture_is_written_in_place():
+    """The results lie in the memory of the arguments, and the program copies no texels."""
+    ways = {("write", way): draw_way(way) for way in WAYS if way != "row"}
+    ways |= {(name, "numbered texels"): draw_way("numbered texels") for name in WRITES_IN_PLACE if name != "write"}
+    given = {case: in_float32(arrays)[1:] for case, arrays in ways.items()}
+    textures = {case: jt.texture2d(in_float32(arrays)[0]) for case, arrays in ways.items()}
+    write = jax.jit(
+        lambda textures, given: {case: WRITES_IN_PLACE[case[0]](textures[case], *given[case]) for case in given},
+        donate_argnums=0,
+    )
+    compiled = write.lower(textures, given).compile()
+    texels = [texture.texels for texture in textures.values()]
+    assert compiled.memory_analysis().alias_size_in_bytes == sum(a.nbytes for a in texels)
+    shapes = "|".join(",".join(map(str, a.shape)) for a in texels)
+    assert not re.search(rf"f32\[({shapes})\]\S* copy\(", compiled.as_text())
 
 
 @pytest.mark.parametrize("channels", [1, 3])
@@ -390,38 +412,42 @@ def test_a_donated_argument_is_consumed():
 # -------------------------------------------------------------------------------------------------------- traps
 
 
-def report(function, *args):
-    return checkify.checkify(jax.jit(function), errors=checkify.user_checks)(*args)[0].get()
+def reports(cases):
+    """The messages of functions, each with its arguments: one program for all."""
+    check = functools.partial(checkify.checkify, errors=checkify.user_checks)
+    run = jax.jit(lambda args: {name: check(cases[name][0])(*args[name])[0] for name in args})
+    return {name: error.get() for name, error in run({name: args for name, (_, *args) in cases.items()}).items()}
 
 
 def test_a_trap_names_the_first_place_outside():
-    texture = jt.texture2d(jnp.zeros((4, 5, 1)))
+    texture, line = jt.texture2d(jnp.zeros((4, 5, 1))), jt.texture1d(jnp.zeros((4, 1)))
+    cube = jt.cubemap_layered(jnp.zeros((2, 6, 3, 3, 1)))
     read = lambda x, y: jt.surface_read(texture, (x, y))
-    assert report(read, np.array([[0, 4], [2, 1]]), np.array([[3], [0]])) is None
-    message = report(read, np.array([[0, 4], [-7, 9]]), np.array([[3], [0]]))
-    assert "surface_read: sample 2 is outside the surface: x=-7, y=0." in message
-
-
-def test_a_trap_names_layer_and_face():
-    texture = jt.cubemap_layered(jnp.zeros((2, 6, 3, 3, 1)))
-    write = lambda layer, face: jt.surface_write(texture, 1.0, (np.arange(3), 1), layer=layer, face=face)
-    assert report(write, 1, 5) is None
-    assert "surface_write: sample 0 is outside the surface: x=0, y=1, layer=1, face=6." in report(write, 1, 6)
-    assert "layer=-1" in report(write, -1, 0)
-
-
-@pytest.mark.parametrize("name", REDUCTIONS)
-def test_reductions_trap(name):
-    texture = jt.texture1d(jnp.zeros((4, 1)))
-    message = report(lambda x: REDUCTIONS[name](texture, 1.0, (x,)), np.array([0, 4]))
-    assert f"surface_{name}: sample 1 is outside the surface: x=4." in message
-
-
-def test_a_trap_in_one_example_of_a_batch():
-    texture = jt.texture1d(jnp.zeros((4, 1)))
-    read = jax.vmap(lambda x: jt.surface_read(texture, (x,)))
-    assert report(read, np.array([[0, 1], [2, 3]])) is None
-    assert "x=9" in report(read, np.array([[0, 1], [2, 9]]))
+    of_faces = lambda layer, face: jt.surface_write(cube, 1.0, (np.arange(3), 1), layer=layer, face=face)
+    of_line = lambda mode: lambda x: jt.surface_read(line, (x,), boundary_mode=mode)
+    column, traps = np.array([[3], [0]]), np.array([0, 4])
+    found = reports(
+        {
+            "inside": (read, np.array([[0, 4], [2, 1]]), column),
+            "surface_read: sample 2 is outside the surface: x=-7, y=0.": (read, np.array([[0, 4], [-7, 9]]), column),
+            "inside a face": (of_faces, 1, 5),
+            "surface_write: sample 0 is outside the surface: x=0, y=1, layer=1, face=6.": (of_faces, 1, 6),
+            "layer=-1": (of_faces, -1, 0),
+            **{
+                f"surface_{name}: sample 1 is outside the surface: x=4.": (
+                    lambda x, f=function: f(line, 1.0, (x,)),
+                    traps,
+                )
+                for name, function in REDUCTIONS.items()
+            },
+            "inside a batch": (jax.vmap(of_line("trap")), np.array([[0, 1], [2, 3]])),
+            "x=9": (jax.vmap(of_line("trap")), np.array([[0, 1], [2, 9]])),
+            "inside when clamped": (of_line("clamp"), np.array([-1, 4])),
+            "inside when zero": (of_line("zero"), np.array([-1, 4])),
+        }
+    )
+    for said, message in found.items():
+        assert message is None if said.startswith("inside") else said in message, said
 
 
 def test_a_trap_names_the_first_example_of_a_batch():
@@ -429,118 +455,138 @@ def test_a_trap_names_the_first_example_of_a_batch():
     texture = jt.texture2d(jnp.zeros((4, 5, 1)))
     read = lambda x, y: jt.surface_read(texture, (x, y))
     x, y = np.array([[0, 1, 2], [3, 9, 8], [7, 0, 0], [11, 12, 13]]), np.zeros(3, np.int32)
+    gradient = jax.grad(lambda c, x, y: c * jax.vmap(read, (0, None))(x, y).sum())
     ways = {
-        "rows": (jax.vmap(read, (0, None)), (x, y), 9),
-        "columns": (jax.vmap(read, (1, None)), (x, y[0]), 7),
-        "twice": (jax.vmap(jax.vmap(read), (0, None)), (x, y), 9),
-        "twice, other way": (jax.vmap(jax.vmap(read, (0, None)), (1, None)), (x.reshape(2, 2, 3), 0), 7),
-        "of y": (jax.vmap(read, (None, 0)), (np.array([0, 6]), y), 6),
-        "gradients": (jax.grad(lambda c: c * jax.vmap(read, (0, None))(x, y).sum()), (1.0,), 9),
+        "rows": (9, jax.vmap(read, (0, None)), x, y),
+        "columns": (7, jax.vmap(read, (1, None)), x, y[0]),
+        "twice": (9, jax.vmap(jax.vmap(read), (0, None)), x, y),
+        "twice, other way": (7, jax.vmap(jax.vmap(read, (0, None)), (1, None)), x.reshape(2, 2, 3), 0),
+        "of y": (6, jax.vmap(read, (None, 0)), np.array([0, 6]), y),
+        "gradients": (9, gradient, 1.0, x, y),
     }
-    for name, (function, args, first) in ways.items():
-        message = report(function, *args)
-        assert f" is outside the surface: x={first}, y=0." in message
-        if name in ("rows", "gradients"):
+    for name, message in reports({name: case for name, (_, *case) in ways.items()}).items():
+        first, function, *args = ways[name]
+        assert f" is outside the surface: x={first}, y=0." in message, name
+        if name == "rows":
             assert checkify.checkify(function)(*args)[0].get() == message  # operation by operation
-
-
-@pytest.mark.parametrize("mode", ["clamp", "zero"])
-def test_other_modes_do_not_trap(mode):
-    texture = jt.texture1d(jnp.zeros((4, 1)))
-    assert report(lambda x: jt.surface_read(texture, (x,), boundary_mode=mode), np.array([-1, 4])) is None
 
 
 # ---------------------------------------------------------------------------------------------------- gradients
 
 
-@pytest.mark.parametrize("mode", ["clamp", "trap"])
-@pytest.mark.parametrize("way", WAYS)
-def test_gradients_of_a_write(way, mode):
+def test_gradients_of_a_write():
     """To the values that are kept, and to the texels that are not written; nothing else."""
-    texels, values, x, y = draw_way(way)
-    texels, values = texels.astype(np.float32), values.astype(np.float32)
-    tangents, cotangent = (np.sin(texels), np.cos(values)), np.arange(1.0, texels.size + 1, dtype=np.float32)
-    cotangent = cotangent.reshape(texels.shape)
+    given, modes = {}, dict(zip(WAYS, ["clamp", "trap"] * 3))
+    for way in WAYS:
+        texels, values, *where = in_float32(draw_way(way))
+        cotangent = np.arange(1.0, texels.size + 1, dtype=np.float32).reshape(texels.shape)
+        given[way] = (texels, values), (np.sin(texels), np.cos(values)), cotangent, where
 
     @jax.jit
-    def derivatives(primals, tangents, cotangent):
-        write = lambda texels, values: jt.surface_write(jt.texture2d(texels), values, (x, y), boundary_mode=mode).texels
-        return jax.vjp(write, *primals)[1](cotangent), jax.jvp(write, primals, tangents)[1], write(*tangents)
+    def derivatives(given):
+        results = {}
+        for way, (primals, tangents, cotangent, where) in given.items():
+            write = lambda texels, values, where=where, mode=modes[way]: (
+                jt.surface_write(jt.texture2d(texels), values, where, boundary_mode=mode).texels
+            )
+            results[way] = jax.vjp(write, *primals)[1](cotangent), jax.jvp(write, primals, tangents)[1]
+        return results
 
-    (to_texels, to_values), pushed, written = derivatives((texels, values), tangents, cotangent)
-    _, kept = last_writes(texels, values, x, y, "clamp" if mode == "clamp" else "zero")
-    assert_exact(to_texels, np.where(kept[..., None] < 0, cotangent, 0))
-    expected = np.zeros((values[..., 0].size, 2), np.float32)
-    expected[kept[kept >= 0]] = cotangent[kept >= 0]
-    assert_exact(to_values, expected.reshape(values.shape))
-    assert_exact(pushed, written)
+    for way, ((to_texels, to_values), pushed) in derivatives(given).items():
+        _, tangents, cotangent, where = given[way]
+        written, kept = last_writes(*tangents, *where, "clamp" if modes[way] == "clamp" else "zero")
+        expected = np.zeros((to_values[..., 0].size, 2), np.float32)
+        expected[kept[kept >= 0]] = cotangent[kept >= 0]
+        check = functools.partial(np.testing.assert_array_equal, err_msg=way)
+        check(to_texels, np.where(kept[..., None] < 0, cotangent, 0))
+        check(to_values, expected.reshape(to_values.shape))
+        check(pushed, written)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
-def test_writes_and_sums_have_a_transpose(dtype):
+def test_writes_and_sums_have_a_transpose():
     """In the values and the texels together, of each example of a batch; whatever way the bits of numbers take."""
     texels, values, x, y = draw_way("numbered texels")
-    avals = [jax.ShapeDtypeStruct((1, *a.shape), dtype) for a in (texels, values)]
-    cotangent = np.arange(1.0, texels.size + 1).reshape(1, *texels.shape).astype(dtype)  # whole numbers, kept exactly
     mapped = [
         jax.vmap(lambda t, v, f=f: f(jt.texture2d(t), v, (x, y), boundary_mode="zero").texels)
         for f in (jt.surface_write, jt.surface_add)
     ]
-    (of_write, of_sum) = jax.jit(lambda ct: [jax.linear_transpose(f, *avals)(ct) for f in mapped])(cotangent)
+
+    @jax.jit
+    def transposed(cotangents):
+        results = {}
+        for dtype, cotangent in cotangents.items():
+            avals = [jax.ShapeDtypeStruct((1, *a.shape), dtype) for a in (texels, values)]
+            results[dtype] = [jax.linear_transpose(f, *avals)(cotangent) for f in mapped]
+        return results
+
+    whole = np.arange(1.0, texels.size + 1).reshape(1, *texels.shape)  # numbers that every dtype keeps exactly
+    cotangents = {dtype: whole.astype(dtype) for dtype in ("float32", "float16", "bfloat16")}
     _, kept = last_writes(texels, values, x, y, "zero")
-    assert_exact(of_write[0][0], np.where(kept[..., None] < 0, cotangent[0], 0), dtype)
-    assert_exact(of_sum[0], cotangent, dtype)
     height, width = kept.shape
     inside = ((x >= 0) & (x < width) & (y >= 0) & (y < height))[..., None]
-    landed = np.where(inside, cotangent[0][np.clip(y, 0, height - 1), np.clip(x, 0, width - 1)], 0)
-    assert_exact(of_sum[1][0], landed, dtype)
+    landed = np.where(inside, whole[0][np.clip(y, 0, height - 1), np.clip(x, 0, width - 1)], 0)
     last = np.isin(np.arange(x.size), kept).reshape(x.shape)[..., None]
-    assert_exact(of_write[1][0], np.where(last, landed, 0), dtype)
+    for dtype, (of_write, of_sum) in transposed(cotangents).items():
+        assert_exact(of_write[0][0], np.where(kept[..., None] < 0, whole[0], 0), dtype)
+        assert_exact(of_sum[0], whole, dtype)
+        assert_exact(of_sum[1][0], landed, dtype)
+        assert_exact(of_write[1][0], np.where(last, landed, 0), dtype)
 
 
-@pytest.mark.parametrize(
-    ("way", "unique"),
-    [
-        ("sorted", False),
-        ("numbered samples", False),
-        ("numbered samples", True),
-        ("numbered texels", False),
-        ("grid", False),
-    ],
-)
+def flat(arrays):
+    return jnp.concatenate([array.ravel() for array in arrays])
+
+
 @pytest.mark.usefixtures("x64")
-def test_second_order_of_a_write(way, unique):
-    texels, values, x, y = draw_way(way)
-    if unique:  # each texel once, all others dropped
-        _, kept = last_writes(texels, values, x, y, "zero")
-        number = np.arange(values[..., 0].size).reshape(values.shape[:-1])
-        x = np.where(np.isin(number, kept), x, -1)
-        texels = texels[:16]
+def test_second_order_of_a_write():
+    given = {way: draw_way(way) for way in ("sorted", "numbered samples", "numbered texels", "grid")}
+    texels, values, x, y = given["numbered samples"]  # each texel once, all others dropped
+    _, kept = last_writes(texels, values, x, y, "zero")
+    number = np.arange(values[..., 0].size).reshape(values.shape[:-1])
+    given["unique"] = texels, values, np.where(np.isin(number, kept), x, -1), y
 
     def f(texels, values):
-        out = jt.surface_write(jt.texture2d(texels), values, (x, y), boundary_mode="zero", unique_indices=unique)
-        return jnp.sin(out.texels) * out.texels[::-1]
+        out = [
+            jt.surface_write(
+                jt.texture2d(texels[way]), values[way], where, boundary_mode="zero", unique_indices=way == "unique"
+            ).texels
+            for way, (_, _, *where) in given.items()
+        ]
+        return flat([jnp.sin(texels) * texels[::-1] for texels in out])
 
-    assert_derivatives(f, texels[:16], values)
+    texels, values = ({way: arrays[k] for way, arrays in given.items()} for k in (0, 1))
+    assert_derivatives(f, {way: a[:16] for way, a in texels.items()}, values)
 
 
-@pytest.mark.parametrize("mode", ["clamp", "trap"])
 @pytest.mark.usefixtures("x64")
-def test_gradients_of_reads_and_sums(mode):
-    texels, values, x, y = draw_way("numbered texels")
-    options = {"boundary_mode": mode}
-    read = lambda texels: jnp.sin(jt.surface_read(jt.texture2d(texels), (x, y), **options))
-    add = lambda texels, values: jnp.sin(jt.surface_add(jt.texture2d(texels), values, (x, y), **options).texels)
-    assert_derivatives(read, texels)
-    assert_derivatives(add, texels, values)
+def test_gradients_of_reads_and_sums():
+    """And of extremes to the second order: their numbers are apart."""
+    texels, values, *where = draw_way("numbered texels")
+    rng = np.random.default_rng(0)
+    x = rng.integers(-1, 6, 40)
+    apart = rng.permutation(15).reshape(5, 3) + 0.4, rng.permutation(120).reshape(40, 3) / 4
+    modes = [{"boundary_mode": mode} for mode in ("clamp", "trap")]
+
+    def f(texels, values, line, of_line):
+        reads = [jt.surface_read(jt.texture2d(texels), where, **mode) for mode in modes]
+        sums = [jt.surface_add(jt.texture2d(texels), values, where, **mode).texels for mode in modes]
+        extremes = [
+            REDUCTIONS[name](jt.texture1d(line), of_line, (x,), boundary_mode="zero").texels for name in ("min", "max")
+        ]
+        return flat([jnp.sin(array) for array in (*reads, *sums, *extremes)])
+
+    assert_derivatives(f, texels, values, *apart)
 
     @jax.jit
     def scattered_and_added(texels, cotangent):
-        pull = jax.vjp(lambda t: jt.surface_read(jt.texture2d(t), (x, y), **options), texels)[1]
+        pull = jax.vjp(lambda t: [jt.surface_read(jt.texture2d(t), where, **mode) for mode in modes], texels)[1]
         nothing = jt.texture2d(jnp.zeros_like(texels))
-        return *pull(cotangent), jt.surface_add(nothing, cotangent, (x, y), **options).texels
+        added = [jt.surface_add(nothing, cotangent, where, **mode).texels for mode in modes]
+        return *pull([cotangent, jnp.zeros_like(cotangent)]), *pull([jnp.zeros_like(cotangent), cotangent]), *added
 
-    assert_exact(*scattered_and_added(texels, np.ones_like(values)))
+    clamped, trapped, *added = scattered_and_added(texels, np.ones_like(values))
+    assert_exact(clamped, added[0])
+    assert_exact(trapped, added[1])
 
 
 def sources(texels, values, x, mode, better):
@@ -555,43 +601,35 @@ def sources(texels, values, x, mode, better):
     return best, result
 
 
-@pytest.mark.parametrize("mode", ["clamp", "zero"])
-@pytest.mark.parametrize("name", ["min", "max"])
 @pytest.mark.usefixtures("x64")
-def test_gradients_of_extremes(name, mode):
+def test_gradients_of_extremes():
     """To the winner alone; of a tie to the texel itself, then to the first sample. Small integers tie often."""
     rng = np.random.default_rng(0)
     texels, values = rng.integers(0, 4, (5, 3)).astype(float), rng.integers(-1, 5, (40, 3)).astype(float)
     x = rng.integers(-1, 6, 40)
-    better = np.less if name == "min" else np.greater
-    function = lambda t, v: REDUCTIONS[name](jt.texture1d(t), v, (x,), boundary_mode=mode).texels
-    best, source = sources(texels, values, x, mode, better)
-    tangents, cotangent = (np.sin(texels), np.cos(values)), np.arange(1.0, best.size + 1).reshape(best.shape)
+    tangents, cotangent = (np.sin(texels), np.cos(values)), np.arange(1.0, texels.size + 1).reshape(texels.shape)
 
     @jax.jit
     def derivatives(primals, tangents, cotangent):
-        out, pull = jax.vjp(function, *primals)
-        return out, pull(cotangent), jax.jvp(function, primals, tangents)[1]
+        results = {}
+        for name, mode in itertools.product(("min", "max"), ("clamp", "zero")):
+            function = lambda t, v, n=name, m=mode: REDUCTIONS[n](jt.texture1d(t), v, (x,), boundary_mode=m).texels
+            out, pull = jax.vjp(function, *primals)
+            results[name, mode] = out, pull(cotangent), jax.jvp(function, primals, tangents)[1]
+        return results
 
-    out, (to_texels, to_values), pushed = derivatives((texels, values), tangents, cotangent)
-    assert_exact(out, best)
-    assert_exact(to_texels, np.where(source < 0, cotangent, 0))
-    expected = np.zeros_like(values)
-    for at in np.argwhere(source >= 0):
-        expected[source[tuple(at)], at[1]] += cotangent[tuple(at)]
-    assert_exact(to_values, expected)
-    picked = np.take_along_axis(tangents[1], np.maximum(source, 0), 0)
-    assert_exact(pushed, np.where(source < 0, tangents[0], picked))
-
-
-@pytest.mark.parametrize("name", ["min", "max"])
-@pytest.mark.usefixtures("x64")
-def test_second_order_of_extremes(name):
-    rng = np.random.default_rng(0)
-    x = rng.integers(-1, 6, 40)
-    apart = rng.permutation(15).reshape(5, 3) + 0.4, rng.permutation(120).reshape(40, 3) / 4
-    function = lambda t, v: jnp.sin(REDUCTIONS[name](jt.texture1d(t), v, (x,), boundary_mode="zero").texels)
-    assert_derivatives(function, *apart)
+    for (name, mode), (out, (to_texels, to_values), pushed) in derivatives(
+        (texels, values), tangents, cotangent
+    ).items():
+        best, source = sources(texels, values, x, mode, np.less if name == "min" else np.greater)
+        check = functools.partial(np.testing.assert_array_equal, err_msg=f"{name}, {mode}")
+        check(out, best)
+        check(to_texels, np.where(source < 0, cotangent, 0))
+        expected = np.zeros_like(values)
+        for at in np.argwhere(source >= 0):
+            expected[source[tuple(at)], at[1]] += cotangent[tuple(at)]
+        check(to_values, expected)
+        check(pushed, np.where(source < 0, tangents[0], np.take_along_axis(tangents[1], np.maximum(source, 0), 0)))
 
 
 def test_integers_have_no_gradient():
@@ -635,39 +673,38 @@ def test_transforms():
 
 
 @pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
-@pytest.mark.parametrize("axis_type", [AxisType.Auto, AxisType.Explicit], ids=["auto", "explicit"])
-@pytest.mark.parametrize("way", ["numbered samples", "numbered texels", "grid"])
-def test_batch_sharded_writes_need_no_collective(way, axis_type):
-    texels, values, x, y = (np.stack(arrays) for arrays in zip(*(draw_way(way, seed) for seed in range(8))))
-    args = texels.astype(np.float32), values.astype(np.float32), x, y
-
-    def write(texels, values, x, y):
-        return jt.surface_write(jt.texture2d(texels), values, (x, y)).texels
-
-    run = jax.vmap(write)
+def test_batch_sharded_writes_need_no_collective():
+    ways = ("numbered samples", "numbered texels", "grid")
+    args = [[np.stack(arrays) for arrays in zip(*(in_float32(draw_way(way, k)) for k in range(8)))] for way in ways]
+    run = jax.vmap(lambda texels, values, *where: jt.surface_write(jt.texture2d(texels), values, where).texels)
     gradient = jax.grad(lambda *args: jnp.sin(run(*args)).sum(), (0, 1))
-    both = jax.jit(lambda *args: (run(*args), gradient(*args)))
-    expected = both(*args)
-    mesh = jax.make_mesh((8,), ("b",), axis_types=(axis_type,))
-    placed = [jax.device_put(a, NamedSharding(mesh, P("b"))) for a in args]
-    with jax.set_mesh(mesh):
-        compiled = both.lower(*placed).compile()
-        assert not re.search("all-gather|all-reduce|all-to-all|collective-permute", compiled.as_text())
-        assert_trees_close("reordered", compiled(*placed), expected)
+    both = jax.jit(lambda args: [(run(*way), gradient(*way)) for way in args])
+    expected = both(args)
+    for axis_type in (AxisType.Auto, AxisType.Explicit):
+        mesh = jax.make_mesh((8,), ("b",), axis_types=(axis_type,))
+        placed = jax.device_put(args, NamedSharding(mesh, P("b")))
+        with jax.set_mesh(mesh):
+            compiled = both.lower(placed).compile()
+            assert not re.search("all-gather|all-reduce|all-to-all|collective-permute", compiled.as_text())
+            assert_trees_close("reordered", compiled(placed), expected)
 
 
 @pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
-@pytest.mark.parametrize("name", ["write", *REDUCTIONS])
-def test_shard_map_gradients(name):
+def test_shard_map_gradients():
     """Each device writes its part of the values into the shared texture; `check_vma=True` sums what comes back."""
-    function = REDUCTIONS.get(name, jt.surface_write)
+    functions = {"write": jt.surface_write, **REDUCTIONS}
     rng = np.random.default_rng(0)
     texels, values = rng.normal(size=(6, 2)).astype(np.float32), rng.normal(size=(8, 5, 2)).astype(np.float32)
     x = rng.integers(-1, 7, (8, 5)).astype(np.int32)
-    write = lambda texels, values, x: function(jt.texture1d(texels), values, (x,)).texels
-    batched = jax.vmap(write, (None, 0, 0))
-    local = lambda texels, values, x: write(texels, values[0], x[0])[None]
     mesh = jax.make_mesh((8,), ("b",), axis_types=(AxisType.Auto,))
-    sharded = jax.shard_map(local, mesh=mesh, in_specs=(P(), P("b"), P("b")), out_specs=P("b"), check_vma=True)
-    loss = lambda run: jax.jit(jax.value_and_grad(lambda *args: jnp.sin(run(*args)).sum(), (0, 1)))
-    assert_trees_close("reordered", loss(sharded)(texels, values, x), loss(batched)(texels, values, x))
+    sharded, batched = {}, {}
+    for name, function in functions.items():
+        write = lambda texels, values, x, f=function: f(jt.texture1d(texels), values, (x,)).texels
+        local = lambda texels, values, x, write=write: write(texels, values[0], x[0])[None]
+        batched[name] = jax.vmap(write, (None, 0, 0))
+        sharded[name] = jax.shard_map(
+            local, mesh=mesh, in_specs=(P(), P("b"), P("b")), out_specs=P("b"), check_vma=True
+        )
+    loss = lambda run: jax.value_and_grad(lambda *args: jnp.sin(run(*args)).sum(), (0, 1))
+    gradients = lambda runs: jax.jit(lambda *args: {name: loss(run)(*args) for name, run in runs.items()})
+    assert_trees_close("reordered", *(gradients(runs)(texels, values, x) for runs in (sharded, batched)))

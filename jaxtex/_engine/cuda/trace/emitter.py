@@ -15,8 +15,8 @@ import numpy as np
 from jax.extend.core import Jaxpr, JaxprEqn, Literal, Var
 from jax.typing import ArrayLike, DTypeLike
 
-from ...._jax.calls import OF_CALLER, WHERE_NEEDED, called
-from ...._jax.versions import expansion
+from ...._jax.calls import EXACT, OF_CALLER, WHERE_NEEDED, called
+from ...._jax.versions import expansion, line_of
 from ...compute.instructions import INSTRUCTIONS
 from .branches import BRANCHES, where_needed
 from .elementwise import C_TYPES, EXPRESSIONS
@@ -28,7 +28,7 @@ from .statements import Names, PrimitiveOfCaller, Statements, Typed, UnknownPrim
 # Primitives that return their operands. They matter to XLA, to derivatives or to devices, but not to a thread.
 IDENTITIES = (
     *("copy", "copy_p", "stage", "stop_gradient", "optimization_barrier", "name", "device_put"),
-    *("reshard", "pvary", "pcast", "sharding_constraint", "layout_constraint"),
+    *("reshard", "pvary", "pcast", "sharding_constraint", "layout_constraint", "materialized"),
 )
 # Primitives that are translated as another one: `add_any` is the sum of cotangents.
 ALIASES = {"add_any": "add"}
@@ -71,7 +71,11 @@ class Emitter(Statements):
             return literals(atom.val, aval_of(atom).dtype) if isinstance(atom, Literal) else known[atom]
 
         for eqn in jaxpr.eqns:
-            out = self.equation(eqn, [names(atom) for atom in eqn.invars])
+            try:
+                out = self.equation(eqn, [names(atom) for atom in eqn.invars])
+            except UnknownPrimitive as reason:
+                reason.line = reason.line or line_of(eqn)
+                raise
             known.update(zip(eqn.outvars, map(as_array, out if isinstance(out, list) else [out])))
         return [names(atom) for atom in jaxpr.outvars]
 
@@ -99,6 +103,9 @@ class Emitter(Statements):
                 return [self.define_each(aval_of(eqn.outvars[0]).dtype, expression.format, *args)]
             if eqn.params.get("name") == WHERE_NEEDED:
                 return where_needed(self, body, args)
+            if eqn.params.get("name") == EXACT:
+                with self.exactly(True):
+                    return self.run(body.jaxpr, body.consts, args)
             run = self.run_of_caller if eqn.params.get("name") == OF_CALLER else self.run
             return run(body.jaxpr, body.consts, args)
         if name in MEANINGS:

@@ -8,13 +8,14 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import ShapedArray
 from jax.extend.core import JaxprEqn, Primitive
+from jax.interpreters import ad
 from jax.typing import ArrayLike, DTypeLike
 
 from .numbers import Rule, converted
@@ -216,8 +217,10 @@ def shape_of_row(
     function: str,
     num_kept: int,
     is_masked: bool,
+    has_token: bool,
+    wide: bool,
 ) -> ShapedArray:
-    del array, factors, function, num_kept, is_masked
+    del array, factors, function, num_kept, is_masked, has_token, wide
     of_row = lambda *first: jnp.zeros((*jnp.broadcast_shapes(*(a.shape for a in first)), count), dtype)
     return jax.make_jaxpr(of_row)(*first).out_avals[0]
 
@@ -232,17 +235,21 @@ def load_row(
     by_pair: bool = False,
     num_kept: int = 0,
     inside: jax.Array | None = None,
+    token: jax.Array | None = None,
+    wide: bool = True,
 ) -> jax.Array:
     """Loads adjacent elements of an array that the kernel does not write.
 
     Args:
         array: a C++ expression for the array.
         first: the offset of the first element of each row, S; or pairs of a number and a factor, whose sum of products
-            is taken in 64 bits.
+            is taken in 64 bits, or in 32 bits if not `wide`.
         aligned: whether all offsets are multiples of `count`, so that a row is one load.
         by_pair: whether a row of three numbers of 32 bits is two loads instead of three, which take more registers.
         num_kept: the number of leading pairs of `first` that many rows share: a thread adds them to the address once.
         inside: the mask of the rows to load, S; the others are zeros. `None` loads all.
+        token: a number of `dtype` that stands for the array: the load is linear in it, and its transpose adds rows to
+            the array.
 
     Returns:
         S + ``(count,)``.
@@ -252,18 +259,28 @@ def load_row(
     function = "load_aligned_row" if aligned else "load_row_by_pair" if paired else "load_row"
     static = {"array": array, "factors": factors, "count": count, "dtype": np.dtype(dtype), "function": function}
     static["num_kept"] = num_kept
-    masks = () if inside is None else (inside,)
-    return load_row_p.bind(*numbers, *masks, **static, is_masked=bool(masks))
+    masks, tokens = () if inside is None else (inside,), () if token is None else (token,)
+    return load_row_p.bind(
+        *numbers, *masks, *tokens, **static, is_masked=bool(masks), has_token=bool(tokens), wide=wide
+    )
+
+
+def terms_of(numbers: Sequence[Any], factors: Sequence[int], wide: bool) -> list[str]:
+    """The products whose sum is an offset; 0 and 1 take no instruction."""
+    pairs = [*zip(numbers, factors)]
+    if wide:
+        return [f"(int64){number} * {factor}ll" for number, factor in pairs]
+    return [number if factor == 1 else f"{number} * {factor}" for number, factor in pairs]
 
 
 def load_row_rule(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
     array, factors, count, function = (eqn.params[name] for name in ("array", "factors", "count", "function"))
     num_kept = eqn.params["num_kept"]
     c_type = c_type_of(eqn.params["dtype"])
-    numbers = np.broadcast_arrays(*args)
+    numbers = np.broadcast_arrays(*(args[:-1] if eqn.params["has_token"] else args))
     rows = np.empty((*numbers[0].shape, count), object)
     for index in np.ndindex(numbers[0].shape):
-        terms = [f"(int64){number[index]} * {factor}ll" for number, factor in zip(numbers, factors)]
+        terms = terms_of([number[index] for number in numbers], factors, eqn.params["wide"])
         near = f"kept({array} + {' + '.join(terms[:num_kept])})" if num_kept else array
         first = f"{numbers[0][index]}" if factors == (1,) else f"({' + '.join(terms[num_kept:])})"
         inside = f", {numbers[-1][index]}" if eqn.params["is_masked"] else ""
@@ -272,8 +289,47 @@ def load_row_rule(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> N
     return rows
 
 
+# Additions to rows of memory: the transpose of loads. The result is the cotangent of the token, which is no number.
+
+add_row_p = Primitive("add_row")
+
+
+@add_row_p.def_abstract_eval
+def shape_of_addition(row: ShapedArray, *first: ShapedArray, dtype: np.dtype, **_: Any) -> ShapedArray:
+    del row, first
+    return ShapedArray((), dtype)
+
+
+def transpose_of_load(cotangent: Any, *args: Any, has_token: bool, **params: Any) -> list[Any]:
+    assert has_token
+    assert ad.is_undefined_primal(args[-1])
+    given = args[:-1]
+    return [*[None] * len(given), add_row_p.bind(cotangent, *given, **params)]
+
+
+ad.primitive_transposes[load_row_p] = transpose_of_load
+
+
+def add_row_rule(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
+    row, *args = args
+    array, factors, count = (eqn.params[name] for name in ("array", "factors", "count"))
+    numbers, row = np.broadcast_arrays(*args), np.reshape(row, (-1, count))
+    aligned = eqn.params["function"] == "load_aligned_row"
+    for index, values in zip(np.ndindex(numbers[0].shape), row):
+        place = " + ".join(terms_of([number[index] for number in numbers], factors, eqn.params["wide"]))
+        guard = f"if ({numbers[-1][index]}) " if eqn.params["is_masked"] else ""
+        width = count if aligned and count in (1, 2, 4) else 1
+        for k in range(0, count, width):
+            some = ", ".join(map(str, values[k : k + width]))
+            statements.lines.append(
+                f"{guard}add_to_memory({array} + ({place}) + {k}, Row<float, {width}>{{{{{some}}}}});"
+            )
+    return literals(0, eqn.params["dtype"])
+
+
 INDEXING: dict[str, Rule] = {
     "load_row": load_row_rule,
+    "add_row": add_row_rule,
     "gather": gather,
     "scatter": scatter,
     **dict.fromkeys(COMBINED, scatter),

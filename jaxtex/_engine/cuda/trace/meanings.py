@@ -61,6 +61,11 @@ def integer_pow(x: jax.Array, *, y: int) -> jax.Array:
     return power if y >= 0 else lax.div(jnp.ones_like(x), power)
 
 
+def one_minus_square(x: jax.Array, **_: Any) -> jax.Array:
+    """The derivative of `tanh`, which JAX has from 0.11 on."""
+    return 1 - x * x
+
+
 def sort(*arrays: jax.Array, dimension: int, num_keys: int, **_: Any) -> list[jax.Array]:
     """A stable sort, by exchanges of adjacent numbers. NaN comes last."""
     count = arrays[0].shape[dimension]
@@ -131,6 +136,35 @@ def dynamic_update_slice(x: jax.Array, update: jax.Array, *starts: jax.Array) ->
     return lax.scatter(x, jnp.stack(starts), update, numbers, mode="clip")
 
 
+# The random numbers of JAX: Threefry with 20 rounds. Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers:
+# as easy as 1, 2, 3", 2011.
+ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+PARITY = 0x1BD11BDA
+
+
+def threefry2x32(a: jax.Array, b: jax.Array, x: jax.Array, y: jax.Array) -> list[jax.Array]:
+    """Two numbers, enciphered by the key (a, b); all are uint32."""
+    keys = (a, b, a ^ b ^ jnp.uint32(PARITY))
+    x, y = x + a, y + b
+    for k in range(5):
+        for count in ROTATIONS[k % 2]:
+            x = x + y
+            y = x ^ ((y << jnp.uint32(count)) | (y >> jnp.uint32(32 - count)))
+        x, y = x + keys[(k + 1) % 3], y + keys[(k + 2) % 3] + jnp.uint32(k + 1)
+    return [x, y]
+
+
+def iota_2x32_shape(*, shape: Sequence[int]) -> list[jax.Array]:
+    """The flat indices of an array, as numbers of 64 bits: their higher and their lower halves."""
+    low = lax.iota(np.uint32, math.prod(shape)).reshape(shape)
+    return [jnp.zeros(shape, np.uint32), low]
+
+
+def empty(*, dtype: np.dtype, **_: Any) -> jax.Array:
+    """A number that is written before it is read."""
+    return jnp.zeros((), dtype)
+
+
 COMBINED: dict[str, Combine] = {"sum": lax.add, "prod": lax.mul, "max": lax.max, "min": lax.min}
 BITWISE: dict[str, Combine] = {"and": lax.bitwise_and, "or": lax.bitwise_or, "xor": lax.bitwise_xor}
 # The meanings by the names of primitives: functions of the operands, with the parameters as keywords.
@@ -139,5 +173,7 @@ MEANINGS: dict[str, Callable[..., Any]] = {
     **{f"cum{name}": functools.partial(accumulated, combine) for name, combine in COMBINED.items()},
     "argmax": functools.partial(place_of_best, lax.gt),
     "argmin": functools.partial(place_of_best, lax.lt),
-    **{f.__name__: f for f in (integer_pow, sort, dot_general, dynamic_slice, dynamic_update_slice)},
+    "empty2": empty,
+    **{f.__name__: f for f in (threefry2x32, iota_2x32_shape)},
+    **{f.__name__: f for f in (integer_pow, one_minus_square, sort, dot_general, dynamic_slice, dynamic_update_slice)},
 }

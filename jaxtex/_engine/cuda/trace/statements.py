@@ -24,11 +24,21 @@ MOST_KEPT = 256
 
 
 class UnknownPrimitive(NotImplementedError):
-    """A traced function holds a primitive without a translation to C."""
+    """A traced function holds a primitive without a translation to C.
+
+    Attributes:
+        line: the file and line of the caller's code that holds it, if known.
+    """
+
+    line: str | None = None
 
 
 class PrimitiveOfCaller(UnknownPrimitive):
     """A user's function holds a primitive without a translation to C."""
+
+
+class RefusedProgram(UnknownPrimitive):
+    """A function of one sample of the caller's holds a primitive without a translation to C."""
 
 
 class Number(str):

@@ -1,0 +1,101 @@
+"""Programs of one sample over a grid, by array operations: `jax.vmap` of the program, and the transpose of that."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ..._jax.primitives import at_front
+from ..describe.program import Program, equations
+
+# For each array, the positions of the axes of the grid. The axes of one sample keep their order around them.
+Places = tuple[tuple[int, ...], ...]
+Sizes = tuple[int, ...]
+
+
+# Layouts
+
+
+def grid_first(x: jax.Array, places: tuple[int, ...]) -> jax.Array:
+    """An array with the axes of the grid in front."""
+    return jnp.moveaxis(x, places, range(len(places)))
+
+
+def placed(x: jax.Array, places: tuple[int, ...]) -> jax.Array:
+    """An array whose axes of the grid are in front, with these at their places."""
+    return jnp.moveaxis(x, range(len(places)), places)
+
+
+def placed_shape(grid: Sequence[int], shape: Sequence[int], places: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of an array with the axes `grid` at their places, and those of one sample around them."""
+    around = iter(shape)
+    at = dict(zip(places, grid))
+    return tuple(at[k] if k in at else next(around) for k in range(len(grid) + len(shape)))
+
+
+def with_axis(places: tuple[int, ...], position: int) -> tuple[int, ...]:
+    """The places behind a new axis of the grid at `position`, which comes first in the grid."""
+    return position, *(p + (p >= position) for p in places)
+
+
+def batched(x: jax.Array, dim: int | None, places: tuple[int, ...]) -> tuple[jax.Array, tuple[int, ...]]:
+    """An array with a new axis of the grid, where it has its batch axis; of size 1 in front where it has none."""
+    return (at_front(x, None), with_axis(places, 0)) if dim is None else (x, with_axis(places, dim))
+
+
+# By array operations
+
+
+def samples_by_vmap(
+    *operands: jax.Array, program: Program, sizes: Sizes, places: Places, result_places: Places, **_: Any
+) -> list[jax.Array]:
+    given = [grid_first(a, p) for a, p in zip(operands, places)]
+    return [placed(out, p) for out, p in zip(over_grid(program, sizes, given), result_places)]
+
+
+def over_grid(function: Callable[..., list[jax.Array]], sizes: Sizes, args: Sequence[jax.Array]) -> list[jax.Array]:
+    """`function` over the first axes of arrays, which have these sizes, or size 1 where they are shared."""
+    if not sizes:
+        return list(function(*args))
+    size, *rest = sizes
+    mapped = [a.shape[0] == size != 1 for a in args]
+    given = [a if m else jnp.squeeze(a, 0) for a, m in zip(args, mapped)]
+    inner = lambda *args: over_grid(function, tuple(rest), args)
+    if any(mapped):
+        return jax.vmap(inner, [0 if m else None for m in mapped])(*given)
+    return [jnp.broadcast_to(out[None], (size, *out.shape)) for out in inner(*given)]
+
+
+def adjoint_by_vmap(
+    *args: jax.Array,
+    program: Program,
+    sizes: Sizes,
+    places: Places,
+    result_places: Places,
+    linear: tuple[int, ...],
+    shapes: tuple[tuple[int, ...], ...],
+) -> list[jax.Array]:
+    """The transpose of `samples_by_vmap` in the operands `linear`, which have these shapes."""
+    count = len(places) - len(linear)
+    others, cotangents = args[:count], args[count:]
+
+    def of_linear(*moving: jax.Array) -> list[jax.Array]:
+        operands = merged(linear, moving, others)
+        return samples_by_vmap(*operands, program=program, sizes=sizes, places=places, result_places=result_places)
+
+    moving = [jax.ShapeDtypeStruct(shape, program.arguments[k].dtype) for k, shape in zip(linear, shapes)]
+    whole = [
+        jnp.broadcast_to(v, placed_shape(sizes, r.shape, p))
+        for v, r, p in zip(cotangents, program.results, result_places)
+    ]
+    if any(eqn.primitive.name == "cond" for eqn in equations(program.closed.jaxpr)):
+        # The batching of a branch is a choice whose derivative alone is linear.
+        return list(jax.vjp(of_linear, *(jnp.zeros(a.shape, a.dtype) for a in moving))[1](whole))
+    return list(jax.linear_transpose(of_linear, *moving)(whole))
+
+
+def merged(places: Sequence[int], some: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    """A list with `some` at `places`, and `others` in order at the other places."""
+    at, rest = dict(zip(places, some)), iter(others)
+    return [at[k] if k in at else next(rest) for k in range(len(some) + len(others))]

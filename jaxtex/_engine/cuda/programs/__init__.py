@@ -1,0 +1,1 @@
+"""Kernels of programs of one sample."""

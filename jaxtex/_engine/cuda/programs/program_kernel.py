@@ -1,0 +1,355 @@
+"""The kernels of programs of one sample, and of their transposes. A thread computes one sample."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...describe.program import Program
+from ..build import launch
+from ..build.launch import LANES
+from ..build.source import read_source, scalars
+from ..trace.elementwise import C_TYPES
+from ..trace.emitter import Emitter
+from ..trace.indexing import terms_of
+from ..trace.statements import Names, RefusedProgram, UnknownPrimitive, c_type_of
+from . import sites
+from .parts import WIDTHS, Part, strides_of
+
+# The threads of a block, and the samples of a row of its tile.
+THREADS = 128
+# A thread computes several samples if at least so many threads remain.
+MOST_SAMPLES, LEAST_THREADS = 4, 2**19
+# Arrays of more numbers are read where they are in memory; a thread loads all numbers of smaller ones.
+MOST_LOADED = 16
+WARP = "trace/warp.cuh"
+FLOAT = np.dtype(np.float32)
+
+
+class Tiles(NamedTuple):
+    """The division of a grid into tiles, one for each block of threads, along the last three axes of the grid.
+
+    Attributes:
+        sizes: the sizes of the grid.
+        lanes: the threads of a tile along each axis; 1 along axes before the last three.
+        samples: the samples of a thread along the last axis.
+    """
+
+    sizes: tuple[int, ...]
+    lanes: tuple[int, ...]
+    samples: int = 1
+
+    @classmethod
+    def of(cls, sizes: tuple[int, ...], most: int = 1) -> "Tiles":
+        lanes, left, rank = [], THREADS, len(sizes)
+        for k, size in enumerate(reversed(sizes)):
+            row = LANES if k == 0 and rank > 1 else left
+            count = min(left, row, 1 << (size - 1).bit_length()) if k < 3 else 1
+            lanes.append(count)
+            left //= count
+        samples = 1
+        while (
+            2 * samples <= most
+            and math.prod(sizes) >= 2 * samples * LEAST_THREADS
+            and sizes[-1] >= 2 * samples * lanes[0]
+        ):
+            samples *= 2
+        return cls(sizes, tuple(reversed(lanes)), samples)
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """The number of tiles along each axis."""
+        *lanes, last = self.lanes or (1,)
+        return tuple(-(-n // m) for n, m in zip(self.sizes, (*lanes, last * self.samples)))
+
+    @property
+    def num_blocks(self) -> int:
+        return math.prod(self.counts)
+
+    @property
+    def num_threads(self) -> int:
+        """The threads of a block, whole warps."""
+        return -(-math.prod(self.lanes) // LANES) * LANES
+
+    def statements(self) -> list[str]:
+        """The index of a thread's sample on each axis, `i0` and so on, and whether there is one."""
+        lines, block, lane = [], "blockIdx.x", "threadIdx.x"
+        block_divisor, lane_divisor, inside = 1, 1, []
+        for k in reversed(range(len(self.sizes))):
+            count, lanes = self.counts[k], self.lanes[k]
+            tile = f"({block} / {block_divisor} % {count})" if count > 1 else "0"
+            own = f"(int)({lane} / {lane_divisor} % {lanes})" if lanes > 1 else "0"
+            steps = self.samples if k == len(self.sizes) - 1 else 1
+            then = f" + step * {lanes}" if steps > 1 else ""
+            lines.append(f"const int i{k} = (int){tile} * {lanes * steps} + {own}{then};")
+            if count * lanes * steps > self.sizes[k]:
+                inside.append(f"i{k} < {self.sizes[k]}")
+            block_divisor, lane_divisor = block_divisor * count, lane_divisor * lanes
+        if lane_divisor < self.num_threads:
+            inside.append(f"threadIdx.x < {lane_divisor}")
+        return [*lines, f"const bool is_sample = {' && '.join(inside) or 'true'};"]
+
+
+class Laid(NamedTuple):
+    """How an array of the grid lies in memory.
+
+    Attributes:
+        steps: for each axis of the grid, the distance of two samples, 0 if they share the array.
+        shape, strides: of the numbers of one sample.
+        wide: whether places in the array need 64 bits.
+    """
+
+    steps: tuple[int, ...]
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    wide: bool
+
+    @classmethod
+    def of(cls, shape: tuple[int, ...], places: tuple[int, ...]) -> "Laid":
+        strides = strides_of(shape)
+        own = [k for k in range(len(shape)) if k not in places]
+        steps = tuple(strides[p] if shape[p] > 1 else 0 for p in places)
+        return cls(steps, tuple(shape[k] for k in own), tuple(strides[k] for k in own), math.prod(shape) >= 2**31)
+
+    def part(self, array: str, dtype: np.dtype, index: Sequence[jax.Array], token: Any = None) -> Part:
+        """The numbers of the sample at an index."""
+        first = tuple((i, step) for i, step in zip(index, self.steps) if step)
+        return Part(array, np.dtype(dtype), self.shape, self.strides, first, wide=self.wide, token=token)
+
+    @property
+    def is_loaded(self) -> bool:
+        return math.prod(self.shape) <= MOST_LOADED
+
+    @property
+    def place(self) -> str:
+        """The place of a sample's first number, in C++."""
+        pairs = [(f"i{k}", step) for k, step in enumerate(self.steps) if step]
+        return " + ".join(terms_of([i for i, _ in pairs], [step for _, step in pairs], self.wide)) or "0"
+
+
+def samples_kernel(
+    *operands: jax.Array, program: Program, sizes: tuple[int, ...], places: Any, result_places: Any, wanted: Any = ()
+) -> list[jax.Array]:
+    """`compute.programs.samples_by_vmap` as a kernel."""
+    del wanted
+    check_types([*operands, *program.results])
+    laid = [Laid.of(a.shape, p) for a, p in zip(operands, places)]
+    dtypes = [a.dtype for a in operands]
+    tiles = Tiles.of(sizes, MOST_SAMPLES if sizes else 1)
+
+    def thread(*index: jax.Array) -> list[jax.Array]:
+        parts = [one.part(f"a{k}", dtypes[k], index) for k, one in enumerate(laid)]
+        return numbers_of(program, [p.load() if one.is_loaded else p for p, one in zip(parts, laid)])
+
+    emitter = Emitter()
+    with emitter.scope() as lines:
+        values = emit(emitter, thread, len(sizes))
+        results = [shape_on_grid(sizes, a, p) for a, p in zip(program.results, result_places)]
+        for k, (names, a, p) in enumerate(zip(values, results, result_places)):
+            emitter.lines += stores(f"r{k}", Laid.of(a.shape, p), names, a.dtype)
+    body = [*tiles.statements(), "if (is_sample) {", *lines, "}"]
+    if tiles.samples > 1:
+        body = ["#pragma unroll", f"for (int step = 0; step < {tiles.samples}; step++) {{", *body, "}"]
+    return list(run_text("fused_samples", emitter, body, tiles, operands, results, {}))
+
+
+def check_types(arrays: Sequence[Any]) -> None:
+    """Refuses arrays of numbers that C lacks, such as complex ones."""
+    for a in arrays:
+        if getattr(a.dtype, "name", "") not in C_TYPES:
+            raise RefusedProgram(f"an array of {a.dtype} has no type of C")
+
+
+def emit(emitter: Emitter, thread: Any, rank: int) -> list[Names]:
+    """The results of a thread's function of the index of its sample."""
+    index = [(np.array(f"i{k}", object), np.dtype(np.int32)) for k in range(rank)]
+    emitter.keeps_indices = True  # a caller's indices may be out of bounds
+    try:
+        return emitter.call(thread, *index)
+    except UnknownPrimitive as reason:
+        where = f" ({reason.line})" if reason.line else ""
+        raise RefusedProgram(f"{reason}{where}") from reason
+
+
+def numbers_of(program: Program, args: Sequence[Any]) -> list[jax.Array]:
+    """The results of a program whose arguments may be parts, as numbers of a thread."""
+    return [sites.loaded(a, "a result") for a in sites.run(program.closed, args)]
+
+
+def shape_on_grid(sizes: Sequence[int], aval: Any, places: Sequence[int]) -> jax.ShapeDtypeStruct:
+    """The type of an array with the axes of the grid at these places, and those of one sample around them."""
+    around, at = iter(aval.shape), dict(zip(places, sizes))
+    rank = len(sizes) + len(aval.shape)
+    return jax.ShapeDtypeStruct(tuple(at[k] if k in at else next(around) for k in range(rank)), aval.dtype)
+
+
+def stores(array: str, laid: Laid, names: Names, dtype: np.dtype) -> list[str]:
+    """The statements that store a sample's numbers."""
+    c_type, count = c_type_of(np.dtype(dtype)), names.size
+    flat = [str(n) for n in names.ravel()]
+    if laid.strides == strides_of(laid.shape) and count:
+        width = count * np.dtype(dtype).itemsize
+        aligned = width in WIDTHS and all(step % count == 0 for step in laid.steps)
+        store = "store_aligned_row" if aligned else "store_row"
+        return [f"{store}({array} + ({laid.place}), Row<{c_type}, {count}>{{{{{', '.join(flat)}}}}});"]
+    places = (sum(i * s for i, s in zip(at, laid.strides)) for at in np.ndindex(laid.shape))
+    return [f"{array}[{laid.place} + {place}] = {name};" for place, name in zip(places, flat)]
+
+
+class Cotangent(NamedTuple):
+    """How a kernel returns the cotangent of an operand.
+
+    Attributes:
+        result: the array that the kernel fills.
+        finish: makes the cotangent from that array.
+        before, at_sample, after: statements before, at and after the computation of a sample.
+        adds: whether the array begins with zeros, to which samples add.
+    """
+
+    result: jax.ShapeDtypeStruct
+    finish: Callable[[jax.Array], jax.Array]
+    before: Sequence[str] = ()
+    at_sample: Sequence[str] = ()
+    after: Sequence[str] = ()
+    adds: bool = False
+
+
+def adjoint_kernel(
+    *args: jax.Array,
+    program: Program,
+    sizes: tuple[int, ...],
+    places: Sequence[tuple[int, ...]],
+    result_places: Sequence[tuple[int, ...]],
+    linear: tuple[int, ...],
+    shapes: Sequence[tuple[int, ...]],
+) -> list[jax.Array]:
+    """`compute.programs.adjoint_by_vmap` as a kernel."""
+    check_types([*args, *program.arguments])
+    # The operands, those in which the program is linear, and the cotangents of results.
+    others, dtypes = [k for k in range(len(places)) if k not in linear], [a.dtype for a in program.arguments]
+    shape_of = dict(zip(linear, shapes)) | {k: a.shape for k, a in zip(others, args)}
+    laid = {k: Laid.of(shape_of[k], p) for k, p in enumerate(places)}
+    values = [*zip((f"a{k}" for k in range(len(others), len(args))), args[len(others) :], result_places, strict=True)]
+    # Cotangents of whole arrays are added up in memory, those of a few numbers are numbers of a thread.
+    numbers = [k for k in linear if laid[k].is_loaded]
+    tokens = [k for k in linear if not laid[k].is_loaded]
+    if any(dtypes[k].itemsize > 4 for k in tokens):
+        raise RefusedProgram("gradients of whole arrays of 64-bit numbers have no rule")
+
+    def thread(*index: jax.Array) -> list[jax.Array]:
+        given = {k: laid[k].part(f"a{n}", dtypes[k], index) for n, k in enumerate(others)}
+        given = {k: part.load() if laid[k].is_loaded else part for k, part in given.items()}
+        cotangents = [Laid.of(a.shape, p).part(name, a.dtype, index).load() for name, a, p in values]
+
+        def of_linear(numbers_now: list[jax.Array], tokens_now: list[jax.Array]) -> list[jax.Array]:
+            known: dict[int, Any] = given | dict(zip(numbers, numbers_now))
+            for k, token in zip(tokens, tokens_now):
+                known[k] = laid[k].part(f"sum{k}", FLOAT, index, token).replace(returned=dtypes[k])
+            return numbers_of(program, [known[k] for k in range(len(places))])
+
+        types = [jax.ShapeDtypeStruct(program.arguments[k].shape, dtypes[k]) for k in numbers]
+        types_of_tokens = [jax.ShapeDtypeStruct((), FLOAT)] * len(tokens)
+        return [a for part in jax.linear_transpose(of_linear, types, types_of_tokens)(cotangents) for a in part]
+
+    emitter, tiles = Emitter(), Tiles.of(sizes)
+    with emitter.scope() as lines:
+        found = emit(emitter, thread, len(sizes))
+    ways: dict[int, Cotangent] = {}
+    for n, (k, names) in enumerate(zip((*numbers, *tokens), found, strict=True)):
+        shared = [axis for axis, place in enumerate(places[k]) if shape_of[k][place] == 1 != sizes[axis]]
+        whole = jax.ShapeDtypeStruct(shape_of[k], dtypes[k])
+        if k in tokens:
+            ways[k] = added(f"float* const sum{k} = r{n};", whole)
+        elif not shared:
+            ways[k] = Cotangent(whole, lambda x: x, at_sample=stores(f"r{n}", laid[k], names, dtypes[k]))
+        elif dtypes[k] == FLOAT and all(m == 1 or axis in shared for axis, m in enumerate(tiles.lanes)):
+            ways[k] = summed_in_warps(f"r{n}", names, tiles, shared, places[k], whole)
+        else:
+            ways[k] = summed_by_xla(f"r{n}", names, sizes, shared, places[k], program.arguments[k])
+    before = [line for way in ways.values() for line in way.before]
+    at_sample = [line for way in ways.values() for line in way.at_sample]
+    after = [line for way in ways.values() for line in way.after]
+    body = [*tiles.statements(), *before, "if (is_sample) {", *lines, *at_sample, "}", *after]
+    results = [way.result for way in ways.values()]
+    sums = [n for n, way in enumerate(ways.values()) if way.adds]
+    starts = [jnp.zeros(results[n].shape, FLOAT) for n in sums]
+    aliases = {len(args) + k: n for k, n in enumerate(sums)}
+    filled = run_text("fused_adjoint", emitter, body, tiles, [*args, *starts], results, aliases)
+    cotangents = {k: way.finish(x) for (k, way), x in zip(ways.items(), filled)}
+    return [cotangents[k] for k in linear]
+
+
+def added(declaration: str, whole: jax.ShapeDtypeStruct) -> Cotangent:
+    """The cotangent of a whole array, to which samples add in float32, in any order."""
+    return Cotangent(
+        jax.ShapeDtypeStruct(whole.shape, FLOAT), lambda x: x.astype(whole.dtype), before=[declaration], adds=True
+    )
+
+
+def summed_in_warps(
+    array: str, names: Names, tiles: Tiles, shared: Sequence[int], places: Sequence[int], whole: jax.ShapeDtypeStruct
+) -> Cotangent:
+    """The cotangent of a few numbers that all samples of a tile share: warps store sums, and XLA adds these up."""
+    count, warps = names.size, tiles.num_threads // LANES
+    sums = [f"{array}_{k}" for k in range(count)]
+    after = [f"for (int k = {LANES // 2}; k > 0; k /= 2) {name} += of_lane_xor({name}, k);" for name in sums]
+    row = f"((int64)blockIdx.x * {warps} + threadIdx.x / {LANES}) * {count}"
+    store = f"store_row({array} + {row}, Row<float, {count}>{{{{{', '.join(sums)}}}}});"
+
+    def finish(x: jax.Array) -> jax.Array:
+        kept = [1 if axis in shared else n for axis, n in enumerate(tiles.counts)]
+        own = [n for place, n in enumerate(whole.shape) if place not in places]
+        total = jnp.sum(x, (*shared, len(kept)), keepdims=True).reshape(*kept, *own)
+        return jnp.moveaxis(total, range(len(kept)), places)
+
+    return Cotangent(
+        jax.ShapeDtypeStruct((*tiles.counts, warps, count), FLOAT),
+        finish,
+        before=[f"float {name} = 0;" for name in sums],
+        at_sample=[f"{name} = {value};" for name, value in zip(sums, names.ravel())],
+        after=[*after, f"if (threadIdx.x % {LANES} == 0) {store}"],
+    )
+
+
+def summed_by_xla(
+    array: str, names: Names, sizes: tuple[int, ...], shared: Sequence[int], places: Sequence[int], aval: Any
+) -> Cotangent:
+    """The cotangent of a few numbers that some samples of a tile share: all are stored, and XLA adds them up."""
+    in_front = tuple(range(len(sizes)))
+    stored = shape_on_grid(sizes, aval, in_front)
+
+    def finish(x: jax.Array) -> jax.Array:
+        return jnp.moveaxis(jnp.sum(x, tuple(shared), keepdims=True), in_front, places)
+
+    at_sample = stores(array, Laid.of(stored.shape, in_front), names, stored.dtype)
+    return Cotangent(stored, finish, at_sample=at_sample)
+
+
+def run_text(
+    name: str,
+    emitter: Emitter,
+    body: Sequence[str],
+    tiles: Tiles,
+    args: Sequence[jax.Array],
+    results: Sequence[jax.ShapeDtypeStruct],
+    aliases: dict[int, int],
+) -> Sequence[jax.Array]:
+    """Runs a kernel, whose parameters are `a0` and so on, then the results `r0` and so on."""
+    type_of = lambda a: c_type_of(np.dtype(a.dtype))
+    given = [
+        f"{'' if k in aliases else 'const '}{type_of(a)}* {'' if k in aliases else '__restrict__ '}a{k}"
+        for k, a in enumerate(args)
+    ]
+    given += [f"{type_of(a)}* {'' if k in aliases.values() else '__restrict__ '}r{k}" for k, a in enumerate(results)]
+    text = "".join(f"  {line}\n" for line in body)
+    tables = "".join(f"{table}\n" for table in emitter.tables)
+    include = read_source(WARP).replace('#include "trace/scalars.cuh"\n', "")
+    source = (
+        f"{scalars()}\n{include}\n{tables}\n"
+        f'extern "C" __global__ void __launch_bounds__({tiles.num_threads}) {name}({", ".join(given)}) {{\n{text}}}\n'
+    )
+    kernel = launch.Kernel(source, name, tiles.num_blocks, tiles.num_threads)
+    return launch.run(kernel, args, results, aliases)

@@ -1,0 +1,338 @@
+"""Programs of one sample without whole arrays: each place where a program reads one becomes a load from memory.
+
+A whole array is a `Part`: where it is in memory, and which of its elements are meant. Slices, reshapes and parts at
+computed indices are other parts, and cost nothing. A read of a texture, or of elements at computed indices, is a load.
+A load is linear in a token, a number that stands for the array. So JAX transposes programs of loads to programs of
+additions, whatever the loops and branches around them.
+"""
+
+import dataclasses
+import functools
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+
+from ...._jax.calls import called, exactly
+from ...._jax.primitives import MEANINGS, as_tuple
+from ...._jax.versions import generator_of_key, line_of, sizes_of_scan
+from ...compute.operators import result, value
+from ...describe.program import CONTROL, MOST_NUMBERS, bound
+from ...describe.spec import ReadSpec
+from ...walk.texel_order import flat_sizes
+from ...walk.texel_walk import TexelAddress
+from ..trace.statements import UnknownPrimitive, aval_of
+from .parts import (
+    Part,
+    broadcast,
+    clipped,
+    dynamic_slice,
+    flipped,
+    reshaped,
+    sliced,
+    strides_of,
+    transposed,
+    with_parts,
+)
+
+# Primitives that return their arguments.
+STOPPED = ("materialized", "optimization_barrier", "copy", "pvary", "pcast")
+
+# The equations of a program whose arguments may be parts
+
+
+def run(closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
+    """The results of a program; its arguments, and results that are large, may be parts."""
+    return run_equations(closed.jaxpr, closed.consts, args)
+
+
+def run_equations(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+    known = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*consts, *args), strict=True))
+    value_of = lambda atom: atom.val if isinstance(atom, Literal) else known[atom]
+    for eqn in jaxpr.eqns:
+        try:
+            out = equation(eqn, [value_of(v) for v in eqn.invars], jaxpr)
+        except UnknownPrimitive as reason:
+            reason.line = reason.line or line_of(eqn)
+            raise
+        known.update(zip(eqn.outvars, out, strict=True))
+    return [value_of(v) for v in jaxpr.outvars]
+
+
+def equation(eqn: JaxprEqn, args: list[Any], within: Jaxpr) -> Sequence[Any]:
+    name = eqn.primitive.name
+    if name in STOPPED:
+        return args
+    if name in OF_KEYS:
+        return [OF_KEYS[name](eqn, args)]
+    if not any(isinstance(a, Part | Key) for a in args):
+        if name == "texture_unit_read":
+            return [exact_read(eqn, args)]
+        if eqn.primitive in MEANINGS and name != "straight_through":
+            return by_meaning(inspect.unwrap(eqn.primitive.impl), eqn, args)  # of numbers: by array operations
+        body = called(eqn)
+        return run(body, args) if body is not None and name in ("jit", "pjit") else bound(eqn, args, within)
+    body = called(eqn)
+    if body is not None:
+        if name in ("checkpoint", "remat2"):
+            return in_checkpoint(body, args)
+        return run(body, args)
+    if name not in CONTROL and any(isinstance(a, Key) for a in args):
+        return of_keys(eqn, args, within)
+    if name in RULES:
+        out = RULES[name](eqn, args)
+        if out is not None:
+            return out if isinstance(out, list | tuple) else [out]
+    if name == "texture_unit_read":
+        return [exact_read(eqn, args)]
+    if eqn.primitive in MEANINGS:
+        return by_meaning(MEANINGS[eqn.primitive], eqn, args)
+    return bound(eqn, [loaded(a, name) for a in args], within)
+
+
+def loaded(a: Any, name: str) -> Any:
+    """A small part as numbers of the thread."""
+    if not isinstance(a, Part):
+        return a
+    if a.size > MOST_NUMBERS:
+        raise UnknownPrimitive(f"{name} of a whole array of {a.size} numbers has no rule")
+    return a.load()
+
+
+def by_meaning(meaning: Callable[..., Any], eqn: JaxprEqn, args: list[Any]) -> list[Any]:
+    """The results of a primitive that stands for a function of other primitives."""
+    avals = [jax.ShapeDtypeStruct(aval_of(v).shape, aval_of(v).dtype) for v in eqn.invars]
+    function = lambda *args: as_tuple(meaning(*args, **eqn.params))
+    return run(jax.make_jaxpr(function)(*avals), args)
+
+
+def in_checkpoint(body: ClosedJaxpr, args: list[Any]) -> list[Any]:
+    function, leaves = with_parts(lambda *args: run(body, args), args)
+    return jax.checkpoint(function)(*leaves)
+
+
+def gather(eqn: JaxprEqn, args: list[Any]) -> jax.Array | Part | None:
+    """Parts at computed indices: one part is a look; several are loads."""
+    part, indices = args
+    if isinstance(indices, Part):
+        indices = loaded(indices, "gather")
+    if not isinstance(part, Part):
+        return None
+    numbers, sizes, mode = eqn.params["dimension_numbers"], eqn.params["slice_sizes"], eqn.params["mode"]
+    out = aval_of(eqn.outvars[0])
+    batch_shape = tuple(n for axis, n in enumerate(out.shape) if axis not in numbers.offset_dims)
+    skipped = (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
+    last = [n - size for n, size in zip(part.shape, sizes)]
+    if math.prod(out.shape) > MOST_NUMBERS:
+        raise UnknownPrimitive(f"gather of {math.prod(out.shape)} numbers has no rule")
+    fills = mode == jax.lax.GatherScatterMode.FILL_OR_DROP
+    rows = []
+    for at in np.ndindex(*batch_shape):
+        one, inside = part, None
+        for axis, number in zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims):
+            one = one.moved(at[number], axis)
+        for k, axis in enumerate(numbers.start_index_map):
+            index = indices[(*at, k)]
+            if fills:
+                within = (index >= 0) & (index <= last[axis])
+                inside = within if inside is None else inside & within
+            one = one.moved(clipped(index, last[axis]), axis)
+        kept = [axis for axis in range(part.ndim) if axis not in skipped]
+        shape, strides = tuple(sizes[k] for k in kept), tuple(part.strides[k] for k in kept)
+        row = one.replace(shape=shape, strides=strides).load(inside)
+        rows.append(filled(row, inside, eqn.params["fill_value"]) if fills else row)
+    values = jnp.stack(rows).reshape(*batch_shape, *(sizes[k] for k in range(part.ndim) if k not in skipped))
+    # The axes of the batch stand where no axis of the parts stands.
+    order = [k for k in range(len(out.shape)) if k not in numbers.offset_dims]
+    return jnp.moveaxis(values, range(len(order)), order)
+
+
+def filled(row: jax.Array, inside: jax.Array | None, fill: Any) -> jax.Array:
+    """A row, with what JAX returns for parts outside."""
+    if fill is None:
+        if jnp.issubdtype(row.dtype, jnp.inexact):
+            fill = np.nan
+        elif jnp.issubdtype(row.dtype, jnp.integer):
+            info = jnp.iinfo(row.dtype)
+            fill = info.min if jnp.issubdtype(row.dtype, jnp.signedinteger) else info.max
+        else:
+            fill = True
+    return row if inside is None else jnp.where(inside, row, jnp.asarray(fill, row.dtype))
+
+
+# Reads of textures
+
+
+def texture_read(eqn: JaxprEqn, args: list[Any]) -> list[jax.Array] | None:
+    texels, *given = args
+    params = eqn.params
+    spec: ReadSpec = params["spec"]
+    if not isinstance(texels, Part) or params["storage"] != type(params["storage"])():
+        return None
+    given = [loaded(a, "texture_read") for a in given]
+    return [over_batch(functools.partial(read_part, spec=spec), params["batch"], [texels, *given])]
+
+
+def over_batch(function: Callable[..., jax.Array], batch: int, args: list[Any]) -> jax.Array:
+    """`function` over leading axes, along which an argument has the batch size or 1."""
+    if not batch:
+        return function(*args)
+    size = max(a.shape[0] for a in args)
+    pick = lambda a, k: a.at(k, 0) if isinstance(a, Part) else a[k]
+    rows = [over_batch(function, batch - 1, [pick(a, min(k, a.shape[0] - 1)) for a in args]) for k in range(size)]
+    return jnp.stack(rows)
+
+
+def read_part(texels: Part, *args: jax.Array, spec: ReadSpec) -> jax.Array:
+    """The read of a texture in memory, as kernels of reads compute it."""
+    color, operands = spec.color_and_operands(args)
+    channels, sizes = texels.shape[-1], flat_sizes(spec.axes)
+    *texel_strides, step = texels.strides
+    pitch = texel_strides[-1]
+    evenly = all(s == pitch * n for s, n in zip(texel_strides, strides_of(texels.shape[:-1])))
+    if not evenly or (channels > 1 and step != 1):
+        raise UnknownPrimitive("a read of texels that do not follow each other in memory has no rule")
+    factors = [pitch * n for n in strides_of(sizes)]
+
+    def load_texel(address: TexelAddress) -> jax.Array:
+        first = address._replace(further=0).flat_index
+        shape = jnp.broadcast_shapes(*(jnp.shape(n) for n in first))
+        offset = texels.offset + address.further * factors[-1]
+        spread = tuple((jnp.broadcast_to(n, shape), factor) for n, factor in texels.first)
+        row = texels.replace(first=(*spread, *zip(first, factors)), offset=offset)
+        return row.row(channels, None if color is not None else address.inside)
+
+    if color is not None:
+        color = color.reshape(*[1] * len(spec.sample_shapes(operands)[0]), -1)
+    return result(lambda coords: value(load_texel, coords, spec, color, for_channels=None), operands, spec)
+
+
+def exact_read(eqn: JaxprEqn, args: list[Any]) -> jax.Array:
+    """The read of a texture unit."""
+    function, leaves = with_parts(lambda *args: by_meaning(MEANINGS[eqn.primitive], eqn, list(args))[0], args)
+    return exactly(function, *leaves)
+
+
+# Random numbers
+
+
+@functools.partial(jax.tree_util.register_dataclass, data_fields=["data"], meta_fields=["generator"])
+@dataclasses.dataclass(frozen=True)
+class Key:
+    """Keys of random numbers, by their bits: S + the shape of a key, uint32."""
+
+    data: jax.Array
+    generator: Any
+
+
+def of_keys(eqn: JaxprEqn, args: list[Any], within: Jaxpr) -> list[Any]:
+    """An equation that moves keys, such as one that takes one of several."""
+    (generator,) = {a.generator for a in args if isinstance(a, Key)}
+    flat = [a.data if isinstance(a, Key) else a for a in args]
+    axes = [-1 if isinstance(a, Key) else None for a in args]
+    out = jax.vmap(lambda *args: list(bound(eqn, args, within)), axes, -1)(*flat)
+    return [Key(data, generator) for data in out]
+
+
+def over_keys(key: Key, function: Callable[..., Any], *others: Any) -> Any:
+    """`function` of each key, by its bits."""
+    rank = len(key.generator.key_shape)
+    for _ in range(key.data.ndim - rank):
+        function = jax.vmap(function)
+    return function(key.data, *others)
+
+
+def random_bits(eqn: JaxprEqn, args: list[Any]) -> jax.Array:
+    (key,), params = args, eqn.params
+    draw = lambda data: key.generator.random_bits(data, params["bit_width"], params["shape"])
+    return over_keys(key, draw)
+
+
+def random_fold_in(eqn: JaxprEqn, args: list[Any]) -> Key:
+    key, number = args
+    return Key(over_keys(key, key.generator.fold_in, number), key.generator)
+
+
+def random_split(eqn: JaxprEqn, args: list[Any]) -> Key:
+    (key,) = args
+    return Key(over_keys(key, lambda data: key.generator.split(data, eqn.params["shape"])), key.generator)
+
+
+def random_wrap(eqn: JaxprEqn, args: list[Any]) -> Key:
+    return Key(loaded(args[0], "a key"), generator_of_key(aval_of(eqn.outvars[0]).dtype))
+
+
+def random_unwrap(eqn: JaxprEqn, args: list[Any]) -> jax.Array:
+    return args[0].data
+
+
+OF_KEYS: dict[str, Callable[[JaxprEqn, list[Any]], Any]] = {
+    f.__name__: f for f in (random_bits, random_fold_in, random_split, random_wrap, random_unwrap)
+}
+
+
+# Loops and branches
+
+
+def scan(eqn: JaxprEqn, args: list[Any]) -> list[Any]:
+    params, body = eqn.params, eqn.params["jaxpr"]
+    num_consts, num_carried = sizes_of_scan(params)
+    consts, carry, rows = args[:num_consts], args[num_consts:][:num_carried], args[num_consts + num_carried :]
+    carry = [loaded(a, "scan") for a in carry]
+    numbers = jnp.arange(params["length"], dtype=jnp.int32)
+    mapped = [a for a in rows if not isinstance(a, Part)]
+
+    def turn(carry: list[Any], given: tuple[Any, list[Any]]) -> tuple[list[Any], list[Any]]:
+        number, some = given
+        rest = iter(some)
+        at_turn = [a.at(number, 0) if isinstance(a, Part) else next(rest) for a in rows]
+        out = [loaded(a, "scan") for a in run(body, [*consts, *carry, *at_turn])]
+        return out[:num_carried], out[num_carried:]
+
+    how = {"length": params["length"], "reverse": params["reverse"], "unroll": params["unroll"]}
+    carry, stacked = jax.lax.scan(turn, carry, (numbers, mapped), **how)
+    return [*carry, *stacked]
+
+
+def while_loop(eqn: JaxprEqn, args: list[Any]) -> list[Any]:
+    condition, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
+    of_condition, of_body = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
+    given = args[:of_condition], args[of_condition:][:of_body]
+    initial = [loaded(a, "while") for a in args[of_condition + of_body :]]
+    return jax.lax.while_loop(
+        lambda state: loaded(run(condition, [*given[0], *state])[0], "while"),
+        lambda state: [loaded(a, "while") for a in run(body, [*given[1], *state])],
+        initial,
+    )
+
+
+def cond(eqn: JaxprEqn, args: list[Any]) -> list[Any]:
+    (which, *operands), branches = args, eqn.params["branches"]
+    of = lambda branch: lambda *_: [loaded(a, "cond") for a in run(branch, operands)]
+    return jax.lax.switch(which, [of(branch) for branch in branches])
+
+
+def straight_through(eqn: JaxprEqn, args: list[Any]) -> list[Any]:
+    return by_meaning(lambda *args, **_: eqn.params["value"](*args), eqn, args)
+
+
+RULES: dict[str, Callable[[JaxprEqn, list[Any]], Any]] = {
+    "slice": sliced,
+    "transpose": transposed,
+    "rev": flipped,
+    "broadcast_in_dim": broadcast,
+    "reshape": reshaped,
+    "squeeze": reshaped,
+    "dynamic_slice": dynamic_slice,
+    "gather": gather,
+    "texture_read": texture_read,
+    "scan": scan,
+    "while": while_loop,
+    "cond": cond,
+    "straight_through": straight_through,
+}

@@ -1,0 +1,266 @@
+"""Functions of arrays under a mesh of devices: values and gradients are those without a mesh.
+
+Each device has an example: in `jax.shard_map`, which knows what varies over devices, or along an axis of the mesh that
+is explicit or automatic. The functions of a sample are one program. If it fails, each is run alone, to name it.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import AxisType, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+from jaxtex._jax.indexing import as_varying
+from tests.house.public_api import parameters_of
+from tests.house.public_calls import CALLS, public_functions
+from tests.lowered.calls import FUNCTIONS as OF_ARRAYS
+from tests.lowered.calls import LEFT_OUT, call_of
+from tests.support.tolerances import assert_trees_close
+
+FUNCTIONS = public_functions()
+AXIS = P("examples")
+# The functions that take a batch by themselves, and the arguments that hold it.
+OF_IMAGES = {
+    name: [argument]
+    for name, keywords in CALLS.items()
+    for argument in ("image", "faces", "labels")
+    if name in OF_ARRAYS and name.startswith("warp.") and argument in keywords
+}
+OF_IMAGES["warp.grid_sample"].append("grid")  # which is sharded as the images are
+OF_BATCHES = {
+    "nn.correlation_pyramid": ["first", "second"],
+    "nn.correlation_lookup": ["pyramid", "coords"],
+    "nn.deformable_attention": ["value", "sampling_locations", "attention_weights"],
+    "nn.deformable_conv": ["x", "offsets"],
+}
+# Of those that smooth, one for each way to find what a pixel covers.
+SOME_SMOOTH = ("warp.warp_affine antialias", "warp.remap antialias", "warp.resize antialias")
+# What runs by default.
+SAMPLE = (
+    "sample",
+    "build_mipmaps",
+    "nn.multiresolution_grid",
+    "rays.composite",
+    "warp.equirectangular_to_cubemap antialias",
+    "warp.grid_sample antialias",
+    "warp.thin_plate_spline",
+)
+
+pytestmark = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
+
+
+def of_arrays(name):
+    return name == "layers.theta_of" or not name.startswith(LEFT_OUT)
+
+
+def calls():
+    """The calls by name; those of functions that can smooth what they shrink also with ``antialias=True``."""
+    found = {name: call_of(name, CALLS[name]) for name in CALLS if of_arrays(name)}
+    similar = {"parameters": np.float32([0.1, 0.2, 0.3, 0.4]), "transform": "similarity"}
+    found["layers.theta_of"] = call_of("layers.theta_of", CALLS["layers.theta_of"] | similar)
+    for name in [*found]:
+        if "antialias" in parameters_of(FUNCTIONS[name]):
+            found[f"{name} antialias"] = call_of(name, CALLS[name] | {"antialias": True})
+    return found
+
+
+ALL = calls()
+SMOOTH = [name for name in ALL if name.endswith(" antialias")]
+
+
+# Examples
+
+
+def examples(array, count):
+    """As many arrays as there are devices, which differ where they are floating."""
+    if jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key):
+        return jax.random.split(array, count)
+    factors = 1 - 0.03 * np.arange(count) if jnp.issubdtype(array.dtype, jnp.floating) else np.ones(count)
+    return np.stack([(array * factor).astype(array.dtype) for factor in factors])
+
+
+def is_shared(call, which):
+    """Which arrays all examples share: none, all but the first, or the first."""
+    return [(which == "all but one" and k > 0) or (which == "one" and k == 0) for k in range(len(call.args))]
+
+
+# Programs: values and gradients
+
+
+def with_gradients(function, args, wrt):
+    """The results, and the gradients of the sum of squares of those that are finite."""
+
+    def run(*moving):
+        given = dict(zip(wrt, moving))
+        results = jax.tree.leaves(function(*(given.get(k, a) for k, a in enumerate(args))))
+        results = [as_varying(a, *args) for a in results]  # each device adds its own square of what all have alike
+        is_float = [jnp.issubdtype(a.dtype, jnp.floating) for a in results]
+        return [a for a, f in zip(results, is_float) if f], [a for a, f in zip(results, is_float) if not f]
+
+    values, pull, others = jax.vjp(run, *(args[k] for k in wrt), has_aux=True)
+    return [*values, *others], pull([2 * jnp.where(jnp.isfinite(a), a, 0) for a in values])
+
+
+def mapped(call, shared):
+    """A function of all examples."""
+    run = jax.vmap(lambda *args: jax.tree.leaves(call.function(*args)), [None if s else 0 for s in shared])
+    return lambda *args: with_gradients(run, args, call.wrt)
+
+
+def on_each_device(call, shared, mesh):
+    """The same, each example on its device."""
+    specs = [P() if s else AXIS for s in shared]
+    alone = lambda tree: jax.tree.map(lambda a: a[None], tree)
+
+    def each(*args):
+        args = [a if s else a[0] for a, s in zip(args, shared)]
+        results, gradients = with_gradients(call.function, args, call.wrt)
+        return alone(results), tuple(g if shared[k] else alone(g) for k, g in zip(call.wrt, gradients))
+
+    out_specs = AXIS, tuple(specs[k] for k in call.wrt)
+    return jax.shard_map(each, mesh=mesh, in_specs=tuple(specs), out_specs=out_specs, check_vma=True)
+
+
+def mesh_of(kind, count):
+    axis_type = AxisType.Explicit if kind == "explicit" else AxisType.Auto
+    return jax.make_mesh((count,), tuple(AXIS), axis_types=(axis_type,), devices=jax.devices()[:count])
+
+
+def of_program(programs, args):
+    """What the functions return; one program computes all of them.
+
+    Raises:
+        AssertionError: if some of them fail, which it names.
+    """
+    try:
+        together = jax.jit(lambda args: {name: programs[name](*args[name]) for name in programs})
+        return jax.block_until_ready(together(args))
+    except Exception:
+        faults = {name: fault_of(programs[name], args[name]) for name in programs}
+        raise AssertionError({name: fault for name, fault in faults.items() if fault} or "all together fail") from None
+
+
+def fault_of(program, args):
+    try:
+        jax.jit(program)(*args)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"[:400]
+    return None
+
+
+def comparable(tree):
+    """The numbers that are finite, and which are; keys as numbers."""
+
+    def of_leaf(a):
+        if jax.dtypes.issubdtype(a.dtype, jax.dtypes.prng_key):
+            return jax.random.key_data(a)
+        is_finite = np.isfinite(np.asarray(a, np.float64)) if jnp.issubdtype(a.dtype, jnp.floating) else True
+        return np.where(is_finite, a, np.zeros((), a.dtype)), is_finite
+
+    return jax.tree.map(of_leaf, tree)
+
+
+@functools.cache
+def expected(names, which, count):
+    programs = {name: mapped(ALL[name], is_shared(ALL[name], which)) for name in names}
+    return of_program(programs, arguments(names, which, count))
+
+
+def arguments(names, which, count, mesh=None):
+    """The arrays of each call, and where there is a mesh, their examples on its devices."""
+
+    def placed(array, shared):
+        array = array if shared else examples(array, count)
+        return array if mesh is None else jax.device_put(array, NamedSharding(mesh, P() if shared else AXIS))
+
+    return {name: [*map(placed, ALL[name].args, is_shared(ALL[name], which))] for name in names}
+
+
+def check(kind, names, which="none", count=2):
+    names = tuple(name for name in names if which == "none" or len(ALL[name].args) > 1)
+    mesh = mesh_of(kind, count)
+    of_call = functools.partial(on_each_device, mesh=mesh) if kind == "shard_map" else mapped
+    programs = {name: of_call(ALL[name], is_shared(ALL[name], which)) for name in names}
+    with jax.set_mesh(mesh):
+        found = of_program(programs, arguments(names, which, count, mesh))
+    assert_close_by_name(found, expected(names, which, count))
+
+
+def assert_close_by_name(found, wanted):
+    for name in wanted:
+        try:
+            for row, of_found, of_wanted in zip(("sum", "long sum"), found[name], wanted[name], strict=True):
+                assert_trees_close(row, comparable(list(of_found)), comparable(list(of_wanted)))
+        except AssertionError as error:
+            raise AssertionError(f"{name}: {error}") from None
+
+
+# The net: a sample runs, and in `shard_map` every function is traced, where JAX checks types
+
+
+def test_every_public_function_is_in_the_net():
+    assert {name for name in FUNCTIONS if of_arrays(name)} == {*ALL} - {*SMOOTH}
+
+
+@pytest.mark.slow
+def test_every_function_traces_in_shard_map():
+    mesh, faults = mesh_of("shard_map", 2), {}
+    args = arguments(ALL, "none", 2, mesh)
+    with jax.set_mesh(mesh):
+        for name, call in ALL.items():
+            try:
+                jax.jit(on_each_device(call, is_shared(call, "none"), mesh)).trace(*args[name])
+            except Exception as error:
+                faults[name] = f"{type(error).__name__}: {error}"[:400]
+    assert not faults
+
+
+@pytest.mark.parametrize("kind", ["shard_map", "explicit"])
+def test_an_example_on_each_device(kind):
+    check(kind, SAMPLE)
+
+
+# Batches, and rays, which functions take by themselves
+
+
+def batches(names):
+    """The calls with two images or batches of two, and for each array, whether it holds them."""
+    for name in names:
+        function = name.removesuffix(" antialias")
+        changed = {key: jax.tree.map(two_of, CALLS[function][key]) for key in (OF_IMAGES | OF_BATCHES)[function]}
+        smooth = {"antialias": True} if name in SMOOTH else {}
+        call, held = call_of(function, CALLS[function] | changed | smooth), {*map(id, jax.tree.leaves(changed))}
+        yield name, call, [id(a) in held for a in call.args]
+
+
+def two_of(array):
+    """Two images, or faces of cubes, of one; otherwise a batch of two, of one or two."""
+    if array.ndim == 3 or array.shape[0] > 2:
+        return examples(array, 2)
+    return array if len(array) == 2 else np.concatenate([array, array * np.float32(0.97)])
+
+
+def check_batches(kind, names):
+    mesh, programs, args, placed = mesh_of(kind, 2), {}, {}, {}
+    for name, call, in_batch in batches(names):
+        programs[name] = functools.partial(lambda call, *args: with_gradients(call.function, args, call.wrt), call)
+        shardings = [NamedSharding(mesh, AXIS if batch else P()) for batch in in_batch]
+        args[name], placed[name] = call.args, [*map(jax.device_put, call.args, shardings)]
+    with jax.set_mesh(mesh):
+        found = of_program(programs, placed)
+    assert_close_by_name(found, of_program(programs, args))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["explicit", "automatic"])
+def test_a_sharded_batch(kind):
+    check_batches(kind, [*OF_IMAGES, *OF_BATCHES])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["explicit", "automatic"])
+def test_a_sharded_batch_of_smoothed_images(kind):
+    check_batches(kind, SOME_SMOOTH)
