@@ -44,6 +44,9 @@ COMPILED = (
     "compiled/",
     "devices/",
     "unit/cuda/",
+    "unit/engine/",
+    "unit/layers/",
+    "unit/nn/",
     "unit/surfaces/",
     "unit/tables/",
 )

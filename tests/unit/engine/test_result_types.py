@@ -56,18 +56,9 @@ READS = {
     "weights": lambda texels, x, y: jt.nn.sample_weighted(
         jt.texture2d(texels), (x[:, None], y[None]), x[:, None] * y[None]
     ),
-    "a matrix": lambda texels, x, y: jt.warp.warp_affine(jnp.stack([texels, texels]), THETA * x[0], antialias=True),
+    "a matrix": lambda texels, x, y: jt.warp.warp_affine(texels, THETA * x[0]),
     "a flow": lambda texels, x, y: jt.warp.warp_flow(texels, FLOW * x[0]),
-    "a chain": lambda texels, x, y: jt.warp.warp_chain(texels, [THETA * x[0], FLOW * y[0]]),
     "points": lambda texels, x, y: jt.warp.remap(texels, (x[None], y[:4, None])),
-    "faces": lambda texels, x, y: jt.sample(jt.cubemap(jnp.ones((6, 3, 3, 2)) * texels.sum()), (x, y, y)),
-    "a spline": lambda texels, x, y: jt.ndimage.shift(texels, x[:3], order=2),
-    "attention": lambda texels, x, y: jt.nn.deformable_attention(
-        texels.reshape(1, 24, 1, 2),
-        ((4, 6),),
-        jnp.stack([x, y], -1).reshape(1, 5, 1, 1, 1, 2),
-        jnp.ones((1, 5, 1, 1, 1)),
-    ),
     "a splat": lambda texels, x, y: jt.splat(texels[0, :5] * x[:, None], (x, y), (4, 6, 2)).texels,
 }
 

@@ -23,17 +23,22 @@ def numbers_of_its_own(request):
 
 
 def array(*shape, dtype=np.float32):
-    return jnp.asarray(RANDOM.standard_normal(shape), dtype)
+    return RANDOM.standard_normal(shape).astype(dtype)
 
 
 def places(*shape):
-    return jnp.asarray(RANDOM.uniform(-0.1, 1.1, shape), np.float32)
+    return RANDOM.uniform(-0.1, 1.1, shape).astype(np.float32)
 
 
 def value_and_slopes(function, *args):
     """The value of a function, and its gradients for a fixed cotangent."""
     out, pullback = jax.vjp(function, *args)
     return out, pullback(jnp.cos(jnp.arange(out.size, dtype=np.float32)).reshape(out.shape).astype(out.dtype))
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def both_values_and_slopes(ours, theirs, *args):
+    return value_and_slopes(ours, *args), value_and_slopes(theirs, *args)
 
 
 def plain(texture, coords, weights, axes, **options):
@@ -47,7 +52,7 @@ def test_sum_of_one_texture(axis):
     axes = axis if isinstance(axis, tuple) else (2,)
     ours = lambda t, x, y, w: jt.nn.sample_weighted(jt.texture2d(t), (x, y), w, ZEROS, axis=axis)
     theirs = lambda t, x, y, w: plain(jt.texture2d(t), (x, y[None]), jnp.broadcast_to(w, (4, 2, 5)), axes)
-    assert_trees_close("sum", jax.jit(value_and_slopes, static_argnums=0)(ours, *args), value_and_slopes(theirs, *args))
+    assert_trees_close("sum", *both_values_and_slopes(ours, theirs, *args))
 
 
 def test_sum_over_textures_of_several_sizes():
@@ -63,7 +68,7 @@ def test_sum_over_textures_of_several_sizes():
         terms = (plain(jt.texture2d(t), (x, y), w, (1,)) for t, (x, y, w) in zip(levels, parts))
         return sum(terms)
 
-    assert_trees_close("sum", jax.jit(value_and_slopes, static_argnums=0)(ours, *args), value_and_slopes(theirs, *args))
+    assert_trees_close("sum", *both_values_and_slopes(ours, theirs, *args))
 
 
 def test_batches_and_second_order():
@@ -73,32 +78,40 @@ def test_batches_and_second_order():
     ours = lambda t, x, w: jt.nn.sample_weighted(jt.texture1d(t), (x,), w, cubic).sum()
     theirs = lambda t, x, w: (jt.sample(jt.texture1d(t), (x,), cubic)[..., 0] * w).sum()
     whole = lambda function: lambda *args: jax.vmap(function)(*args).sum()
-    found, expected = (jax.jvp(jax.grad(whole(f), (0, 1, 2)), (texels, x, w), (texels, x, w)) for f in (ours, theirs))
+    along = lambda f, *args: jax.jvp(jax.grad(whole(f), (0, 1, 2)), args, args)
+    found, expected = jax.jit(lambda *args: [along(f, *args) for f in (ours, theirs)])(texels, x, w)
     assert_trees_close("sum", found, expected)
 
 
 def test_layers_and_levels():
-    layers, layer = array(3, 4, 4, 2), jnp.array([0, 2, 1])
+    layers, layer, lod = array(3, 4, 4, 2), np.array([0, 2, 1]), np.float32(1)
     x, w = places(5, 3), array(5, 3)
-    found = jt.nn.sample_weighted(jt.texture2d_layered(layers), (x, x), w, ZEROS, layer=layer)
-    reads = [jt.sample(jt.texture2d(layers[k]), (x[:, j], x[:, j]), ZEROS) for j, k in enumerate([0, 2, 1])]
-    assert_close("sum", found, sum(r * w[:, j, None] for j, r in enumerate(reads)), 4)
-    chain = jt.build_mipmaps(jt.texture2d(layers[0]))
-    lod = jnp.float32(1)
-    found = jt.nn.sample_weighted(chain, (x, x), w, lod=lod)
-    assert_close("sum", found, (jt.sample(chain, (x, x), lod=lod) * w[..., None]).sum(1), 4)
+
+    @jax.jit
+    def run(layers, x, w):
+        found = jt.nn.sample_weighted(jt.texture2d_layered(layers), (x, x), w, ZEROS, layer=layer)
+        reads = [jt.sample(jt.texture2d(layers[k]), (x[:, j], x[:, j]), ZEROS) for j, k in enumerate(layer)]
+        chain = jt.build_mipmaps(jt.texture2d(layers[0]))
+        of_level = jt.nn.sample_weighted(chain, (x, x), w, lod=lod)
+        read = jt.sample(chain, (x, x), lod=lod)
+        return (found, of_level), (sum(r * w[:, j, None] for j, r in enumerate(reads)), (read * w[..., None]).sum(1))
+
+    for found, expected in zip(*run(layers, x, w)):
+        assert_close("sum", found, expected, 4)
 
 
 def test_dtypes(x64):
-    x, w = jnp.float32([0.3, 0.6]), jnp.float32([0.5, 2])
-    for texels, weights in itertools.product(("float16", "float32", "float64"), repeat=2):
-        found = jt.nn.sample_weighted(jt.texture1d(jnp.ones((3, 1), texels)), (x,), w.astype(weights))
-        assert found.dtype == texels
-        assert found.tolist() == [2.5]
-    codes = jt.texture1d(jnp.uint8([[3], [5]]))
-    found = jt.nn.sample_weighted(codes, (x,), w, jt.Sampler(filter_mode="point"))
-    assert found.dtype == np.float32
-    assert found.tolist() == [11.5]
+    x, w = np.float32([0.3, 0.6]), np.float32([0.5, 2])
+    pairs = [*itertools.product(("float16", "float32", "float64"), repeat=2)]
+    read = lambda texels, weights: jt.nn.sample_weighted(jt.texture1d(np.ones((3, 1), texels)), (x,), w.astype(weights))
+    point = jt.Sampler(filter_mode="point")
+    of_codes = lambda: jt.nn.sample_weighted(jt.texture1d(np.uint8([[3], [5]])), (x,), w, point)
+    found, codes = jax.jit(lambda: ([read(*pair) for pair in pairs], of_codes()))()
+    for (texels, _), result in zip(pairs, found):
+        assert result.dtype == texels
+        assert result.tolist() == [2.5]
+    assert codes.dtype == np.float32
+    assert codes.tolist() == [11.5]
 
 
 def test_no_samples_and_numbers():
@@ -174,16 +187,13 @@ IN_ONE_PASS = {
 }
 
 
-@pytest.mark.compiled
 @pytest.mark.slow
 @pytest.mark.parametrize("case", IN_ONE_PASS)
 def test_sums_of_every_kind(case):
     ours, plainly, make = IN_ONE_PASS[case]
     args = make()
-    found = jax.jit(value_and_slopes, static_argnums=0)(ours, *args)
     # A slope is a difference of texels times the size of a level, up to 7.
-    expected = jax.jit(value_and_slopes, static_argnums=0)(plainly, *args)
-    assert_trees_close("sum", found, expected, 4 * 7)
+    assert_trees_close("sum", *both_values_and_slopes(ours, plainly, *args), 4 * 7)
 
 
 @pytest.mark.parametrize("axis", [(0,), (1, 2)])
@@ -192,9 +202,8 @@ def test_gradients_of_many_samples(axis):
     args = array(9, 8, 4), places(24, 40, 20), places(24, 40, 20), array(24, 40, 20)
     ours = lambda t, x, y, w: jt.nn.sample_weighted(jt.texture2d(t), (x, y), w, ZEROS, axis=axis)
     theirs = lambda t, x, y, w: plain(jt.texture2d(t), (x, y), w, axis)
-    compiled = jax.jit(value_and_slopes, static_argnums=0)
     # A thousand terms for each texel.
-    assert_trees_close("long sum", compiled(ours, *args), compiled(theirs, *args), 64)
+    assert_trees_close("long sum", *both_values_and_slopes(ours, theirs, *args), 64)
 
 
 @pytest.mark.slow
@@ -210,8 +219,8 @@ def test_term_by_term():
     levels, x, y, w = IN_ONE_PASS["pyramid of heads"][2]()
     # A negative head is the last one.
     textures, head = [jt.texture2d(t) for t in levels], jnp.array([0, -1])[:, None, None]
-    found = jt.nn.sample_weighted(textures, (x, y), w, sampler, axis=(2, 3), head=head, num_heads=2)
-    expected = of_pyramid_plain(levels, x, y, w)
+    ours = lambda: jt.nn.sample_weighted(textures, (x, y), w, sampler, axis=(2, 3), head=head, num_heads=2)
+    found, expected = jax.jit(lambda: (ours(), of_pyramid_plain(levels, x, y, w)))()
     # Two axes, whose contrast is seldom more than the largest texel.
     contrast = np.abs(w).sum((2, 3)).max() * max(float(np.abs(t).max()) for t in levels)
     assert_close("texture unit axis", found, expected, 2 * contrast)
@@ -227,7 +236,7 @@ def test_the_gradient_of_a_border_color_of_heads():
         found = jt.nn.sample_weighted(texture, at, np.ones(1, np.float32), sampler, axis=(), head=head, num_heads=2)
         return found[0, 0]
 
-    assert_close("float32", jax.grad(value)(np.float32(5.0)), np.float32(0.8), 1)
+    assert_close("float32", jax.jit(jax.grad(value))(np.float32(5.0)), np.float32(0.8), 1)
 
 
 def test_errors_of_heads():
@@ -253,8 +262,8 @@ def test_tangents_of_a_chain_are_its_gradients():
 
     args = texels, x, y, weights, lod
     tangents = tuple(rng.normal(size=a.shape).astype(np.float32) for a in args)
-    value, tangent = jax.jvp(run, args, tangents)
-    cotangent = rng.normal(size=value.shape).astype(np.float32)
-    pulled = jax.vjp(run, *args)[1](cotangent)
+    cotangent = rng.normal(size=(4, 3)).astype(np.float32)
+    both = jax.jit(lambda *args: (jax.jvp(run, args, tangents)[1], jax.vjp(run, *args)[1](cotangent)))
+    tangent, pulled = both(*args)
     expected = sum(np.vdot(a, b) for a, b in zip(pulled, tangents))
     assert_close("sum", np.vdot(cotangent, tangent), expected, 64)
