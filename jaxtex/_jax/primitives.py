@@ -54,6 +54,7 @@ def define(
     batch: Callable[..., Any] | None = None,
     form: Callable[..., Any] | None = None,
     types: Callable[..., Any] | None = None,
+    abstract: Callable[..., Any] | None = None,
     lowerings: Sequence[Form] = (),
     multiple_results: bool = False,
 ) -> Primitive:
@@ -67,12 +68,13 @@ def define(
         jvp, transpose, batch: its rules of differentiation, transposition and batching, as JAX calls them.
         form: the form on every platform; `None` is `meaning`. It returns an array, or several.
         types: the shapes and dtypes of its results, from those of its arguments; `None` to trace the form.
+        abstract: the abstract values of its results, under meshes too; `None` to find them by `types` or a trace.
         lowerings: forms for some platforms.
     """
     p = Primitive(name) if isinstance(name, str) else name
     p.multiple_results = multiple_results
     form = form or meaning
-    define_evaluation(p, form, static, types)
+    define_evaluation(p, form, static, types, abstract)
     mlir.register_lowering(p, with_room(lowered(form)))
     FORMS[p], MEANINGS[p] = lowerings, meaning
     for row in lowerings:
@@ -117,11 +119,15 @@ def define_linear(
 
 
 def define_evaluation(
-    p: Primitive, form: Callable[..., Any], static: Sequence[str], types: Callable[..., Any] | None
+    p: Primitive,
+    form: Callable[..., Any],
+    static: Sequence[str],
+    types: Callable[..., Any] | None,
+    abstract: Callable[..., Any] | None,
 ) -> None:
     """Defines how a primitive is evaluated by shapes alone, and outside `jax.jit`."""
 
-    def abstract(*avals: Any, **params: Any) -> Any:
+    def by_types(*avals: Any, **params: Any) -> Any:
         # Under a mesh, a trace of the form inherits sharding and varying axes, which `types` does not know.
         known = types(*avals, **params) if types and all(a.sharding.mesh.empty for a in avals) else None
         if known is not None:
@@ -139,7 +145,7 @@ def define_evaluation(
             return compiled(*args, **params)
 
     p.def_impl(evaluate)
-    p.def_abstract_eval(abstract)
+    p.def_abstract_eval(abstract or by_types)
 
 
 def as_aval(struct: jax.ShapeDtypeStruct) -> ShapedArray:
@@ -157,7 +163,7 @@ def lowered(form: Callable[..., Any]) -> Callable[..., Any]:
     return functools.partial(lower_on_one_device, rule) if getattr(form, "knows_no_mesh", False) else rule
 
 
-def without_mesh(form: Callable[..., Any]) -> Callable[..., Any]:
+def on_one_device(form: Callable[..., Any]) -> Callable[..., Any]:
     """A form whose arrays have the types of arrays on one device."""
 
     @functools.wraps(form)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from ..._jax.primitives import at_front
-from ..describe.program import Program, equations
+from ..describe.program import Program
 
 # For each array, the positions of the axes of the grid. The axes of one sample keep their order around them.
 Places = tuple[tuple[int, ...], ...]
@@ -32,6 +32,11 @@ def placed_shape(grid: Sequence[int], shape: Sequence[int], places: tuple[int, .
     around = iter(shape)
     at = dict(zip(places, grid))
     return tuple(at[k] if k in at else next(around) for k in range(len(grid) + len(shape)))
+
+
+def type_on_grid(sizes: Sizes, aval: Any, places: tuple[int, ...]) -> jax.ShapeDtypeStruct:
+    """The type of an array of which each sample of the grid has one of type `aval`."""
+    return jax.ShapeDtypeStruct(placed_shape(sizes, aval.shape, places), aval.dtype)
 
 
 def with_axis(places: tuple[int, ...], position: int) -> tuple[int, ...]:
@@ -89,7 +94,7 @@ def adjoint_by_vmap(
         jnp.broadcast_to(v, placed_shape(sizes, r.shape, p))
         for v, r, p in zip(cotangents, program.results, result_places)
     ]
-    if any(eqn.primitive.name == "cond" for eqn in equations(program.closed.jaxpr)):
+    if program.holds("cond"):
         # The batching of a branch is a choice whose derivative alone is linear.
         return list(jax.vjp(of_linear, *(jnp.zeros(a.shape, a.dtype) for a in moving))[1](whole))
     return list(jax.linear_transpose(of_linear, *moving)(whole))

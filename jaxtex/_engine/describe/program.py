@@ -27,9 +27,7 @@ COLLECTIVES = frozenset(
     )
 )
 # Primitives that read an array at computed places, or look at it in another way, and copy nothing.
-LOOKS = frozenset(
-    ("slice", "squeeze", "reshape", "transpose", "broadcast_in_dim", "rev", "dynamic_slice", "gather", "expand_dims")
-)
+LOOKS = frozenset(("slice", "squeeze", "reshape", "transpose", "broadcast_in_dim", "rev", "dynamic_slice", "gather"))
 READS = frozenset(
     (
         *("texture_read", "texture_unit_read", "texture_pushforward", "texture_pullback", "texture_read_derivatives"),
@@ -83,6 +81,10 @@ class Program:
     def tangent(self, wrt: tuple[int, ...]) -> "Program":
         """The derivative: arguments, then a tangent of each in `wrt`; the results are the tangents of `moving`."""
         return tangent_of(self, wrt)
+
+    def holds(self, name: str) -> bool:
+        """Whether an equation of the program, or of a program in it, is of the primitive `name`."""
+        return any(eqn.primitive.name == name for eqn in equations(self.closed.jaxpr))
 
     def with_results(self, which: tuple[int, ...]) -> "Program":
         """The program with some of its results."""
@@ -266,7 +268,7 @@ def is_large(aval: Any) -> bool:
 
 def calls_of_large(eqn: JaxprEqn) -> bool:
     """Whether an equation only calls a program, with a large array."""
-    return eqn.primitive.name in ("jit", "pjit", "closed_call", "core_call") and touches_large(eqn)
+    return eqn.primitive.name in ("jit", "closed_call") and touches_large(eqn)
 
 
 def touches_large(eqn: JaxprEqn) -> bool:
@@ -328,14 +330,9 @@ def split(jaxpr: Jaxpr, args: Sequence[Any], tree: Any) -> Traced:
     if not kept:
         return Traced(None, [], results, tree)
 
-    def run(*args: Any) -> list[Any]:
-        env = {v: known[v] for v in constant} | dict(zip(given, args))
-        value = lambda atom: atom.val if isinstance(atom, Literal) else env[atom]
-        for eqn in rest:
-            env.update(zip(eqn.outvars, bound(eqn, [value(v) for v in eqn.invars], jaxpr)))
-        return [value(jaxpr.outvars[k]) for k in kept]
-
-    program = traced(run, [v.aval for v in given])
+    outvars, constants = [jaxpr.outvars[k] for k in kept], [v for v in needed if v in constant]
+    own = jaxpr.replace(constvars=constants, invars=given, outvars=outvars, eqns=rest)
+    program = traced(jaxpr_as_fun(ClosedJaxpr(own, [known[v] for v in constants])), [v.aval for v in given])
     return Traced(program, [jnp.asarray(known[v]) for v in given], results, tree)
 
 

@@ -13,7 +13,7 @@ from ..cuda.build.launch import target_capability, without_waiting
 from ..cuda.build.nvrtc import CompilationFailed, CompilerUnavailable
 from ..cuda.filters.convolution_kernel import convolve
 from ..cuda.filters.mip_kernel import computed_levels, mip_chain
-from ..cuda.programs.program_kernel import Tiles, adjoint_kernel, samples_kernel
+from ..cuda.programs.program_kernel import Tiles, fused_adjoint, fused_samples
 from ..cuda.read.operand_sums import fold_pullback, shared_by_fold
 from ..cuda.read.read_kernel import WIDTHS, concatenated_read, fold, read, read_derivatives, result_shape
 from ..cuda.samples.sample_tiles import Lanes, samples_shape
@@ -38,6 +38,8 @@ __all__ = [
     "convolve",
     "fold",
     "fold_pullback",
+    "fused_adjoint",
+    "fused_samples",
     "mip_chain",
     "read",
     "read_derivatives",
@@ -198,16 +200,8 @@ def supports_mip_chain(values: Shaped, *, shape: tuple[int, ...], ndim: int, num
     return fits and computed_levels(shape, ndim, num_levels, 1).count > 0
 
 
-def fused_samples(*operands: Any, **params: Any) -> Any:
-    return samples_kernel(*operands, **params)
-
-
 def supports_fused_samples(*operands: Shaped, sizes: tuple[int, ...], **_: Any) -> bool:
     return can_compile_kernels() and math.prod(sizes) > 0 and Tiles.of(sizes).num_blocks < COUNT_LIMIT
-
-
-def fused_adjoint(*args: Any, **params: Any) -> Any:
-    return adjoint_kernel(*args, **params)
 
 
 def supports_fused_adjoint(*args: Shaped, program: Program, sizes: tuple[int, ...], **_: Any) -> bool:

@@ -23,10 +23,11 @@ from jax.interpreters import ad
 from jax.sharding import PartitionSpec
 
 from ..._jax.indexing import as_varying
-from ..._jax.primitives import define, is_nonzero, without_mesh
+from ..._jax.primitives import define, is_nonzero, on_one_device
 from ..._jax.versions import on_mesh_of
-from ..compute.programs import Places, Sizes, adjoint_by_vmap, batched, merged, placed_shape, samples_by_vmap, with_axis
-from ..describe.program import Program, equations
+from ..compute.linearization import summed_to
+from ..compute.programs import Places, Sizes, adjoint_by_vmap, batched, merged, samples_by_vmap, type_on_grid, with_axis
+from ..describe.program import Program
 from ..forms.choice import LOWERINGS
 
 # For each result, the positions at which `jax.vmap` will want its next axes, the next one first.
@@ -51,9 +52,7 @@ def bind(p: Primitive, *args: jax.Array, **params: Any) -> list[jax.Array]:
 def types_of_samples(
     *operands: Any, program: Program, sizes: Sizes, result_places: Places, **_: Any
 ) -> list[jax.ShapeDtypeStruct]:
-    return [
-        jax.ShapeDtypeStruct(placed_shape(sizes, a.shape, p), a.dtype) for a, p in zip(program.results, result_places)
-    ]
+    return [type_on_grid(sizes, a, p) for a, p in zip(program.results, result_places)]
 
 
 def types_of_adjoint(
@@ -77,7 +76,7 @@ def samples_jvp(
 ) -> tuple[list[jax.Array], list[Any]]:
     """Line (a)."""
     static = {"program": program, "places": places, "result_places": result_places, "wanted": wanted}
-    if any(eqn.primitive.name == "custom_vjp_call" for eqn in equations(program.closed.jaxpr)):
+    if program.holds("custom_vjp_call"):
         # JAX differentiates a function with a rule for reverse mode alone only where it is called.
         function = functools.partial(samples_by_vmap, **static, **params)
         return jax.jvp(lambda *args: function(*args), tuple(primals), tuple(map(ad.instantiate_zeros, tangents)))
@@ -173,7 +172,7 @@ def adjoint_jvp(
         along = [ad.instantiate_zeros(t) for t in tangents[count:]]
         terms.append(bind(adjoint_p, *primals[:count], *along, **static))
     moving = [n for n in range(count) if is_nonzero(tangents[n])]
-    if moving and has_linear_call(program):  # of a `jax.custom_vjp`, whose derivative only arrays have
+    if moving and program.holds("custom_lin"):  # of a `jax.custom_vjp`, whose derivative only arrays have
         function = functools.partial(adjoint_by_vmap, **static)
         given = [primals[n] for n in moving]
         of_moving = lambda *some: function(*merged(moving, some, [a for n, a in enumerate(primals) if n not in moving]))
@@ -194,10 +193,6 @@ def adjoint_jvp(
             )
         )
     return out, [functools.reduce(jnp.add, parts) for parts in zip(*terms)]
-
-
-def has_linear_call(program: Program) -> bool:
-    return any(eqn.primitive.name == "custom_lin" for eqn in equations(program.closed.jaxpr))
 
 
 def adjoint_transpose(
@@ -223,8 +218,9 @@ def adjoint_transpose(
         static = {"program": program, "sizes": sizes, "places": places, "result_places": result_places}
         out = bind(samples_p, *operands, **static, wanted=((),) * len(result_places))
         # A value of size 1 along an axis was shared.
-        out = [summed_to(x, args[count + k]) for k, x in enumerate(out)]
-        return [None] * count + [x if count + k in undefined else None for k, x in enumerate(out)]
+        values = enumerate(args[count:])
+        sums = (summed_to(out[k], a.aval.shape) if ad.is_undefined_primal(a) else None for k, a in values)
+        return [*[None] * count, *sums]
     wrt = tuple(others[n] for n in undefined)
     operands = merged(linear, directions, args[:count])
     results = bind(
@@ -239,13 +235,6 @@ def adjoint_transpose(
         shapes=tuple(args[n].aval.shape for n in undefined),
     )
     return merged(undefined, results, [None] * (len(args) - len(undefined)))
-
-
-def summed_to(x: jax.Array, like: Any) -> jax.Array:
-    """An array, summed along the axes where `like` has size 1."""
-    shape = like.aval.shape if ad.is_undefined_primal(like) else like.shape
-    along = tuple(k for k, (n, m) in enumerate(zip(x.shape, shape)) if n != m)
-    return jnp.sum(x, along, keepdims=True) if along else x
 
 
 def adjoint_batch(
@@ -277,7 +266,7 @@ def adjoint_batch(
     return out, [0] * len(out)
 
 
-def typed(p: Primitive, types: Callable[..., Any], placed_results: Callable[..., Any]) -> None:
+def under_meshes(types: Callable[..., Any], placed_results: Callable[..., Any]) -> Callable[..., list[Any]]:
     """The types of results under meshes: they vary as the arguments do, and axes of the grid keep their shardings.
 
     Args:
@@ -296,7 +285,7 @@ def typed(p: Primitive, types: Callable[..., Any], placed_results: Callable[...,
             out.append(on_mesh_of(avals, struct.shape, struct.dtype, PartitionSpec(*spec)))
         return out
 
-    p.def_abstract_eval(abstract)
+    return abstract
 
 
 def places_of_samples(*, places: Places, result_places: Places, **_: Any) -> tuple[Places, Places]:
@@ -314,11 +303,11 @@ define(
     samples_p,
     samples_by_vmap,
     static=("program", "sizes", "places", "result_places", "wanted"),
-    form=without_mesh(samples_by_vmap),
+    form=on_one_device(samples_by_vmap),
     jvp=samples_jvp,
     transpose=samples_transpose,
     batch=samples_batch,
-    types=types_of_samples,
+    abstract=under_meshes(types_of_samples, places_of_samples),
     lowerings=LOWERINGS["fused_samples"],
     multiple_results=True,
 )
@@ -326,13 +315,11 @@ define(
     adjoint_p,
     adjoint_by_vmap,
     static=("program", "sizes", "places", "result_places", "linear", "shapes"),
-    form=without_mesh(adjoint_by_vmap),
+    form=on_one_device(adjoint_by_vmap),
     jvp=adjoint_jvp,
     transpose=adjoint_transpose,
     batch=adjoint_batch,
-    types=types_of_adjoint,
+    abstract=under_meshes(types_of_adjoint, places_of_adjoint),
     lowerings=LOWERINGS["fused_adjoint"],
     multiple_results=True,
 )
-typed(samples_p, types_of_samples, places_of_samples)
-typed(adjoint_p, types_of_adjoint, places_of_adjoint)

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...compute.programs import type_on_grid
 from ...describe.program import Program
 from ..build import launch
 from ..build.launch import LANES
@@ -19,7 +20,7 @@ from ..trace.statements import Names, RefusedProgram, UnknownPrimitive, c_type_o
 from . import sites
 from .parts import WIDTHS, Part, strides_of
 
-# The threads of a block, and the samples of a row of its tile.
+# The most threads of a block.
 THREADS = 128
 # A thread computes several samples if at least so many threads remain.
 MOST_SAMPLES, LEAST_THREADS = 4, 2**19
@@ -130,7 +131,7 @@ class Laid(NamedTuple):
         return " + ".join(terms_of([i for i, _ in pairs], [step for _, step in pairs], self.wide)) or "0"
 
 
-def samples_kernel(
+def fused_samples(
     *operands: jax.Array, program: Program, sizes: tuple[int, ...], places: Any, result_places: Any, wanted: Any = ()
 ) -> list[jax.Array]:
     """`compute.programs.samples_by_vmap` as a kernel."""
@@ -147,7 +148,7 @@ def samples_kernel(
     emitter = Emitter()
     with emitter.scope() as lines:
         values = emit(emitter, thread, len(sizes))
-        results = [shape_on_grid(sizes, a, p) for a, p in zip(program.results, result_places)]
+        results = [type_on_grid(sizes, a, p) for a, p in zip(program.results, result_places)]
         for k, (names, a, p) in enumerate(zip(values, results, result_places)):
             emitter.lines += stores(f"r{k}", Laid.of(a.shape, p), names, a.dtype)
     body = [*tiles.statements(), "if (is_sample) {", *lines, "}"]
@@ -177,13 +178,6 @@ def emit(emitter: Emitter, thread: Any, rank: int) -> list[Names]:
 def numbers_of(program: Program, args: Sequence[Any]) -> list[jax.Array]:
     """The results of a program whose arguments may be parts, as numbers of a thread."""
     return [sites.loaded(a, "a result") for a in sites.run(program.closed, args)]
-
-
-def shape_on_grid(sizes: Sequence[int], aval: Any, places: Sequence[int]) -> jax.ShapeDtypeStruct:
-    """The type of an array with the axes of the grid at these places, and those of one sample around them."""
-    around, at = iter(aval.shape), dict(zip(places, sizes))
-    rank = len(sizes) + len(aval.shape)
-    return jax.ShapeDtypeStruct(tuple(at[k] if k in at else next(around) for k in range(rank)), aval.dtype)
 
 
 def stores(array: str, laid: Laid, names: Names, dtype: np.dtype) -> list[str]:
@@ -217,7 +211,7 @@ class Cotangent(NamedTuple):
     adds: bool = False
 
 
-def adjoint_kernel(
+def fused_adjoint(
     *args: jax.Array,
     program: Program,
     sizes: tuple[int, ...],
@@ -319,7 +313,7 @@ def summed_by_xla(
 ) -> Cotangent:
     """The cotangent of a few numbers that some samples of a tile share: all are stored, and XLA adds them up."""
     in_front = tuple(range(len(sizes)))
-    stored = shape_on_grid(sizes, aval, in_front)
+    stored = type_on_grid(sizes, aval, in_front)
 
     def finish(x: jax.Array) -> jax.Array:
         return jnp.moveaxis(jnp.sum(x, tuple(shared), keepdims=True), in_front, places)

@@ -16,16 +16,18 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 
 from ...._jax.calls import called, exactly
 from ...._jax.primitives import MEANINGS, as_tuple
 from ...._jax.versions import generator_of_key, line_of, sizes_of_scan
 from ...compute.operators import result, value
-from ...describe.program import CONTROL, MOST_NUMBERS, bound
+from ...describe.program import CONTROL, MOST_NUMBERS, bound, run_equations
 from ...describe.spec import ReadSpec
+from ...describe.storage import WHOLE
 from ...walk.texel_order import flat_sizes
 from ...walk.texel_walk import TexelAddress
+from ..trace.indexing import fill_of
 from ..trace.statements import UnknownPrimitive, aval_of
 from .parts import (
     Part,
@@ -48,20 +50,15 @@ STOPPED = ("materialized", "optimization_barrier", "copy", "pvary", "pcast")
 
 def run(closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
     """The results of a program; its arguments, and results that are large, may be parts."""
-    return run_equations(closed.jaxpr, closed.consts, args)
 
-
-def run_equations(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
-    known = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*consts, *args), strict=True))
-    value_of = lambda atom: atom.val if isinstance(atom, Literal) else known[atom]
-    for eqn in jaxpr.eqns:
+    def one(eqn: JaxprEqn, args: list[Any]) -> Sequence[Any]:
         try:
-            out = equation(eqn, [value_of(v) for v in eqn.invars], jaxpr)
+            return equation(eqn, args, closed.jaxpr)
         except UnknownPrimitive as reason:
             reason.line = reason.line or line_of(eqn)
             raise
-        known.update(zip(eqn.outvars, out, strict=True))
-    return [value_of(v) for v in jaxpr.outvars]
+
+    return run_equations(closed.jaxpr, closed.consts, args, one)
 
 
 def equation(eqn: JaxprEqn, args: list[Any], within: Jaxpr) -> Sequence[Any]:
@@ -76,7 +73,7 @@ def equation(eqn: JaxprEqn, args: list[Any], within: Jaxpr) -> Sequence[Any]:
         if eqn.primitive in MEANINGS and name != "straight_through":
             return by_meaning(inspect.unwrap(eqn.primitive.impl), eqn, args)  # of numbers: by array operations
         body = called(eqn)
-        return run(body, args) if body is not None and name in ("jit", "pjit") else bound(eqn, args, within)
+        return run(body, args) if body is not None and name == "jit" else bound(eqn, args, within)
     body = called(eqn)
     if body is not None:
         if name in ("checkpoint", "remat2"):
@@ -154,15 +151,7 @@ def gather(eqn: JaxprEqn, args: list[Any]) -> jax.Array | Part | None:
 
 def filled(row: jax.Array, inside: jax.Array | None, fill: Any) -> jax.Array:
     """A row, with what JAX returns for parts outside."""
-    if fill is None:
-        if jnp.issubdtype(row.dtype, jnp.inexact):
-            fill = np.nan
-        elif jnp.issubdtype(row.dtype, jnp.integer):
-            info = jnp.iinfo(row.dtype)
-            fill = info.min if jnp.issubdtype(row.dtype, jnp.signedinteger) else info.max
-        else:
-            fill = True
-    return row if inside is None else jnp.where(inside, row, jnp.asarray(fill, row.dtype))
+    return row if inside is None else jnp.where(inside, row, jnp.asarray(fill_of(row.dtype, fill), row.dtype))
 
 
 # Reads of textures
@@ -172,7 +161,7 @@ def texture_read(eqn: JaxprEqn, args: list[Any]) -> list[jax.Array] | None:
     texels, *given = args
     params = eqn.params
     spec: ReadSpec = params["spec"]
-    if not isinstance(texels, Part) or params["storage"] != type(params["storage"])():
+    if not isinstance(texels, Part) or params["storage"] != WHOLE:
         return None
     given = [loaded(a, "texture_read") for a in given]
     return [over_batch(functools.partial(read_part, spec=spec), params["batch"], [texels, *given])]

@@ -134,7 +134,10 @@ def gather(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
     aval, of_index, mode = aval_of(eqn.outvars[0]), aval_of(eqn.invars[1]).dtype, checked(eqn.params["mode"])
     skipped = (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
     axes = [axis for axis in range(names.ndim) if axis not in skipped]
-    last, fill = [n - size for n, size in zip(names.shape, sizes)], fill_of(aval.dtype, eqn.params["fill_value"])
+    last, fill = (
+        [n - size for n, size in zip(names.shape, sizes)],
+        literals(np.asarray(fill_of(aval.dtype, eqn.params["fill_value"])), aval.dtype).item(),
+    )
     result = np.empty(aval.shape, object)
     for at in np.ndindex(result.shape):
         batch = tuple(i for axis, i in enumerate(at) if axis not in numbers.offset_dims)
@@ -167,13 +170,13 @@ def offset_in(
     return offset
 
 
-def fill_of(dtype: DTypeLike, value: ArrayLike | None) -> str:
+def fill_of(dtype: DTypeLike, value: ArrayLike | None) -> ArrayLike:
     """The number that a gather returns for parts outside, by JAX's rules."""
     if value is None and jnp.issubdtype(dtype, jnp.inexact):
         value = np.nan
     elif value is None and jnp.issubdtype(dtype, jnp.integer):
         value = jnp.iinfo(dtype).min if jnp.issubdtype(dtype, jnp.signedinteger) else jnp.iinfo(dtype).max
-    return literals(np.asarray(True if value is None else value), dtype).item()
+    return True if value is None else value
 
 
 def scatter(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
