@@ -11,7 +11,7 @@ import numpy as np
 from ._checks.calls import public
 from ._checks.texels import as_sizes
 from ._checks.words import listing
-from ._engine.describe.program import Traced, flattened, trace
+from ._engine.describe.program import Traced, trace
 from ._engine.rules import programs
 
 __all__ = ["fused_map", "fused_vmap"]
@@ -107,7 +107,7 @@ def fused_map(
 
     @functools.wraps(fun)
     def mapped(*args: Any) -> Any:
-        leaves, tree = flattened(args)
+        leaves, tree = jax.tree.leaves(args), jax.tree.structure(args)
         is_mapped = flat_axes(in_axes, args)
         rank = len(sizes)
         for leaf in (leaf for leaf, m in zip(leaves, is_mapped, strict=True) if m):
@@ -156,7 +156,7 @@ def is_none(x: Any) -> bool:
 
 def one_sample(fun: Callable[..., Any], out_axes: Any, count: int, *args: Any, **kwargs: Any) -> Any:
     """The results of ``fun(*args, **kwargs)``, as one equation that is to be mapped `count` times."""
-    leaves, tree = flattened((args, kwargs))
+    leaves, tree = jax.tree.leaves((args, kwargs)), jax.tree.structure((args, kwargs))
     places = [k for k, leaf in enumerate(leaves) if isinstance(leaf, jax.Array)]
     # Keys are passed by their bits.
     keys = {k: jax.random.key_impl(leaves[k]) for k in places if is_key(leaves[k])}

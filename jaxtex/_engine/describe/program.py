@@ -31,7 +31,7 @@ LOOKS = frozenset(("slice", "squeeze", "reshape", "transpose", "broadcast_in_dim
 READS = frozenset(
     (
         *("texture_read", "texture_unit_read", "texture_pushforward", "texture_pullback", "texture_read_derivatives"),
-        *("texture_fold", "texture_concatenated_read", "straight_through"),
+        *("texture_fold", "texture_fold_pushforward", "concatenated_read", "straight_through"),
     )
 )
 # Primitives that run programs of their own.
@@ -255,11 +255,6 @@ def equations(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
         yield eqn
         for inner in jaxprs_in_params(eqn.params):
             yield from equations(inner)
-
-
-def flattened(whole: Any) -> tuple[list[Any], Any]:
-    """The leaves of a tree, and its structure."""
-    return jax.tree.flatten(whole)
 
 
 def is_large(aval: Any) -> bool:
