@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -107,7 +107,8 @@ def fused_map(
 
     @functools.wraps(fun)
     def mapped(*args: Any) -> Any:
-        leaves, tree = jax.tree.leaves(args), jax.tree.structure(args)
+        leaves: list[Any] = jax.tree.leaves(args)
+        tree = cast(Any, jax.tree.structure(args))
         is_mapped = flat_axes(in_axes, args)
         rank = len(sizes)
         for leaf in (leaf for leaf, m in zip(leaves, is_mapped, strict=True) if m):
@@ -156,7 +157,8 @@ def is_none(x: Any) -> bool:
 
 def one_sample(fun: Callable[..., Any], out_axes: Any, count: int, *args: Any, **kwargs: Any) -> Any:
     """The results of ``fun(*args, **kwargs)``, as one equation that is to be mapped `count` times."""
-    leaves, tree = jax.tree.leaves((args, kwargs)), jax.tree.structure((args, kwargs))
+    leaves: list[Any] = jax.tree.leaves((args, kwargs))
+    tree = cast(Any, jax.tree.structure((args, kwargs)))
     places = [k for k, leaf in enumerate(leaves) if isinstance(leaf, jax.Array)]
     # Keys are passed by their bits.
     keys = {k: jax.random.key_impl(leaves[k]) for k in places if is_key(leaves[k])}
