@@ -46,7 +46,8 @@ def operands_of(name, dtype):
 
 
 def primitive(name):
-    function = getattr(jax.lax, IN_LAX.get(name, name))
+    """The function of JAX that binds it, or None for what came with a later JAX than this one."""
+    function = getattr(jax.lax, IN_LAX.get(name, name), None)
     return getattr(function, "bind", function)
 
 
@@ -61,7 +62,7 @@ def jax_accepts(name, dtype):
 
 def elementwise_cases(*dtypes):
     """Each expression with each dtype that it has a form for."""
-    pairs = [(name, np.dtype(d)) for name in EXPRESSIONS for d in dtypes]
+    pairs = [(name, np.dtype(d)) for name in EXPRESSIONS if primitive(name) for d in dtypes]
     return [(name, d) for name, d in pairs if EXPRESSIONS[name].of(d) is not None and jax_accepts(name, d)]
 
 
@@ -72,7 +73,9 @@ def test_every_expression_on_every_kind_of_number(bits, request):
     cases = elementwise_cases(
         *(["float64", "int64", "uint64"] if bits == 64 else ["float32", "int32", "uint32", "bool"])
     )
-    assert bits == 64 or {name for name, _ in cases} == EXPRESSIONS.keys()
+    absent = {name for name in EXPRESSIONS if not primitive(name)}
+    assert absent <= {"log2"}  # JAX has it from 0.11 on
+    assert bits == 64 or {name for name, _ in cases} == EXPRESSIONS.keys() - absent
     threads = {(name, dtype): Thread(primitive(name), operands_of(name, dtype)) for name, dtype in cases}
     # XLA's logarithm of a gamma function is a sum of terms of up to 8, which mostly cancel.
     assert_as_jax(threads, lambda case: case[0] in EXACT, lambda case: 8 * (case[0] == "lgamma"))
