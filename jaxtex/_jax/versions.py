@@ -153,8 +153,8 @@ def without_mesh(jaxpr: Jaxpr) -> Jaxpr:
                 made.update(zip(eqn.outvars, map(atom, eqn.invars)))
                 continue
             params = {name: parameter(value) for name, value in eqn.params.items()}
-            variables = {"invars": [*map(atom, eqn.invars)], "outvars": [*map(atom, eqn.outvars)]}
-            eqns.append(eqn.replace(**variables, params=params, ctx=now))
+            invars, outvars = [*map(atom, eqn.invars)], [*map(atom, eqn.outvars)]
+            eqns.append(eqn.replace(invars=invars, outvars=outvars, params=params, ctx=now))
         return jaxpr.replace(constvars=given, invars=arguments, outvars=[*map(atom, jaxpr.outvars)], eqns=eqns)
 
 

@@ -218,7 +218,7 @@ def rotate(
         reading,
     )
     whole = dict(zip(plane, counts))
-    return reshaped(rotated, [whole.get(k, n) for k, n in enumerate(array.shape)])
+    return reshaped(rotated, [whole[k] if k in whole else n for k, n in enumerate(array.shape)])
 
 
 def rotation_plane(name: str, axes: Any, ndim: int) -> tuple[int, int]:
