@@ -114,6 +114,8 @@ def model_of(fields: Mapping[str, Any], default: LensModel) -> LensModel:
     """The model of the lens, by all fields that name one."""
     words = {name: str(value) for name in MODEL_FIELDS if (value := first(fields, (name,))) is not None}
     words |= {name: "fisheye" for name in FISHEYE_FIELDS if first(fields, (name,))}
+    # Any other field may say so, as in `type: fisheye`, but for the name of a camera.
+    words |= {name: str(value) for name, value in fields.items() if says_fisheye(value) and "name" not in str(name)}
     words |= {MIRROR_FIELD: "mei"} if first(fields, (MIRROR_FIELD,)) else {}
     found: dict[LensModel, str] = {}
     for name, said in words.items():
@@ -131,6 +133,10 @@ def model_of(fields: Mapping[str, Any], default: LensModel) -> LensModel:
     if len(found) > 1:
         raise UserError(f"{' and '.join(found.values())} name two lens models; leave one out")
     return next(iter(found), default)
+
+
+def says_fisheye(value: object) -> bool:
+    return isinstance(value, str) and MODEL_OF_WORD.get(plain_word(value)) is LensModel.FISHEYE
 
 
 def fitting(coefficients: tuple[float, ...], model: LensModel) -> tuple[float, ...]:
@@ -153,8 +159,8 @@ def size_of(fields: Mapping[str, Any]) -> Size | None:
     is_whole = all(isinstance(side, int | float) and side >= 0 and side % 1 == 0 for side in sides)
     if not is_whole or bool(width) != bool(height):
         raise UserError(f"the size of its images, {width} by {height}, is not two whole numbers")
-    part = first(fields, ("roi",))
-    if isinstance(part, dict) and any(part.get(name) for name in ("x_offset", "y_offset")):
+    part, whole = first(fields, ("roi",)), {"x_offset": 0, "y_offset": 0, "width": width, "height": height}
+    if isinstance(part, dict) and any(part.get(name, 0) not in (0, side) for name, side in whole.items()):
         raise UserError("its roi is a part of the images; use the calibration of whole images, with an roi of zeros")
     return (int(width), int(height)) if width and height else None
 

@@ -14,7 +14,7 @@ from .._checks import hints
 from .._checks.arguments import as_array, as_float
 from .._checks.calls import public
 from .._checks.words import check_word
-from .._engine.compute.filters import ScaledFilter
+from .._engine.compute.filters import ScaledFilter, doubled
 from .._engine.rules.filters import scaled
 from .._reads.complex_parts import from_parts
 from .._tables.address_rules import SPHERE, WRAP, AddressRule
@@ -205,6 +205,7 @@ def filtered(
     pixels, options, result = as_numbers(image, options)
     sampler, ndim = options.sampler, len(shape)
     sums = sum_dtype(pixels.dtype)
+    halved = image.dtype == sums and any(step != 1 for step in steps)
     rules = sampler.address_rules(ndim)[::-1]
     if 0 in pixels.shape:
         return jnp.zeros((*pixels.shape[: -1 - ndim], *shape, pixels.shape[-1]), result)
@@ -219,11 +220,12 @@ def filtered(
     if rules[-1] is SPHERE:
         values = values if steps[-2] == 1 else circles_of_sphere(values)
         rules = (*rules[:-2], WRAP, WRAP)
-    how = {"widened": options.antialias, "renormalized": edges == "renormalize"}
+    how = {"widened": options.antialias, "renormalized": edges == "renormalize", "halved": halved}
     first = values.ndim - 1 - ndim
     filters = filters_of_axes(values.shape[first:-1], shape, steps, kernel, rules, **how)
-    at_once = color is None and jnp.issubdtype(result, jnp.integer)
+    at_once = color is None and not halved and jnp.issubdtype(result, jnp.integer)
     values = scaled(values, [(first + axis, each) for axis, each in filters], result if at_once else sums)
+    values = doubled(values) if halved else values
     return converted(values if color is None else values + color, result)
 
 
@@ -233,6 +235,8 @@ def filters_of_axes(
     steps: Sequence[float],
     kernel: FilterKernel,
     rules: Sequence[AddressRule],
+    *,
+    halved: bool,
     **how: bool,
 ) -> list[tuple[int, ScaledFilter]]:
     """The filter along each axis of an image, by the number of the axis, in the order in which they are applied.
@@ -242,10 +246,11 @@ def filters_of_axes(
     size is the identity, whatever `kernel` is.
 
     Args:
+        halved: whether the weights of one filter are halved, the first along an axis that does not keep its size.
         how: whether the filters are widened and renormalized.
     """
     order = sorted(range(len(shape)), key=lambda axis: -round(STEPS_PER_OCTAVE * math.log2(steps[axis])))
     kernels = [POINT if step == 1 else kernel for step in steps]
-    return [
-        (axis, ScaledFilter(kernels[axis], rules[axis], sizes[axis], shape[axis], steps[axis], **how)) for axis in order
-    ]
+    first = next((axis for axis in order if steps[axis] != 1), order[0]) if halved else None
+    axes = {axis: (kernels[axis], rules[axis], sizes[axis], shape[axis], steps[axis]) for axis in order}
+    return [(axis, ScaledFilter(*each, halved=axis == first, **how)) for axis, each in axes.items()]

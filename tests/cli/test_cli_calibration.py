@@ -165,6 +165,8 @@ def test_a_word_for_a_lens_model_is_understood_or_an_error(tmp_path, field):
 def test_words_that_contradict_each_other_are_an_error(tmp_path):
     assert lens_of(tmp_path, document(camera_model="pinhole", distortion_model="equidistant")).model == "fisheye"
     assert lens_of(tmp_path, document(xi=0.0), "fisheye").model == "fisheye"
+    assert lens_of(tmp_path, document(type="fisheye", camera_name="left")).model == "fisheye"
+    assert lens_of(tmp_path, document(camera_name="fisheye")).model == "brown_conrady"
     for fields, model in (
         ({"distortion_model": "plumb_bob", "camera_model": "fisheye"}, "brown_conrady"),
         ({"distortion_model": "plumb_bob", "fisheye_model": 1}, "brown_conrady"),
@@ -417,6 +419,7 @@ BROKEN = {
     "a size in words": (document(image_width="32", image_height=24), "32 by 24, is not two whole numbers"),
     "half a size": (document(image_width=32), "32 by 0, is not two whole numbers"),
     "a part": (document(roi={"x_offset": 4}), "its roi is a part of the images"),
+    "a corner": (document(width=64, height=48, roi={"width": 32, "height": 48}), "its roi is a part of the images"),
     "two files": ("K: 1\n---\nK: 2", "it holds 2 documents; leave one"),
     "NaN": (document(D=[float("nan")] * 4), "no numbers for the coefficients"),
     "a matrix too short": (document(K={"rows": 3, "cols": 3, "data": [1, 2]}), "has 2 elements"),

@@ -41,6 +41,7 @@ KINDS = {
     "splat": (sums.draw_splat, 2),
     "sample_weighted": (sums.draw_sum, 3),
     "warp": (warps.draw_warp, 3),
+    "mips": (warps.draw_mips, 1),
     "rays": (rays.draw_rays, 3),
 }
 

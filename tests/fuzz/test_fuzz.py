@@ -27,6 +27,7 @@ SEEDS = {
     "splat": (28,),
     "sample_weighted": (16, 27),
     "warp": (33, 59),
+    "mips": (1,),
     "rays": (0, 1, 2),
 }
 

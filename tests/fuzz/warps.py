@@ -1,10 +1,33 @@
-"""Warps, drawn at random."""
+"""Warps and mip chains, drawn at random."""
 
 import jax.numpy as jnp
 import numpy as np
 
 import jaxtex as jt
+from jaxtex import TextureKind
 from tests.fuzz.cases import CHANNELS, DTYPES, FLOATS, MODES, Case, chance, pick, sizes_of, stored
+
+
+def put_special(rng, texels):
+    """Makes some texels of floats NaN, infinite or the largest numbers."""
+    if texels.dtype.name in FLOATS:
+        largest = float(jnp.finfo(texels.dtype).max)
+        texels[...] = largest if chance(rng, 0.2) else texels
+        for special in (np.nan, np.inf, -np.inf, largest, -largest) * chance(rng, 0.5):
+            texels[tuple(int(rng.integers(n)) for n in texels.shape)] = special
+
+
+def draw_mips(rng):
+    """Mip chains; each texel is the mean of those that it covers."""
+    kind, dtype, channels = TextureKind(pick(rng, ["1d", "2d", "2d", "3d"])), pick(rng, [*FLOATS]), pick(rng, CHANNELS)
+    texels = stored(rng, dtype, *sizes_of(rng, kind.ndim, channels), channels)
+    put_special(rng, texels)
+    return Case(
+        text=f"build_mipmaps of {kind} {dtype} {texels.shape}",
+        function=lambda texels: jt.build_mipmaps(jt.Texture(texels, None, kind, None)).texels,
+        inputs={"texels": texels},
+        wrt=("texels",),
+    )
 
 
 def draw_warp(rng):
@@ -42,10 +65,7 @@ def draw_warp(rng):
     elif name == "resize":
         kwargs["antialias"] = chance(rng, 0.5)
         out = tuple(n if chance(rng, 0.3) else m for n, m in zip((height, width), out))
-        if dtype in FLOATS and chance(rng, 0.5):
-            largest = float(jnp.finfo(image.dtype).max)
-            for special in (np.nan, np.inf, -np.inf, largest, -largest):
-                image[tuple(int(rng.integers(n)) for n in image.shape)] = special
+        put_special(rng, image)
         call = lambda image, **more: jt.warp.resize(image, out, sampler, **more)
     elif name == "warp_flow":
         inputs["place"] = near(*front, height, width, 2, scale=3)

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..._jax.barriers import materialized
 from ..._jax.indexing import explicit_sharding
+from ..._jax.primitives import define_linear
 from ..._tables.address_rules import AddressRule
 from ..._tables.filter_kernels import FilterKernel
 from ..._tables.storage_formats import sum_dtype
@@ -62,6 +63,7 @@ class ScaledFilter(NamedTuple):
         step: the distance between samples, in texels; the first sample is half a step from the edge.
         widened: whether a step above 1 stretches the filter.
         renormalized: whether the weights of taps inside are divided by their sum.
+        halved: whether weights sum to a half, for `doubled`.
     """
 
     kernel: FilterKernel
@@ -71,6 +73,7 @@ class ScaledFilter(NamedTuple):
     step: float
     widened: bool = True
     renormalized: bool = False
+    halved: bool = False
 
     def taps(self) -> tuple[np.ndarray, np.ndarray]:
         """The taps of each sample, unbounded int64, and their weights, float64; (samples, taps)."""
@@ -104,7 +107,8 @@ class ScaledFilter(NamedTuple):
             distinct, which = np.unique(places, return_inverse=True)
         row, column = np.divmod(distinct, self.size)
         sums = np.bincount(which, weight[kept], len(distinct))
-        return row, column, sums / np.bincount(row, sums)[row] if self.renormalized else sums
+        sums = sums / np.bincount(row, sums)[row] if self.renormalized else sums
+        return row, column, sums * (0.5 if self.halved else 1.0)
 
     @functools.lru_cache  # noqa: B019  all arguments are static
     def rows(self, transposed: bool = False) -> Rows:
@@ -150,8 +154,11 @@ def multiplied(
     if sharding is not None:
         spec = (*sharding.spec, *[None] * (values.ndim - len(sharding.spec)))
         sharding = sharding.update(spec=[*spec[:axis], None, *spec[axis + 1 :]])
-    entry = entries_along(materialized(values), axis, sums, sharding)
-    return sum_of_entries(entry, jnp.asarray(column.T, jnp.int32), jnp.asarray(weight.T, sums)).astype(dtype)
+    entry, weights = entries_along(materialized(values), axis, sums, sharding), jnp.asarray(weight.T, sums)
+    if jnp.issubdtype(values.dtype, jnp.floating):
+        # Of terms whose weights are one power of two, XLA would add before it multiplies, which may overflow.
+        weights = jax.lax.optimization_barrier(weights)
+    return sum_of_entries(entry, jnp.asarray(column.T, jnp.int32), weights).astype(dtype)
 
 
 def entries_along(
@@ -184,6 +191,16 @@ def sum_of_entries(
     columns, weights = (a.reshape(-1, ENTRIES_AT_ONCE, *a.shape[1:]) for a in (columns, weights))
     first = several(columns[0], weights[0])
     return jax.lax.scan(lambda total, at: (total + several(*at), None), first, (columns[1:], weights[1:]))[0]
+
+
+def clamped_double(half: jax.Array) -> jax.Array:
+    """Twice a mean with halved weights, finite where that is: roundings may take a mean past the largest number."""
+    largest = half.dtype.type(jnp.finfo(half.dtype).max)
+    return jnp.where(jnp.isinf(half), half, jnp.clip(2 * half, -largest, largest))
+
+
+doubled_p = define_linear("doubled", clamped_double, lambda _: {}, lambda: {}, static=())
+doubled: Callable[[jax.Array], jax.Array] = doubled_p.bind
 
 
 # Mip levels: each is the box-filtered half of the one before
@@ -251,8 +268,8 @@ def halved_along(texels: jax.Array, axis: int) -> jax.Array:
     if n == 2 * m:
         return mean_of_pair(every(0), every(1))
     shape = [1] * axis + [m] + [1] * (texels.ndim - 1 - axis)
-    first, _, third = (jnp.asarray(w.reshape(shape), texels.dtype) for w in halving_weights(n))
-    return every(0) * first + every(1) * (m / n) + every(2) * third
+    first, _, third = (jnp.asarray(w.reshape(shape), texels.dtype) for w in 0.5 * halving_weights(n))
+    return doubled(every(0) * first + every(1) * (0.5 * m / n) + every(2) * third)
 
 
 def mean_of_pair(a: jax.Array, b: jax.Array) -> jax.Array:

@@ -141,10 +141,17 @@ def in_bands(values: jax.Array, bands: Bands, sums: np.dtype, dtype: np.dtype) -
 def filtered(values: jax.Array, axis: int, rows: Rows, sums: np.dtype) -> jax.Array:
     """`values` filtered along an axis; a sum of strided slices if rows have equal weights and a constant step."""
     if (step := rows.step) is not None and rows.column.shape[1] <= 2 * ENTRIES_AT_ONCE:
-        parts = (part.astype(sums) for part in slices(values, axis, rows.column, step))
-        return functools.reduce(jnp.add, map(jnp.multiply, parts, rows.weight[0].astype(sums)))
+        parts, weights = (part.astype(sums) for part in slices(values, axis, rows.column, step)), rows.weight[0]
+        if jnp.issubdtype(values.dtype, jnp.floating):
+            weights = apart(weights, sums)
+        return functools.reduce(jnp.add, map(jnp.multiply, parts, weights.astype(sums)))
     columns, weights = jnp.asarray(rows.column.T, jnp.int32), jnp.asarray(rows.weight.T, sums)
     return sum_of_entries(entries_along(values, axis, sums), columns, weights)
+
+
+def apart(weights: Any, dtype: np.dtype) -> jax.Array:
+    """Weights that XLA does not know: of terms with one power of two it would add before it multiplies."""
+    return materialized(jnp.asarray(weights, dtype))
 
 
 def slices(values: jax.Array, axis: int, column: np.ndarray, step: int) -> list[jax.Array]:
@@ -166,7 +173,8 @@ def halves(stored: np.dtype, filters: Filters, transposed: bool, dtype: np.dtype
     if transposed or len(filters) > MOST_HALVED or not (floating or small):
         return False
     return all(
-        stretched.rows().step == 2 and np.array_equal(stretched.rows().weight[0], [0.5, 0.5])
+        stretched.rows().step == 2
+        and np.array_equal(stretched.rows().weight[0], [0.25 if stretched.halved else 0.5] * 2)
         for _, stretched in filters
     )
 
@@ -174,9 +182,9 @@ def halves(stored: np.dtype, filters: Filters, transposed: bool, dtype: np.dtype
 def half(values: jax.Array, filters: Filters, dtype: np.dtype) -> jax.Array:
     """`values` with the axes of `filters` halved."""
     if jnp.issubdtype(values.dtype, jnp.floating):
-        share = materialized(jnp.asarray(0.5, dtype))  # XLA would add before it multiplies, which may overflow
         for axis, stretched in filters:
             first, second = slices(values, axis, stretched.rows().column, 2)
+            share = apart(stretched.rows().weight[0, 0], dtype)
             values = first.astype(dtype) * share + second.astype(dtype) * share
         return values
     stored, values = values.dtype, values.astype(jnp.int32)

@@ -119,7 +119,8 @@ class ResizeFilters(NamedTuple):
         if not (keeps or is_widened(steps, kernel, area=read.area, antialias=read.antialias)):
             return None
         rules = read.sampler.address_rules(2)[::-1]
-        found = filters_of_axes(sizes, shape, steps, kernel, rules, widened=read.antialias)
+        halved = stored == np.float32
+        found = filters_of_axes(sizes, shape, steps, kernel, rules, halved=halved, widened=read.antialias)
         filters, first = (dict(found)[0], dict(found)[1]), found[0][0]
         return cls(first, filters, *fitting(filters, first), {})
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._checks.arguments import as_float
+from ..._engine.compute.filters import doubled
 from ..._engine.describe.axis import Axis
 from ..._engine.describe.plan import Layout, SizedTexture, space_axes, without_nan
 from ..._jax.barriers import materialized_p
@@ -215,7 +216,8 @@ class TileProgram(NamedTuple):
             rows = (some._replace(first=jnp.zeros((), jnp.int32)) for some in filters.rows)
             filters = filters._replace(rows=tuple(rows))
         finite = not jnp.issubdtype(source.texels.dtype, jnp.floating)
-        return filtered(Stored(texels, height, width, finite), filters, shape, finish)
+        ends = finish if finite or source.texels.dtype != np.float32 else lambda values: finish(doubled(values))
+        return filtered(Stored(texels, height, width, finite), filters, shape, ends)
 
 
 def read_axes(sampler: Sampler) -> tuple[Axis, ...]:

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._engine.compute.filters import halving_weights, mean_of_pair
+from ..._engine.compute.filters import doubled, halving_weights, mean_of_pair
 from ..._engine.compute.texel_value import WORD, bytes_in
 from ..._engine.describe.levels import chosen_level_size, level_size
 from ..._jax.indexing import gather
@@ -199,8 +199,8 @@ def chain_weights(height: int, width: int) -> tuple[Array, Array]:
 
 
 def weights_of_levels(size: int, num_levels: int) -> np.ndarray:
-    """`halving_weights` of all levels but the last, of an axis of that size, one after the other: (3, total)."""
-    found = [halving_weights(level_size(size, level)) for level in range(num_levels - 1)]
+    """Halves of `halving_weights` of all levels but the last, of an axis of that size, in turn: (3, total)."""
+    found = [0.5 * halving_weights(level_size(size, level)) for level in range(num_levels - 1)]
     return np.concatenate([np.zeros((COVERED, 0)), *found], axis=1).astype(np.float32)
 
 
@@ -293,8 +293,8 @@ def halved(chain: jax.Array, level: Level, first: jax.Array, weights: tuple[jax.
             [gather(table[k][:, None], (start + at,)) for k in range(COVERED)]
             for table, start, at in zip(weights, (level.rows, level.columns), (y, x))
         )
-        below = [sum_of(texel(i, j) * w for i, w in enumerate(down)) for j in range(COVERED)]
-        return sum_of(value * w for value, w in zip(below, across))
+        below = [doubled(sum_of(texel(i, j) * w for i, w in enumerate(down))) for j in range(COVERED)]
+        return doubled(sum_of(value * w for value, w in zip(below, across)))
 
     even = (level.height == 2 * following.height) & (level.width == 2 * following.width)
     return jax.lax.cond(even, of_pairs, of_parts)

@@ -526,9 +526,9 @@ def test_an_odd_level_weighs_texels_by_the_area_that_is_covered():
 def test_means_of_the_largest_numbers_stay_among_them(dtype):
     """Along axes of even and odd sizes. XLA may not add texels before it halves them."""
     largest = float(jnp.finfo(dtype).max)
-    texels = np.broadcast_to(np.float32([largest, -largest, largest / 2, 0]), (12, 10, 4))
+    texels = np.broadcast_to(np.float32([largest, -largest, largest / 2, 0]), (75, 46, 4))
     chain = jax.jit(jt.build_mipmaps)(jt.texture2d(texels.astype(dtype)))
-    assert chain.num_levels == 4
+    assert chain.num_levels == 7
     for level in chain.levels:
         assert_close(np.dtype(dtype).name, level, np.broadcast_to(texels[:1, :1], level.shape), largest)
 

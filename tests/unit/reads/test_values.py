@@ -347,6 +347,26 @@ def test_a_point_read_returns_stored_bits():
         assert_exact(values, stored, np.float32)
 
 
+@pytest.mark.compiled
+def test_reads_of_the_largest_numbers_are_finite():
+    """Weights of more than two taps sum to a little more than one, so their texels are a little smaller."""
+    largest, coords = np.finfo(np.float32).max, np.random.default_rng(0).uniform(0, 1, (4, 20000)).astype(np.float32)
+    chain = jt.build_mipmaps(jt.texture3d(np.full((9, 8, 7, 1), largest)))
+
+    @jax.jit
+    def found(chain, coords):
+        *place, lod = coords
+        linear = jt.sample(chain, tuple(place), jt.Sampler(mipmap_filter_mode="linear"), lod=2 * lod)
+        image = jt.texture2d(chain.levels[0][0] * np.float32(1 - 1e-6))
+        return [
+            linear,
+            *(jt.sample(image, tuple(place[:2]), jt.Sampler(filter_mode=f)) for f in ("bspline", "gaussian")),
+        ]
+
+    for values in found(chain, tuple(coords)):
+        assert_close("float32", values, np.full((20000, 1), largest), largest)
+
+
 def test_large_integers_are_read_exactly():
     stored = np.array([[2**31 - 1], [-(2**31)], [2**24 + 1]], np.int32)
     x = np.arange(3, dtype=np.float32) + np.float32(0.5)

@@ -311,6 +311,30 @@ def test_an_infinite_pixel_stays_infinite():
     assert np.isinf(found).sum() == 2
 
 
+@pytest.mark.compiled
+def test_means_of_the_largest_numbers_are_finite():
+    """Weights that sum to one sum to a little more where they are rounded, and XLA may add before it multiplies."""
+    texels = np.broadcast_to(np.float32([1, -1, 0.5]) * np.finfo(np.float32).max, (48, 50, 3))
+    cases = [
+        (shape, kind) for shape in ((12, 50), (5, 11), (24, 25), (60, 7)) for kind in ("area", "linear", "gaussian")
+    ]
+
+    @jax.jit
+    def resized(texels):
+        plain = [warp.resize(texels, shape, filter=kind) for shape, kind in cases]
+        return [*plain, warp.resize(texels, (7, 9), filter="bspline", edges="renormalize")]
+
+    sized = [warp.SizedResize(filter=kind)(texels, shape) for shape, kind in cases[:6]]
+    for found in (*resized(texels), *sized):
+        assert_close("float32", found, np.broadcast_to(texels[:1, :1], found.shape), texels.max())
+    infinite = resized(np.where(np.arange(48)[:, None, None] == 20, np.float32([np.inf, -np.inf, np.nan]), texels))
+    for found in infinite[:-1]:
+        ends = np.nanmin(found, (0, 1)), np.nanmax(found, (0, 1))
+        assert_exact(ends[0][1], np.float32(-np.inf))
+        assert_exact(ends[1][0], np.float32(np.inf))
+        assert np.isnan(found[..., 2]).any()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
