@@ -470,3 +470,7 @@ def test_errors_of_axes_are_those_of_vmap(axes):
 def test_wrong_axes_of_a_grid():
     with pytest.raises(ValueError, match=r"has shape \(20, 30, 3\), expected the axes of the grid, \(4, 5\)"):
         jt.fused_map(lambda i, j, a: a, (4, 5), in_axes=0)(IMAGE)
+    with pytest.raises(ValueError, match=r"in_axes has 1, expected 0 .* jnp\.moveaxis"):
+        jt.fused_map(lambda i, j, a, b: a, (4, 5), in_axes=(0, {"b": 1}))
+    with pytest.raises(ValueError, match=r"shape is \(4, -5\), expected sizes from 0 on"):
+        jt.fused_map(lambda i, j, a: a, (4, -5))
