@@ -28,6 +28,7 @@ SEEDS = {
     "sample_weighted": (16, 27),
     "warp": (33, 59),
     "rays": (0, 1, 2),
+    "function": (0, 3),
 }
 
 
