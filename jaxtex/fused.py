@@ -91,7 +91,7 @@ def fused_map(
         As for `fused_vmap`.
 
     Raises:
-        ValueError: if `shape` or an argument has wrong axes.
+        ValueError: if `shape` or `in_axes` is wrong, or an argument has other axes.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
@@ -104,6 +104,13 @@ def fused_map(
                [ 8.5, 10.5]], dtype=float32)
     """
     sizes = as_sizes("fused_map", "shape", shape, ("height", "width"))
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"fused_map: shape is {sizes}, expected sizes from 0 on.")
+    if wrong := [ax for ax in jax.tree.leaves(in_axes) if ax != 0]:
+        raise ValueError(
+            f"fused_map: in_axes has {wrong[0]!r}, expected 0 for what has the axes of the grid in front, and None for "
+            "what is whole; move the axes to the front with jnp.moveaxis."
+        )
 
     @functools.wraps(fun)
     def mapped(*args: Any) -> Any:

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+import jaxtex as jt
+
 from ..inputs import ANGLE, inputs
 from ..works import Work
 from .protocol import Run, as_jax, holding_memory, on_gpu, optional
@@ -19,8 +21,9 @@ extern "C" __global__ void read(VECTOR* out, const float* x, const float* y, con
 """
 VECTORS = {1: "float", 2: "float2", 4: "float4"}
 GENERATED = f"u * {np.cos(ANGLE)}f - v * {np.sin(ANGLE)}f + 0.5f, v * {np.cos(ANGLE)}f + u * {np.sin(ANGLE)}f + 0.5f"
-# Bits of a channel, the kind of number, and the read mode.
-FORMATS = {"float32": (32, "Float", "ElementType"), "uint8": (8, "Unsigned", "NormalizedFloat")}
+READ_MODES = {"float32": "element", "uint8": "normalized_float"}
+# Bits of a channel, and the kind of number.
+FORMATS = {"float32": (32, "Float"), "uint8": (8, "Unsigned")}
 BLOCK = 256
 
 
@@ -31,7 +34,8 @@ def texture_unit(work: Work) -> Run | None:
     if (cupy := optional("cupy")) is None:
         return None
     data, c, d = inputs(work), work.channels, work.dimensions
-    handle = texture_object(cupy, np.asarray(data.texture.texels), work)
+    how = jt.Sampler(address_mode=work.address, read_mode=READ_MODES[work.dtype])
+    handle = texture_object(cupy, np.asarray(data.texture.texels), how)
     coords = [cupy.asarray(np.asarray(a)) for a in data.coords]
     coords += coords[:1] * (3 - len(coords))
     at = {"generated": GENERATED}.get(work.coordinates, "x[i], y[i]" if d == 2 else "x[i], y[i], z[i]")
@@ -53,26 +57,27 @@ def wait(result: Any) -> Any:
     return result
 
 
-def texture_object(cupy: Any, texels: np.ndarray, work: Work) -> Any:
-    """A texture object over a CUDA array that holds `texels`."""
+def texture_object(cupy: Any, texels: np.ndarray, how: jt.Sampler) -> Any:
+    """A texture object over a CUDA array that holds `texels`, read as a sampler says."""
     runtime, texture = cupy.cuda.runtime, cupy.cuda.texture
-    bits, kind, mode = FORMATS[work.dtype]
+    *sizes, channels = texels.shape
+    bits, kind = FORMATS[texels.dtype.name]
     channel = texture.ChannelFormatDescriptor(
-        *[bits] * work.channels, *[0] * (4 - work.channels), getattr(runtime, f"cudaChannelFormatKind{kind}")
+        *[bits] * channels, *[0] * (4 - channels), getattr(runtime, f"cudaChannelFormatKind{kind}")
     )
-    array = texture.CUDAarray(channel, *(work.side,) * work.dimensions)
-    rows = texels.reshape(*texels.shape[:-2], work.side * work.channels)
-    array.copy_from(cupy.asarray(rows))
+    array = texture.CUDAarray(channel, *reversed(sizes))
+    array.copy_from(cupy.asarray(texels.reshape(*sizes[:-1], sizes[-1] * channels)))
     resource = texture.ResourceDescriptor(runtime.cudaResourceTypeArray, cuArr=array)
-    address = getattr(runtime, f"cudaAddressMode{work.address.capitalize()}")
-    how = texture.TextureDescriptor(
-        (address,) * work.dimensions,
-        runtime.cudaFilterModeLinear,
-        getattr(runtime, f"cudaReadMode{mode}"),
-        normalizedCoords=1,
+    address, linear = str(how.address_mode or "clamp").capitalize(), str(how.filter_mode or "linear").capitalize()
+    is_fraction = how.read_mode == jt.ReadMode.NORMALIZED_FLOAT
+    described = texture.TextureDescriptor(
+        (getattr(runtime, f"cudaAddressMode{address}"),) * len(sizes),
+        getattr(runtime, f"cudaFilterMode{linear}"),
+        runtime.cudaReadModeNormalizedFloat if is_fraction else runtime.cudaReadModeElementType,
+        normalizedCoords=int(how.normalized_coords),
     )
     cupy.cuda.Device().synchronize()
-    return texture.TextureObject(resource, how)
+    return texture.TextureObject(resource, described)
 
 
 def forget() -> None:

@@ -14,6 +14,7 @@ import pytest
 import jaxtex as jt
 from jaxtex._engine.cuda.build import launch
 from tests.support import host_kernels
+from tests.support.device_parts import COLLECTIVE, lowered_in_parts
 from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_close, assert_exact
 
@@ -375,10 +376,37 @@ def on_devices(kind):
 def test_samples_on_an_axis_of_a_mesh(kind):
     mesh, both = on_devices(kind)
     expected = jax.jit(both(jax.vmap))(X, IMAGE)
-    with jax.set_mesh(mesh):
+    with jax.set_mesh(mesh), lowered_in_parts() as parts:
         x = jax.device_put(X, jax.sharding.NamedSharding(mesh, jax.P("d")))
-        found = jax.jit(both(jt.fused_vmap))(x, IMAGE)
+        compiled = jax.jit(both(jt.fused_vmap)).lower(x, IMAGE).compile()
+        found = compiled(x, IMAGE)
     compare(found, expected, gradients=True)
+    # Each device computes three of 24 samples, and one all-reduce adds up the gradients of the image.
+    shapes = (1, 3), (3, 1), (1, 1, *IMAGE.shape)
+    assert ("samples", *shapes) in parts.seen
+    assert ("adjoint", *shapes, (3, 3, 3)) in parts.seen
+    assert COLLECTIVE.findall(compiled.as_text()) == ["all-reduce"]
+
+
+@pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
+@pytest.mark.parametrize(("height", "own"), [(12, 3), (10, 10)], ids=["even parts", "uneven parts"])
+def test_a_grid_on_two_axes_of_a_mesh(height, own):
+    """Axes that devices cannot divide evenly stay whole."""
+    mesh = jax.make_mesh((4, 2), ("a", "b"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+    color = lambda y, x, image, shift: read(0.1 * y, 0.2 * x, image) + shift
+
+    def run(shift, image, cut):
+        out = jt.fused_map(color, (height, 6), in_axes=(None, 0), out_axes=1)(image, shift)
+        return cut(out, jax.P(None, "a", "b"))
+
+    shift = np.arange(6, dtype=np.float32)[None]
+    expected = jax.jit(functools.partial(run, cut=lambda x, spec: x))(shift, IMAGE)
+    with jax.set_mesh(mesh), lowered_in_parts() as parts:
+        compiled = jax.jit(functools.partial(run, cut=jax.lax.with_sharding_constraint)).lower(shift, IMAGE).compile()
+        found = compiled(shift, IMAGE)
+    compare(found, expected)
+    assert ("samples", (own, 1), (1, 3), (1, 1, *IMAGE.shape), (1, 3)) in parts.seen
+    assert own == height or not COLLECTIVE.findall(compiled.as_text())
 
 
 @pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
@@ -442,3 +470,7 @@ def test_errors_of_axes_are_those_of_vmap(axes):
 def test_wrong_axes_of_a_grid():
     with pytest.raises(ValueError, match=r"has shape \(20, 30, 3\), expected the axes of the grid, \(4, 5\)"):
         jt.fused_map(lambda i, j, a: a, (4, 5), in_axes=0)(IMAGE)
+    with pytest.raises(ValueError, match=r"in_axes has 1, expected 0 .* jnp\.moveaxis"):
+        jt.fused_map(lambda i, j, a, b: a, (4, 5), in_axes=(0, {"b": 1}))
+    with pytest.raises(ValueError, match=r"shape is \(4, -5\), expected sizes from 0 on"):
+        jt.fused_map(lambda i, j, a: a, (4, -5))

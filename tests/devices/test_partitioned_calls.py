@@ -462,11 +462,11 @@ def test_the_form_for_a_part_on_a_gpu_is_a_kernel(monkeypatch):
     """As it is traced for the shapes that one device holds."""
     forms, mesh = {}, mesh_of((8,))
 
-    def partitioned(layout, on_part, *args, spec, batch, wrt=()):
-        forms[layout] = on_part, spec
-        return partitioned_call.partitioned(layout, on_part, *args, spec=spec, batch=batch, wrt=wrt)
+    def partitioned_read(layout, on_part, *args, **params):
+        forms[layout] = on_part, params["spec"]
+        return partitioned_call.partitioned_read(layout, on_part, *args, **params)
 
-    monkeypatch.setattr(choice, "partitioned", partitioned)
+    monkeypatch.setattr(choice, "partitioned_read", partitioned_read)
     monkeypatch.setattr(launch, "compile_to_ptx", lambda source, capability: "PTX")
     args = texels_of(7, 2), coords_of(16, 3)
     for wrt in (0, (0, 1)):

@@ -16,12 +16,13 @@ import subprocess
 import sys
 import time
 import traceback
+import warnings
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tests.fuzz import knots, memory, rays, reads, sums, warps
+from tests.fuzz import functions, knots, memory, rays, reads, sums, warps
 from tests.fuzz.cases import SUMS, case_of, pick, seeds_for
 from tests.support import compiling
 from tests.support.tolerances import TOLERANCES
@@ -43,6 +44,7 @@ KINDS = {
     "warp": (warps.draw_warp, 3),
     "mips": (warps.draw_mips, 1),
     "rays": (rays.draw_rays, 3),
+    "function": (functions.draw_function, 3),
 }
 
 
@@ -108,7 +110,8 @@ def check(seed, kernels, kind):
         with jax.default_device(jax.local_devices(backend="cpu")[0]):
             expected = on_host(program(case)(*args))
             meant = case.meaning and on_host({"value": jax.jit(case.meaning)(**args[0])})
-        with by_kernels(kernels):
+        with by_kernels(kernels), warnings.catch_warnings():
+            warnings.filterwarnings("error", message="jaxtex: a function of")
             run = program(case)
             found = on_host(run(*args))
             again = on_host(run(*args)) if case.deterministic else found

@@ -29,6 +29,7 @@ SEEDS = {
     "warp": (33, 59),
     "mips": (1,),
     "rays": (0, 1, 2),
+    "function": (0, 3),
 }
 
 

@@ -13,9 +13,10 @@ from jax._src.interpreters.mlir import _platform_specific_lowerings
 from jax.interpreters import mlir
 
 from jaxtex._engine.compute import linearization, operators
+from jaxtex._engine.compute.programs import adjoint_by_vmap, samples_by_vmap
 from jaxtex._engine.describe import storage
 from jaxtex._engine.forms import choice
-from jaxtex._engine.rules import folds, primitives
+from jaxtex._engine.rules import folds, primitives, programs
 from jaxtex._hardware import read as hardware
 
 COLLECTIVE = re.compile(r"\b(all-gather|all-reduce|all-to-all|collective-permute|reduce-scatter)(?:-start)?\(")
@@ -26,6 +27,11 @@ FORMS = {
     "unit read": (hardware.read_p, hardware.read_array, storage.READ),
     "splat": (primitives.splat_p, operators.splat, storage.SPLAT),
     "pullback": (primitives.pullback_p, linearization.pullback, storage.PULLBACK),
+}
+# Of programs of one sample.
+PROGRAMS = {
+    "samples": (programs.samples_p, samples_by_vmap, choice.LOWERINGS["fused_samples"]),
+    "adjoint": (programs.adjoint_p, adjoint_by_vmap, choice.LOWERINGS["fused_adjoint"]),
 }
 
 
@@ -56,6 +62,15 @@ class Parts:
         supports, signature = lambda *avals, **static: self.supports(*avals, **static), FORMS[name][2]
         return choice.Lowering("cpu", run, supports, signature=signature)
 
+    def lowering_of_program(self, name):
+        _, form, (row,) = PROGRAMS[name]
+
+        def run(*operands, **static):
+            self.seen.append((name, *(x.shape for x in operands)))
+            return form(*operands, **static)
+
+        return row._replace(platform="cpu", run=run, supports=lambda *avals, **static: self.supports(*avals, **static))
+
     def names(self):
         return {name for name, *_ in self.seen}
 
@@ -70,4 +85,6 @@ def lowered_in_parts():
     with mock.patch.dict(_platform_specific_lowerings["cpu"]):
         for name, (p, _, _) in FORMS.items():
             mlir.register_lowering(p, found.lowering(name).rule(array_form(name)), platform="cpu")
+        for name, (p, form, _) in PROGRAMS.items():
+            mlir.register_lowering(p, found.lowering_of_program(name).rule(form), platform="cpu")
         yield found

@@ -37,7 +37,8 @@ from ..describe.spec import TEXELS, ReadSpec
 from ..describe.storage import PULLBACK, READ, SPLAT, WHOLE, HaloStorage, Signature, Slice, Storage, views
 from . import cpu
 from .device_axes import Devices
-from .partitioned_call import partitioned, smallest_parts
+from .partitioned_call import partitioned_read, smallest_parts
+from .partitioned_programs import partitioned_program
 
 NO_RULE = "jaxtex: a function of the library has no GPU kernel, so XLA's form, which is slower, takes its place:"
 REPORT = "This is a fault of jaxtex; please report it with the call and the version of JAX"
@@ -139,9 +140,27 @@ class Lowering(NamedTuple):
             return general(*operands, **static)
 
         assert self.signature is not None
-        return partitioned(
+        return partitioned_read(
             self.signature, on_part, functools.partial(general, **params), ctx.avals_out, devices, **params
         )
+
+
+class ProgramLowering(Lowering):
+    """A lowering of a program of one sample, which may also compute a device's part of the grid."""
+
+    __slots__ = ()
+
+    def devices_to_run_on(self, ctx: Any, *, sizes: tuple[int, ...], **params: Any) -> Devices:
+        devices = devices_of_partition(ctx)
+        part = tuple(-(-n // max(1, len(devices))) for n in sizes)
+        return devices if self.supports(*ctx.avals_in, sizes=part, **params) else ()
+
+    def in_parts(self, general: Callable[..., Any], ctx: Any, devices: Devices, **params: Any) -> Callable[..., Any]:
+        def on_part(*operands: Any, **static: Any) -> Any:
+            results = unless_refused(self.run, *operands, **static) if self.supports(*operands, **static) else None
+            return general(*operands, **static) if results is None else results
+
+        return partitioned_program(on_part, functools.partial(general, **params), ctx.avals_out, devices, **params)
 
 
 # NVRTC takes most of the time of lowering. So the kernels of a program are compiled at the same time: the lowering rule
@@ -278,8 +297,8 @@ LOWERINGS: dict[str, tuple[Lowering, ...]] = {
     "mip_chain": (Lowering("cuda", *kernel("mip_chain")),),
     "concatenated_read": (Lowering("cuda", *kernel("concatenated_read")),),
     "read_derivatives": (Lowering("cuda", *kernel("read_derivatives"), signature=READ),),
-    "fused_samples": (Lowering("cuda", *kernel("fused_samples")),),
-    "fused_adjoint": (Lowering("cuda", *kernel("fused_adjoint")),),
+    "fused_samples": (ProgramLowering("cuda", *kernel("fused_samples")),),
+    "fused_adjoint": (ProgramLowering("cuda", *kernel("fused_adjoint")),),
     "fold": (Lowering("cuda", *kernel("fold"), signature=READ),),
     "fold_pullback": (Lowering("cuda", *kernel("fold_pullback")),),
     "scaled_filter": (Lowering("cpu", *kernel("resized", "cpu_resize")),),

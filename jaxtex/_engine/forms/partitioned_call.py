@@ -79,11 +79,13 @@ class PartitionedCall(NamedTuple):
     Attributes:
         summed: the positions of the operands whose cotangents are results; a cotangent is a sum if its operand
             broadcasts.
+        is_even: whether dimensions are only divided into parts of one size.
     """
 
     operands: tuple[Array, ...]
     results: tuple[Array, ...]
-    summed: tuple[int, ...]
+    summed: tuple[int, ...] = ()
+    is_even: bool = False
 
     @classmethod
     def of(
@@ -154,12 +156,14 @@ class PartitionedCall(NamedTuple):
             for name, part in zip(a.names, parts_of(sharding, len(a.shape), len(devices)))
             if may_be_partitioned(name) and part.any()
         ]
-        axes = device_axes([part for _, part in wanted], devices)
+        axes, sizes = device_axes([part for _, part in wanted], devices), self.sizes
         along: dict[str, tuple[str, ...]] = {}
         for name, part in wanted:
             names = axes.counting(part)
             used = {axis for axes_of_name in along.values() for axis in axes_of_name}
-            if names is not None and name not in along and used.isdisjoint(names):
+            if names is None or name in along or not used.isdisjoint(names):
+                continue
+            if not self.is_even or sizes[name] % axes.num_parts(names) == 0:
                 along[name] = names
         return CallPartition(axes, along)
 
@@ -223,6 +227,44 @@ class CallPartition(NamedTuple):
 
 
 def partitioned(
+    call_of: Callable[[Sequence[Shaped]], PartitionedCall],
+    local: Callable[..., tuple[jax.Array, ...]],
+    general: Callable[..., Any],
+    devices: Devices,
+    meaning: object,
+) -> Callable[..., tuple[jax.Array, ...]]:
+    """A function of the operands, for programs that XLA partitions; it returns a tuple.
+
+    Args:
+        call_of: the call with some operands.
+        local: computes the results of one device from its parts of the operands: ``local(call, partition, *operands)``.
+        general: computes the results from whole operands; it is only traced, for their shapes.
+        meaning: what tells this call from others of the same shapes; its representation counts.
+    """
+
+    def whole(*operands: jax.Array) -> tuple[jax.Array, ...]:
+        with jax.sharding.use_abstract_mesh(NO_MESH):
+            return as_tuple(general(*operands))
+
+    def divide(mesh: Any, operands: Sequence[Any], shaped: Sequence[Any]):
+        del mesh
+        call = call_of(operands)
+        partition = call.partition(operands, shaped, devices)
+        arguments, outputs = (tuple(map(partition.sharding, arrays)) for arrays in (call.operands, call.results))
+        return partition.axes.mesh, functools.partial(local, call, partition), outputs, arguments
+
+    def run(*operands: jax.Array) -> tuple[jax.Array, ...]:
+        function = custom_partitioning(whole)
+        # Names of the caller's mesh axes may not suffice to express a sharding, so JAX must not decode it to them.
+        function.def_partition(divide, decode_shardings=False, sharding_rule=call_of(operands).sharding_rule)
+        # XLA's program names the call by an address. This hash lets JAX's cache of compiled programs tell calls apart.
+        with set_xla_metadata(texture_call=hashlib.sha256(repr(meaning).encode()).hexdigest()):
+            return function(*operands)
+
+    return run
+
+
+def partitioned_read(
     signature: Signature,
     on_part: Callable[..., Any],
     general: Callable[..., Any],
@@ -234,41 +276,22 @@ def partitioned(
     wrt: Wrt = (),
     **others: Any,
 ) -> Callable[..., tuple[jax.Array, ...]]:
-    """A function of the operands, for programs that XLA partitions; it returns a tuple.
+    """A primitive of a read, whose samples are divided over devices.
 
     Args:
         on_part: computes the results of one device from its parts of the operands: ``on_part(*operands, spec=...)``.
-        general: computes the results from whole operands; it is only traced, for their shapes.
         results: the abstract values of the results.
         others: the other parameters of the primitive.
     """
 
-    def whole(*operands: jax.Array) -> tuple[jax.Array, ...]:
-        with jax.sharding.use_abstract_mesh(NO_MESH):
-            return as_tuple(general(*operands, spec=spec))
-
-    def of_operands(operands: Sequence[Shaped]) -> PartitionedCall:
+    def call_of(operands: Sequence[Shaped]) -> PartitionedCall:
         return PartitionedCall.of(signature, operands, results, spec=spec, batch=batch, wrt=wrt)
 
-    def divide(mesh: Any, operands: Sequence[Any], shaped: Sequence[Any]):
-        del mesh
-        call = of_operands(operands)
-        partition = call.partition(operands, shaped, devices)
-        local = functools.partial(sum_of_parts, call, partition, on_part, spec)
-        arguments, outputs = (tuple(map(partition.sharding, arrays)) for arrays in (call.operands, call.results))
-        return partition.axes.mesh, local, outputs, arguments
+    def local(call: PartitionedCall, partition: CallPartition, *operands: jax.Array) -> tuple[jax.Array, ...]:
+        return sum_of_parts(call, partition, on_part, spec, *operands)
 
-    def run(*operands: jax.Array) -> tuple[jax.Array, ...]:
-        function = custom_partitioning(whole)
-        rule = of_operands(operands).sharding_rule
-        # Names of the caller's mesh axes may not suffice to express a sharding, so JAX must not decode it to them.
-        function.def_partition(divide, decode_shardings=False, sharding_rule=rule)
-        # XLA's program names the call by an address. This hash lets JAX's cache of compiled programs tell calls apart.
-        meaning = hashlib.sha256(repr((signature, spec, batch, wrt, *others.values())).encode()).hexdigest()
-        with set_xla_metadata(texture_call=meaning):
-            return function(*operands)
-
-    return run
+    meaning = signature, spec, batch, wrt, *others.values()
+    return partitioned(call_of, local, functools.partial(general, spec=spec), devices, meaning)
 
 
 def sum_of_parts(
