@@ -13,6 +13,7 @@ from typing import Any, cast
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import ShapedArray
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from .versions import varying_axes
@@ -67,9 +68,11 @@ def scatter_windows(stored: jax.Array, start: jax.Array, value: jax.Array) -> ja
     return jax.lax.scatter_add(stored, start[..., None], value, windows, mode="promise_in_bounds")
 
 
-def explicit_sharding(x: jax.Array, spec: Callable[[PartitionSpec], Sequence[Any]] = tuple) -> NamedSharding | None:
-    """The sharding of an array under explicit mesh axes, with its spec changed by `spec`; else None."""
-    sharding = jax.typeof(x).sharding
+def explicit_sharding(
+    x: jax.Array | ShapedArray, spec: Callable[[PartitionSpec], Sequence[Any]] = tuple
+) -> NamedSharding | None:
+    """The sharding of an array or a type under explicit mesh axes, with its spec changed by `spec`; else None."""
+    sharding = (x if isinstance(x, ShapedArray) else jax.typeof(x)).sharding
     if sharding.mesh.empty or AxisType.Explicit not in sharding.mesh.axis_types:
         return None
     return NamedSharding(sharding.mesh, PartitionSpec(*spec(sharding.spec)))
@@ -104,8 +107,8 @@ def cut_like(x: jax.Array, shape: Sequence[int]) -> NamedSharding | None:
     return sharding
 
 
-def placed_like(x: jax.Array, like: jax.Array) -> jax.Array:
-    """`x` with the sharding of an array of its rank."""
+def placed_like(x: jax.Array, like: jax.Array | ShapedArray) -> jax.Array:
+    """`x` with the sharding of an array of its rank, or of a type."""
     sharding = explicit_sharding(like)
     return x if sharding is None or sharding == explicit_sharding(x) else jax.reshard(x, sharding)
 
@@ -134,21 +137,38 @@ def reshaped(x: jax.Array, shape: Sequence[int]) -> jax.Array:
 
 
 def as_sum_of(x: jax.Array, *arrays: jax.Array) -> jax.Array:
-    """`x`, of the shape of the sum of `arrays`, with its sharding and varying axes, as a loop over them keeps it."""
+    """`x` with the sharding and the varying axes of the sum of `arrays`, as a loop over them keeps it.
+
+    Its shape is that of the sum; under explicit mesh axes it is broadcast to it.
+    """
     if explicit_sharding(x) is not None:
         (total,) = jax.make_jaxpr(lambda: functools.reduce(jnp.add, arrays))().out_avals
-        x = jax.reshard(x, total.sharding)
+        x = jax.reshard(jnp.broadcast_to(x, total.shape), total.sharding)
     return as_varying(x, *arrays)
 
 
 def with_batch_alike(*arrays: jax.Array) -> list[jax.Array]:
-    """Arrays whose first axis is a batch, all sharded along it as the first that is."""
-    sharded = (names_of(explicit_sharding(a))[:1] for a in arrays)
-    names = next((first[0] for first in sharded if first and first[0]), None)
-    if names is None:
+    """Arrays whose first axis is a batch, all sharded along it as the first that is: `jax.vmap` takes no others.
+
+    Another axis that is sharded along the same axes of the mesh is gathered.
+    """
+    like = next((s for s in map(explicit_sharding, arrays) if s is not None and any(names_of(s)[:1])), None)
+    if like is None:
         return list(arrays)
-    placed = (explicit_sharding(a, lambda spec: (names, *spec[1:])) for a in arrays)
-    return [jax.reshard(a, sharding) for a, sharding in zip(arrays, placed)]
+    batch, *_ = names_of(like)
+
+    def placed(a: jax.Array) -> jax.Array:
+        others = names_of(explicit_sharding(a))[1:]
+        kept = (names if names and not set(names) & set(batch) else None for names in others)
+        sharding = NamedSharding(like.mesh, PartitionSpec(batch, *kept, *[None] * (a.ndim - 1 - len(others))))
+        return a if sharding == explicit_sharding(a) else jax.reshard(a, sharding)
+
+    return [*map(placed, arrays)]
+
+
+def over_examples(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` over the first axis of arrays, of which some may be sharded along it, and others not."""
+    return lambda *arrays: jax.vmap(function)(*with_batch_alike(*arrays))
 
 
 def as_varying(x: jax.Array, *like: jax.Array) -> jax.Array:

@@ -13,7 +13,7 @@ from .._checks.arguments import ReadArguments, as_floating
 from .._checks.calls import public
 from .._checks.integers import is_integer
 from .._checks.words import shown
-from .._jax.indexing import reshaped
+from .._jax.indexing import over_examples, reshaped
 from ..modes import TextureKind
 from ..sampler import Sampler
 from ..texture import Texture
@@ -86,7 +86,7 @@ def deformable_attention(
             raise ValueError(f"{NAME}: mask has dtype {padded.dtype}, expected bool, true at padding.")
         features = jnp.where(padded[..., None, None], jnp.zeros((), features.dtype), features)
     read = functools.partial(attended, shapes=tuple((*shape, heads * channels) for shape in shapes))
-    out = jax.vmap(read)(reshaped(features, (batch, stored, heads * channels)), points, weights)
+    out = over_examples(read)(reshaped(features, (batch, stored, heads * channels)), points, weights)
     return reshaped(out, (batch, points.shape[1], heads * channels))
 
 

@@ -13,6 +13,7 @@ from jax.typing import ArrayLike
 from .._checks.arguments import as_float, described
 from .._checks.calls import public
 from .._checks.words import check_word, shown
+from .._jax.indexing import over_examples
 from ..sampler import Sampler
 from ..sampling import sample
 from ..texture import texture2d, texture2d_layered
@@ -75,7 +76,7 @@ def triplane(
     weight = 1 / len(pairs) if reduce == "mean" else 1.0
     read = functools.partial(read_planes, pairs=pairs, weight=weight)
     for _ in range(images.ndim - 4):
-        read = jax.vmap(read)
+        read = over_examples(read)
     return read(images, places)
 
 
@@ -137,7 +138,7 @@ def k_planes(planes: Sequence[ArrayLike], points: ArrayLike) -> jax.Array:
     for image, pair in zip(images, itertools.combinations(range(places.shape[-1]), 2)):
         read = functools.partial(read_plane, pair=pair)
         for _ in front:
-            read = jax.vmap(read)
+            read = over_examples(read)
         values.append(read(image, places))
     return functools.reduce(jnp.multiply, values).astype(dtype)
 

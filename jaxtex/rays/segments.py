@@ -19,6 +19,7 @@ from .._engine.describe.folds import Fold
 from .._engine.describe.operands import Arrays, Stacked
 from .._engine.describe.plan import layout_of, plan_of_grid
 from .._engine.describe.spec import Read
+from .._jax.indexing import as_sum_of
 from .._reads.calls import in_heads, numbers_of
 from .._tables.storage_formats import Decoding, is_complex, sum_dtype
 from ..modes import AddressMode, Arithmetic, TextureKind
@@ -234,7 +235,7 @@ class Box(NamedTuple):
         """The part of each segment in the box, or one point of the segment; and whether there is a part."""
         step = end - start
         low, high = (corner.astype(start.dtype).reshape(*[1] * (start.ndim - 1), -1) for corner in self)
-        moves, within = step != 0, (start >= low) & (start <= high)
+        moves, within = step != 0, as_sum_of((start >= low) & (start <= high), start, end)
         if not math.isfinite(self.diagonal):
             moves &= np.isfinite(high)
         inverse = 1 / jnp.where(moves, step, 1)

@@ -11,6 +11,7 @@ from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jaxtex as jt
+from jaxtex._jax.versions import varying_axes
 from tests.support.tolerances import assert_trees_close
 
 pytestmark = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
@@ -71,6 +72,23 @@ def test_splat(method, spec, mesh):
     gathered = {"all-gather"} if spec == P() else set()
     assert set(FOUND.findall(compiled.as_text())) <= {"all-to-all", "collective-permute"} | gathered
     assert f"axis 0 in 8 parts: {type(method).__name__}" in lines
+
+
+@pytest.mark.parametrize("method", [jt.sharded.Routing(), jt.sharded.Halo(9)], ids=["routing", "halo"])
+def test_each_device_of_another_axis_splats_its_own(method):
+    """Inside `jax.shard_map` along one axis of a mesh, texels are cut along another one, and nothing is added up."""
+    mesh, found = jax.make_mesh((2, 4), ("examples", "rows"), axis_types=(AxisType.Explicit,) * 2), []
+
+    def each(values, x):
+        texels = splat(values, x, P("rows"))
+        found.append((varying_axes(texels), jax.typeof(texels).sharding.spec[0]))
+        return texels
+
+    spec = P("examples")
+    on_examples = jax.shard_map(each, mesh=mesh, in_specs=spec, out_specs=spec, axis_names={"examples"})
+    with jax.set_mesh(mesh), jt.sharded.using(method):
+        jax.jit(on_examples).trace(*(jax.device_put(a, spec) for a in (drawn(0, 64, 2), drawn(1, 64))))
+    assert found == [({"examples"}, "rows")]
 
 
 def test_values_beyond_a_halo(mesh):

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._jax.indexing import scatter
+from ..._jax.indexing import scatter, with_batch_alike
 from ..._jax.primitives import straight_through
 from ..._tables.storage_formats import Decoding
 from ..describe.axis import Axis, Role
@@ -278,7 +278,7 @@ def samples_per_texel(coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
 
 def vmapped(function: Callable[..., Any], operands: list[jax.Array]) -> Any:
     """`function` over the first axis of `operands`, which stays an axis that the partitioner can divide."""
-    return jax.vmap(function)(operands)
+    return jax.vmap(function)(with_batch_alike(*operands))
 
 
 def over_batch(function: Callable[..., Any], batch: int, each: Callable[..., Any] = vmapped) -> Callable[..., Any]:

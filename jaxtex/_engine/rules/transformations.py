@@ -11,7 +11,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad
 
 from ..._jax import primitives
-from ..._jax.indexing import as_varying
+from ..._jax.indexing import as_varying, placed_like
 from ..._jax.primitives import (
     Dims,
     at_front,
@@ -234,8 +234,11 @@ def as_cotangents(results: Iterator[jax.Array], view: Any) -> list[jax.Array | N
 
 
 def as_cotangent(x: jax.Array, aval: ShapedArray) -> jax.Array:
-    """The cotangent of an array with the shape and dtype of `aval`, from that of its broadcast to the shape of `x`."""
-    return summed_to(x, aval.shape).astype(aval.dtype)
+    """The cotangent of an array of type `aval`, from that of its broadcast to the shape of `x`.
+
+    Under explicit mesh axes it has the sharding of the array, and may have been computed with that of the samples.
+    """
+    return placed_like(summed_to(x, aval.shape).astype(aval.dtype), aval)
 
 
 # Batches

@@ -19,6 +19,7 @@ from jax.sharding import PartitionSpec as P
 
 from ..._jax.contexts import COUNT
 from ..._jax.indexing import entry, everywhere, is_sharded
+from ..._jax.versions import on_mesh_of
 from ..compute.operators import sum_of_calls, summed
 from ..describe.axis import Axis, Role
 from ..describe.levels import Cut, joined_levels
@@ -72,7 +73,8 @@ def splat_sharded(reader: TexelReader, values: jax.Array, read: Read, sharding: 
         return read_in_parts(reader, texels, None, access, method)
 
     values = jax.reshard(values, jax.eval_shape(transposed, texels).sharding)
-    (sums,) = cast(tuple[jax.Array], jax.linear_transpose(transposed, texels)(values))
+    varying = on_mesh_of([jax.typeof(values)], texels.shape, texels.dtype, sharding.spec)
+    (sums,) = cast(tuple[jax.Array], jax.linear_transpose(transposed, varying)(values))
     return reporting(sums, access, method).astype(read.spec.dtype)
 
 
