@@ -64,7 +64,9 @@ def test_a_jpeg_is_refused_where_pixels_are_missing_and_not_for_what_follows(tmp
     """With an end of image behind the cut, or a preview that is whole; a phone's film has all pairs of bytes."""
     path, preview = tmp_path / "in.jpg", io.BytesIO()
     photograph(3, 8, 8).save(preview, "JPEG")
-    photograph(channels, 120, 160).save(path, quality=90, progressive=progressive, exif=b"Exif\0\0" + preview.getvalue())
+    photograph(channels, 120, 160).save(
+        path, quality=90, progressive=progressive, exif=b"Exif\0\0" + preview.getvalue()
+    )
     data, pixels, end = path.read_bytes(), read_picture(path).pixels, b"\xff\xd9"
     cuts = (data[:-2], data[: len(data) // 2]) if channels == 3 else ()
     for cut in (*cuts, *(data[: int(len(data) * share)] + end for share in (0.5, 0.9))):

@@ -22,7 +22,7 @@ import jaxtex
 from jaxtex.cli import main, pipeline, recipe
 from jaxtex.cli.files import replace
 from jaxtex.cli.process import Stopped, UserError, check_stopped, printable, stoppable
-from tests.cli.test_cli import POINT, done, listing, load, noise, refused, run, save
+from tests.cli.test_cli import POINT, done, failing_at, listing, load, noise, refused, run, save
 from tests.cli.test_cli_warps import CONTINUE, folder_of
 
 
@@ -140,22 +140,13 @@ def test_a_signal_in_a_callback_of_the_garbage_collector_is_not_lost():
 
 
 def test_a_full_disk_ends_the_run(tmp_path, capsys, monkeypatch):
-    folder, out, written = folder_of(tmp_path, 60), tmp_path / "out", []
-
-    def full(*paths):
-        if len(written) == 5:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        written.append(paths)
-        return rename(*paths)
-
-    rename = os.replace
-    monkeypatch.setattr(os, "replace", full)
+    folder, out, full = folder_of(tmp_path, 60), tmp_path / "out", OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     monkeypatch.setattr(recipe, "THREADS", 1)
-    code, report, errors = run(capsys, "warp", folder, out, *POINT)
-    assert (code, report) == (2, "")
-    assert errors == f"jaxtex: error: cannot write {out / '05.png'}: No space left on device; {CONTINUE}\n"
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", failing_at(6, full, os.replace))
+        words = refused(capsys, "warp", folder, out, *POINT)
+    assert words == f"cannot write {out / '05.png'}: No space left on device; {CONTINUE}\n"
     assert listing(out) == listing(folder)[:5]
-    monkeypatch.setattr(os, "replace", rename)
     assert "55 warped, 0 failed, 5 skipped" in done(capsys, "warp", folder, out, *POINT, "--resume")
 
 
@@ -173,16 +164,8 @@ def test_a_half_written_temporary_file_is_removed(tmp_path):
 
 @pytest.mark.parametrize("step", ["read_picture", "warp", "write_picture"])
 def test_an_image_too_large_for_the_memory_leaves_the_others_alone(tmp_path, capsys, monkeypatch, step):
-    folder, calls = folder_of(tmp_path, 3), []
-    work = getattr(pipeline, step)
-
-    def hungry(*arguments, **options):
-        calls.append(1)
-        if len(calls) == 2:
-            raise MemoryError("Unable to allocate 1 PiB")
-        return work(*arguments, **options)
-
-    monkeypatch.setattr(pipeline, step, hungry)
+    folder, hungry = folder_of(tmp_path, 3), MemoryError("Unable to allocate 1 PiB")
+    monkeypatch.setattr(pipeline, step, failing_at(2, hungry, getattr(pipeline, step)))
     monkeypatch.setattr(recipe, "THREADS", 1)
     code, report, errors = run(capsys, "warp", folder, tmp_path / "out")
     assert (code, "2 warped, 1 failed" in report, errors.count("\n")) == (2, True, 1)
@@ -276,10 +259,8 @@ def test_a_replaced_file_keeps_its_permissions(tmp_path, capsys):
 def test_a_read_only_file_is_replaced_only_by_force(tmp_path, capsys):
     source, target = save(tmp_path / "in.png", noise(3)), save(tmp_path / "out.png", noise(1))
     target.chmod(0o444)
-    assert (
-        refused(capsys, "warp", source, target, *POINT)
-        == f"cannot write {target}: it is read-only; --force replaces it\n"
-    )
+    words = refused(capsys, "warp", source, target, *POINT)
+    assert words == f"cannot write {target}: it is read-only; --force replaces it\n"
     np.testing.assert_array_equal(load(target), noise(1))
     assert run(capsys, "warp", source, target, *POINT, "--force")[0] == 0
     np.testing.assert_array_equal(load(target), noise(3))
@@ -368,26 +349,27 @@ def test_a_closed_pipe_is_no_error(tmp_path, capsys, monkeypatch, command):
     assert (tmp_path / "out.png").exists() == (command[0] == "warp")
 
 
-@pytest.mark.parametrize("buffering", [1, -1])
+NO_SPACE = "jaxtex: error: cannot write to standard output: No space left on device\n"
+
+
 @pytest.mark.parametrize("command", [["info"], ["warp", "in.png", "out.png"]])
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_standard_output_on_a_full_disk_is_a_sentence(tmp_path, capsys, monkeypatch, command, buffering):
+def test_standard_output_on_a_full_disk_is_a_sentence(tmp_path, capsys, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     save(tmp_path / "in.png", noise(3))
-    with open("/dev/full", "w", buffering=buffering) as stream:
-        monkeypatch.setattr(sys, "stdout", stream)
-        assert main(command) == 2
-    assert capsys.readouterr().err == "jaxtex: error: cannot write to standard output: No space left on device\n"
+    for buffering in (1, -1):
+        with open("/dev/full", "w", buffering=buffering) as stream:
+            monkeypatch.setattr(sys, "stdout", stream)
+            assert main(command) == 2
+        assert capsys.readouterr().err == NO_SPACE
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_help_on_a_full_disk_is_a_sentence(unbuffered):
+def test_help_on_a_full_disk_is_a_sentence():
     with open("/dev/full", "w") as full:
-        command, environment = [sys.executable, "-m", "jaxtex", "--help"], os.environ | {"PYTHONUNBUFFERED": unbuffered}
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment, check=False)
-    words = "jaxtex: error: cannot write to standard output: No space left on device\n"
-    assert (done.returncode, done.stderr) == (2, words)
+        command = [sys.executable, "-m", "jaxtex", "--help"]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (2, NO_SPACE)
 
 
 @pytest.mark.parametrize(("most", "code"), [(10**6, 0), (60, 2)])

@@ -16,7 +16,7 @@ from jaxtex.cli.files import tiff
 from jaxtex.cli.files.metadata import Metadata, Picture
 from tests.cli import odd_files
 from tests.cli.odd_files import ODD_FILES, make
-from tests.cli.test_cli import POINT, done, listing, load, noise, refused, run, save
+from tests.cli.test_cli import POINT, done, failing_at, listing, load, noise, refused, run, save
 from tests.cli.test_cli_photographs import Stream
 from tests.cli.test_cli_warps import counted
 
@@ -258,15 +258,11 @@ def test_a_full_disk_between_pages_leaves_nothing(tmp_path, capsys, monkeypatch)
 
 
 def test_a_device_that_fails_at_a_page_is_a_sentence(tmp_path, capsys, monkeypatch):
-    source, calls, warp = multipage(tmp_path / "in.tif", *[noise(1)] * 3), [], pipeline.warp
-
-    def failing(*arguments, **options):
-        calls.append(1)
-        if len(calls) == 2:
-            raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: out of memory")
-        return warp(*arguments, **options)
-
-    monkeypatch.setattr(pipeline, "warp", failing)
+    source, full = (
+        multipage(tmp_path / "in.tif", *[noise(1)] * 3),
+        jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: full"),
+    )
+    monkeypatch.setattr(pipeline, "warp", failing_at(2, full, pipeline.warp))
     monkeypatch.setattr(recipe, "THREADS", 1)
     assert f"cannot warp {source} (page 2): " in refused(capsys, "warp", source, tmp_path / "out.tif", *POINT)
     assert listing(tmp_path) == ["in.tif"]

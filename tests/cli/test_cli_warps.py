@@ -16,8 +16,7 @@ from jaxtex.cli import main, pipeline, recipe, transforms
 from jaxtex.cli.files import decode, encode
 from jaxtex.cli.files.exif import ORIENTATION
 from jaxtex.cli.files.metadata import Picture
-from jaxtex.cli.lenses import Lens
-from jaxtex.cli.options import WHOLE_TRANSFORMS, Options
+from jaxtex.cli.options import Options
 from jaxtex.cli.process import UserError
 from jaxtex.cli.values import protect_negative_number
 from jaxtex.warp.sized import image as sized_image
@@ -57,15 +56,6 @@ def ramp(height: int, width: int, step: int) -> np.ndarray:
 
 
 # Perspective
-
-
-def test_four_points_go_where_they_are_sent():
-    matrix = transforms.homography(("input", SEEN), ("output", CORNERS))
-    expected = eight_unknowns(SEEN, CORNERS)
-    assert_close("homography", matrix / matrix[2, 2], expected, np.maximum(1, np.abs(expected)))
-    far = 1e4 + 3e3 * SEEN
-    x, y, scale = transforms.homography(("input", far), ("output", 400 * CORNERS)) @ transforms.homogeneous(far).T
-    assert_close("homography", np.stack([x / scale, y / scale], axis=-1), 400 * CORNERS, 400)
 
 
 def test_the_matrix_is_that_of_opencv():
@@ -124,35 +114,12 @@ def test_a_lens_is_taken_out(tmp_path, coefficients, camera):
     assert_codes_close("point", out[..., :2], expected, STEP * 40)
 
 
-def test_a_barrel_becomes_square(tmp_path):
-    """With k1 = 0.5 the lens shows the ideal point at 1 from the axis at 1.5, here 2 pixels at 3."""
-    pixels = np.zeros((7, 7, 1), np.uint8)
-    pixels[3, 6] = 255
-    out = warped(tmp_path, pixels, "--lens", "0.5", "--camera", "2,2,3.5,3.5", *POINT)
-    assert np.argwhere(out[..., 0]).tolist() == [[3, 5]]
-
-
 def test_distortion_is_the_inverse(tmp_path):
     options = ",".join(map(str, STRONG)), "--camera", ",".join(map(str, CAMERA)), "--address", "clamp"
     once = warped(tmp_path, ramp(30, 40, STEP), "--distort", *options)
     there = brown_conrady(*(once[..., k] / STEP for k in (0, 1)), CAMERA, STRONG)
     error = np.abs(np.stack(there) - np.stack(centers(30, 40)))[:, 5:-5, 5:-5]
     assert error.max() <= 1.2 / STEP  # both were rounded to half a step
-
-
-def test_the_map_is_that_of_opencv():
-    height, width = 30, 40
-    mapping = Lens(STRONG, CAMERA).mapping((width, height), (width, height))
-    pixels = (c.astype(np.float32) for c in centers(height, width))
-    x, y = jax.jit(mapping.function)(*pixels, *mapping.parameters)
-    fx, fy, cx, cy = CAMERA
-    matrix = np.array([[fx, 0, cx - 0.5], [0, fy, cy - 0.5], [0, 0, 1]])
-
-    def program(cv2, camera, lens):
-        return cv2.initUndistortRectifyMap(camera, lens, None, camera, (width, height), cv2.CV_32FC1)
-
-    for expected in peers.results("cv2", "map of a lens in the command line", program, matrix, np.array(STRONG)):
-        assert_close("reordered", [x - 0.5, y - 0.5], expected, cx)
 
 
 # Flows
@@ -436,10 +403,6 @@ def test_a_jpeg_is_turned_upright(tmp_path, orientation):
 
 
 # Mistakes
-
-
-def test_every_whole_transform_is_made_somewhere():
-    assert tuple(recipe.BUILDERS) == WHOLE_TRANSFORMS
 
 
 def test_a_negative_number_is_a_value_and_not_an_option():
