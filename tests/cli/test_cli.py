@@ -4,7 +4,7 @@ import itertools
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from pathlib import Path
 
 import imagecodecs
@@ -86,12 +86,12 @@ def done(capsys, *arguments: object) -> str:
     return out
 
 
-def failing_at(number: int, error: Exception, work: Callable) -> Callable:
-    """`work`, whose call of this number raises an error."""
+def failing_at(numbers: Container[int], error: Exception, work: Callable) -> Callable:
+    """`work`, whose calls of these numbers raise an error."""
     calls = itertools.count(1)
 
     def call(*arguments, **options):
-        if next(calls) == number:
+        if next(calls) in numbers:
             raise error
         return work(*arguments, **options)
 

@@ -143,7 +143,7 @@ def test_a_full_disk_ends_the_run(tmp_path, capsys, monkeypatch):
     folder, out, full = folder_of(tmp_path, 60), tmp_path / "out", OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     monkeypatch.setattr(recipe, "THREADS", 1)
     with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", failing_at(6, full, os.replace))
+        patch.setattr(os, "replace", failing_at(range(6, 99), full, os.replace))
         words = refused(capsys, "warp", folder, out, *POINT)
     assert words == f"cannot write {out / '05.png'}: No space left on device; {CONTINUE}\n"
     assert listing(out) == listing(folder)[:5]
@@ -165,7 +165,7 @@ def test_a_half_written_temporary_file_is_removed(tmp_path):
 @pytest.mark.parametrize("step", ["read_picture", "warp", "write_picture"])
 def test_an_image_too_large_for_the_memory_leaves_the_others_alone(tmp_path, capsys, monkeypatch, step):
     folder, hungry = folder_of(tmp_path, 3), MemoryError("Unable to allocate 1 PiB")
-    monkeypatch.setattr(pipeline, step, failing_at(2, hungry, getattr(pipeline, step)))
+    monkeypatch.setattr(pipeline, step, failing_at([2], hungry, getattr(pipeline, step)))
     monkeypatch.setattr(recipe, "THREADS", 1)
     code, report, errors = run(capsys, "warp", folder, tmp_path / "out")
     assert (code, "2 warped, 1 failed" in report, errors.count("\n")) == (2, True, 1)

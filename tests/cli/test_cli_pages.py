@@ -262,7 +262,7 @@ def test_a_device_that_fails_at_a_page_is_a_sentence(tmp_path, capsys, monkeypat
         multipage(tmp_path / "in.tif", *[noise(1)] * 3),
         jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: full"),
     )
-    monkeypatch.setattr(pipeline, "warp", failing_at(2, full, pipeline.warp))
+    monkeypatch.setattr(pipeline, "warp", failing_at([2], full, pipeline.warp))
     monkeypatch.setattr(recipe, "THREADS", 1)
     assert f"cannot warp {source} (page 2): " in refused(capsys, "warp", source, tmp_path / "out.tif", *POINT)
     assert listing(tmp_path) == ["in.tif"]

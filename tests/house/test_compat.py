@@ -18,19 +18,8 @@ from jaxtex._jax import versions
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "jaxtex"
 # Attributes of JAX's objects that its documentation does not promise.
-PRIVATE = {
-    "manual_axis_type",
-    "vma",
-    "mat",
-    "module_context",
-    "axis_context",
-    "lowering_parameters",
-    "for_export",
-    "manual_axes",
-    "avals_in",
-    "device_assignment",
-    "jax_enable_x64",
-}
+PRIVATE = {"manual_axis_type", "vma", "mat", "module_context", "axis_context", "lowering_parameters", "for_export"}
+PRIVATE |= {"manual_axes", "avals_in", "device_assignment", "jax_enable_x64"}
 # Rules of primitives have these by their contract.
 ALLOWED = {"_engine/forms/choice.py": {"avals_in"}}
 

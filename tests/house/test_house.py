@@ -26,35 +26,12 @@ SOURCES = {
 }
 
 # The rooms and modules, bottom to top. A module imports only what stands before it.
-LAYERS = (
-    "_jax",
-    "_checks.words",
-    "_checks.integers",
-    "modes",
-    "_tables",
-    "_blocks",
-    "_checks.texels",
-    "sampler",
-    "_checks.remedies",
-    "_checks.calls",
-    "_engine.describe.levels",
-    "texture",
-    "compressed",
-    "_checks",
-    "_engine.describe",
-    "_engine.walk",
-    "_engine.compute",
-    "_engine.cuda.trace",
-    "_engine.cuda.build",
-    "_engine.cuda.samples",
-    "_engine.cuda.read",
-    "_engine.cuda.scatter",
-    "_engine.cuda.gather",
-    "_engine.cuda.filters",
-    "_engine.cuda.programs",
-    "_engine.cuda",
-    "_engine.forms",
-    "_engine.rules",
+LAYERS = ("_jax", "_checks.words", "_checks.integers", "modes", "_tables", "_blocks", "_checks.texels", "sampler")
+LAYERS += ("_checks.remedies", "_checks.calls", "_engine.describe.levels", "texture", "compressed", "_checks")
+LAYERS += ("_engine.describe", "_engine.walk", "_engine.compute", "_engine.cuda.trace", "_engine.cuda.build")
+LAYERS += ("_engine.cuda.samples", "_engine.cuda.read", "_engine.cuda.scatter", "_engine.cuda.gather")
+LAYERS += ("_engine.cuda.filters", "_engine.cuda.programs", "_engine.cuda", "_engine.forms", "_engine.rules")
+LAYERS += (
     "_engine.sharded",
     "_engine",
     "_checks.surfaces",
@@ -63,35 +40,11 @@ LAYERS = (
     "sampling",
     "derivatives",
     "surface",
-    "mipmaps",
-    "splines",
-    "exports",
-    "fused",
-    "sharded",
-    "ndimage",
-    "warp",
-    "nn",
-    "rays",
-    "layers",
-    "cuda",
-    "__init__",
-    "cli.process",
-    "cli.values",
-    "cli.options",
-    "cli.help",
-    "cli.commands",
-    "cli.jax_start",
-    "cli.files",
-    "cli.transforms",
-    "cli.lenses",
-    "cli.calibration",
-    "cli.recipe",
-    "cli.pipeline",
-    "cli.run",
-    "cli",
-    "__main__",
 )
-
+LAYERS += ("mipmaps", "splines", "exports", "fused", "sharded", "ndimage", "warp", "nn", "rays", "layers", "cuda")
+LAYERS += ("__init__", "cli.process", "cli.values", "cli.options", "cli.help", "cli.commands", "cli.jax_start")
+LAYERS += ("cli.files", "cli.transforms", "cli.lenses", "cli.calibration", "cli.recipe", "cli.pipeline", "cli.run")
+LAYERS += ("cli", "__main__")
 
 MAX_LINES = 400
 # Modules that need a package which an installation may lack.
