@@ -138,7 +138,17 @@ PUBLIC = {name: getattr(jaxtex, name) for name in jaxtex.__all__}
 PUBLIC |= {f"{room}.{n}": getattr(getattr(jaxtex, room), n) for room in ROOMS for n in getattr(jaxtex, room).__all__}
 
 
-@pytest.mark.parametrize("module", sorted(SOURCES.keys() - {"__init__", "__main__"}))
+# Modules whose examples take long to compile.
+SLOW = {"warp.sized.warpers", "warp.points", "cuda", "cuda.ptx", "sharded", *OPTIONAL}
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW))
+        for n in sorted(SOURCES.keys() - {"__init__", "__main__"})
+    ],
+)
 def test_docstring_examples_run(module):
     if module in OPTIONAL:
         pytest.importorskip(OPTIONAL[module])
