@@ -1,8 +1,6 @@
 """Odd image files, and what `jaxtex warp` must make of each.
 
-    python tests/cli/odd_files.py FOLDER
-
-writes them, so that they can be tried by hand. They are made by Pillow and tifffile, or byte by byte from the
+They are made by Pillow and tifffile, or byte by byte from the
 specifications, and share no code with `jaxtex.cli`.
 """
 
@@ -11,7 +9,6 @@ import io
 import itertools
 import os
 import struct
-import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -83,15 +80,8 @@ def exif(orientation: int = 1, order: str = "<", thumbnail: bytes = b"") -> byte
     photo = {36867: text(DATE), 37500: (7, len(MAKER_NOTE), MAKER_NOTE), 42036: text(LENS)}
     photo |= {40962: short(WIDTH), 40963: long(HEIGHT)}
     place = {1: text("N"), 2: rationals(*LATITUDE)}
-    first = {
-        271: text(MAKE),
-        272: text(MODEL),
-        274: short(orientation),
-        306: text(DATE),
-        34665: long(0),
-        34853: long(0),
-    }
-    first |= {282: rationals(300), 283: rationals(300), 296: short(2)}
+    first = {271: text(MAKE), 272: text(MODEL), 274: short(orientation), 306: text(DATE), 34665: long(0)}
+    first |= {34853: long(0), 282: rationals(300), 283: rationals(300), 296: short(2)}
     sizes = [len(directory(order, 0, entries)) for entries in (first, photo, place)]
     starts = [8 + sum(sizes[:k]) for k in range(4)]
     first |= {34665: long(starts[1]), 34853: long(starts[2])}
@@ -168,14 +158,8 @@ def pages_of(*images: np.ndarray, subfiletypes: tuple[int, ...] = (), **options:
             colors = "rgb" if image.shape[2:] in ((3,), (4,)) else "mask" if image.dtype == bool else "minisblack"
             alpha = ["unassalpha"] if image.shape[2:] in ((2,), (4,)) else None
             planes = "contig" if image.ndim > 2 else None
-            writer.write(
-                image,
-                photometric=colors,
-                extrasamples=alpha,
-                planarconfig=planes,
-                subfiletype=subfiletype,
-                metadata=None,
-            )
+            about = {"photometric": colors, "extrasamples": alpha, "planarconfig": planes, "metadata": None}
+            writer.write(image, subfiletype=subfiletype, **about)
     return buffer.getvalue()
 
 
@@ -296,8 +280,7 @@ ODD_FILES = {
     "iphone.jpg": refused(lambda: b"\0\0\0\x18ftypheic\0\0\0\0" + bytes(40), "it is a HEIF file"),
     "volume.tif": refused(lambda: tiff(slices(), photometric="minisblack", volumetric=True), "a volume of 3 slices"),
     "hidden slices.tif": refused(
-        lambda: tiff(slices(), photometric="minisblack", truncate=True, metadata={}),
-        "a volume of 3 slices",
+        lambda: tiff(slices(), photometric="minisblack", truncate=True, metadata={}), "a volume of 3 slices"
     ),
     "float page.tif": OddFile(
         lambda: pages_of(pixels(), pixels(1).astype(np.float32)),
@@ -325,9 +308,7 @@ ODD_FILES = {
     "thumbnail.jpg": OddFile(lambda: jpeg(3, exif_segment(1, "<", THUMBNAIL))),
     "thumbnail, big-endian.png": OddFile(lambda: png(tail=chunk(b"eXIf", exif(3, ">", THUMBNAIL)))),
     "turned by xmp alone.jpg": OddFile(lambda: jpeg(3, xmp_segment(8))),
-    "exif.webp": OddFile(
-        lambda: save_webp(exif=exif(6), xmp=XMP % 6, icc_profile=RGB_PROFILE),
-    ),
+    "exif.webp": OddFile(lambda: save_webp(exif=exif(6), xmp=XMP % 6, icc_profile=RGB_PROFILE)),
     "exif.tif": OddFile(lambda: exif_tiff()),
     "broken exif.jpg": OddFile(
         lambda: jpeg(3, segment(0xE1, b"Exif\0\0II*\0\xff\xff\xff\0")), notes=everywhere("EXIF, which is broken")
@@ -450,17 +431,3 @@ def make(name: str, folder: Path) -> Path:
     else:
         path.write_bytes(odd.make())
     return path
-
-
-def main() -> None:
-    folder = Path(sys.argv[1])
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, odd in ODD_FILES.items():
-        make(name, folder)
-        print(
-            f"{name:<32}{odd.error or '; '.join(f'{suffix}: {note}' for suffix, note in odd.notes.items()) or 'kept'}"
-        )
-
-
-if __name__ == "__main__":
-    main()

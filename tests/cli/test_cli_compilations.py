@@ -15,21 +15,20 @@ import jaxtex
 from jaxtex.cli import jax_start
 from jaxtex.warp.sized import kept
 
+FOLDERS = [
+    ("linux", {"HOME": "/home/ada"}, "/home/ada/.cache/jaxtex"),
+    ("linux", {"HOME": "/home/ada", "XDG_CACHE_HOME": "/var/ada"}, "/var/ada/jaxtex"),
+    ("linux", {"HOME": "/home/ada", "XDG_CACHE_HOME": "relative"}, None),
+    ("linux", {}, None),
+    ("darwin", {"HOME": "/Users/ada"}, "/Users/ada/Library/Caches/jaxtex"),
+    ("win32", {"USERPROFILE": "/ada"}, None),
+    ("win32", {"LOCALAPPDATA": "/ada/local"}, "/ada/local/jaxtex"),
+]
 
-@pytest.mark.parametrize(
-    ("platform", "environment", "folder"),
-    [
-        ("linux", {"HOME": "/home/ada"}, "/home/ada/.cache/jaxtex"),
-        ("linux", {"HOME": "/home/ada", "XDG_CACHE_HOME": "/var/ada"}, "/var/ada/jaxtex"),
-        ("linux", {"HOME": "/home/ada", "XDG_CACHE_HOME": "relative"}, None),
-        ("linux", {}, None),
-        ("darwin", {"HOME": "/Users/ada"}, "/Users/ada/Library/Caches/jaxtex"),
-        ("win32", {"USERPROFILE": "/ada"}, None),
-        ("win32", {"LOCALAPPDATA": "/ada/local"}, "/ada/local/jaxtex"),
-    ],
-)
-def test_folders_of_platforms(platform, environment, folder):
-    assert jax_start.cache_folder(environment, platform) == (None if folder is None else Path(folder))
+
+def test_folders_of_platforms():
+    for platform, environment, folder in FOLDERS:
+        assert jax_start.cache_folder(environment, platform) == (folder and Path(folder))
 
 
 @pytest.fixture
@@ -49,31 +48,24 @@ def test_jax_is_told_of_the_folder(environment, tmp_path):
     assert (tmp_path / "jaxtex").is_dir()
 
 
-def test_a_folder_that_others_may_write_to_keeps_nothing(environment, tmp_path):
-    """Its files would run as code."""
+def test_nothing_is_kept_where_it_could_not_be_or_the_user_has_decided(environment, tmp_path):
     folder = tmp_path / "jaxtex"
+    with environment.context() as patch:
+        patch.setenv(jax_start.CACHE_SWITCH, "0")
+        assert jax_start.keep_compilations() is None
+        assert not folder.exists()
+        patch.delenv(jax_start.CACHE_SWITCH)
+        patch.setenv(jax_start.CACHE_FOLDER, "/elsewhere")
+        assert jax_start.keep_compilations() is None
+        assert os.environ[jax_start.CACHE_FOLDER] == "/elsewhere"
+    folder.write_text("a file")
+    assert jax_start.keep_compilations() is None
+    folder.unlink()
     folder.mkdir()
-    folder.chmod(0o777)
+    folder.chmod(0o777)  # others may write to it, and its files would run as code
     assert jax_start.keep_compilations() is None
     folder.chmod(0o755)
     environment.setattr(jax_start.os, "getuid", lambda: folder.stat().st_uid + 1)
-    assert jax_start.keep_compilations() is None
-
-
-def test_a_folder_of_the_user_is_left_alone(environment):
-    environment.setenv(jax_start.CACHE_FOLDER, "/elsewhere")
-    assert jax_start.keep_compilations() is None
-    assert os.environ[jax_start.CACHE_FOLDER] == "/elsewhere"
-
-
-def test_nothing_is_kept_if_jax_keeps_nothing(environment, tmp_path):
-    environment.setenv(jax_start.CACHE_SWITCH, "0")
-    assert jax_start.keep_compilations() is None
-    assert not (tmp_path / "jaxtex").exists()
-
-
-def test_nothing_is_kept_where_no_folder_can_be_made(environment, tmp_path):
-    (tmp_path / "jaxtex").write_text("a file")
     assert jax_start.keep_compilations() is None
     assert jax_start.CACHE_FOLDER not in os.environ
 
@@ -118,12 +110,23 @@ def run_kept(key, compilations):
 
 
 @pytest.mark.compiled
-def test_a_program_is_compiled_once_for_a_key(programs, cache_is_off):
+def test_a_program_is_compiled_once_for_a_key(programs, cache_is_off, monkeypatch):
     compilations = []
     for key in ("a", "a", ("b", doubled), ("b", doubled)):
         assert run_kept(key, compilations) == 6
     assert compilations == ["a", ("b", doubled)]
-    assert len(list(programs.iterdir())) == 2
+    # A function without a name is not kept.
+    for _ in range(2):
+        run_kept(lambda: None, compilations)
+    assert (len(compilations), len(list(programs.iterdir()))) == (4, 2)
+    # A change of what a program is made from is another key.
+    for name, value in (("JAX_ENABLE_X64", "1"), ("XLA_FLAGS", "--xla_cpu_enable_fast_math=false")):
+        monkeypatch.setenv(name, value)
+        kept.fingerprint.cache_clear()
+        run_kept("a", compilations)
+    monkeypatch.undo()
+    kept.fingerprint.cache_clear()
+    assert len(compilations) == 6
 
 
 @pytest.mark.compiled
@@ -131,34 +134,10 @@ def test_a_damaged_file_is_replaced(programs, cache_is_off):
     compilations = []
     run_kept("a", compilations)
     (file,) = programs.iterdir()
-    for content in (b"", b"no program", file.read_bytes()[:-100]):
+    for content in (b"", b"no program", file.read_bytes()[:-100], file.read_bytes()):
         file.write_bytes(content)
         assert run_kept("a", compilations) == 6
     assert len(compilations) == 4
-    assert run_kept("a", compilations) == 6
-    assert len(compilations) == 4
-
-
-@pytest.mark.compiled
-def test_a_change_of_what_a_program_is_made_from_is_another_key(programs, cache_is_off, monkeypatch):
-    compilations = []
-    for name, value in (("JAX_ENABLE_X64", "1"), ("XLA_FLAGS", "--xla_cpu_enable_fast_math=false")):
-        run_kept("a", compilations)
-        monkeypatch.setenv(name, value)
-        kept.fingerprint.cache_clear()
-    run_kept("a", compilations)
-    monkeypatch.undo()
-    kept.fingerprint.cache_clear()
-    assert len(compilations) == 3
-
-
-@pytest.mark.compiled
-def test_a_function_without_a_name_is_not_kept(programs, cache_is_off):
-    compilations = []
-    for _ in range(2):
-        run_kept(lambda: None, compilations)
-    assert len(compilations) == 2
-    assert not list(programs.iterdir())
 
 
 def test_a_changed_module_is_another_source(tmp_path):

@@ -12,21 +12,20 @@ from jaxtex.cli.process import UserError
 from tests.cli.test_cli import noise, run, save
 from tests.cli.test_cli_folders import start
 
+REFUSED = {
+    "JAX_ENABLE_X64=maybe": "JAX does not start with JAX_ENABLE_X64=maybe; change or unset it (",
+    "XLA_FLAGS=--nonsense": "XLA does not start with XLA_FLAGS=--nonsense; change or unset it (",  # and end the process
+}
 
-@pytest.mark.parametrize("command", [("info",), ("warp", "in.png", "out.png")])
-def test_a_setting_that_jax_refuses_is_a_sentence(command):
-    process = start(*command, JAX_ENABLE_X64="maybe")
+
+@pytest.mark.parametrize("setting", REFUSED)
+def test_a_setting_that_jax_or_xla_refuses_is_a_sentence(setting):
+    process = start(
+        *(("info",) if "XLA" in setting else ("warp", "in.png", "out.png")), **dict([setting.split("=", 1)])
+    )
     report, errors = process.communicate()
     assert (process.returncode, report, errors.count("\n")) == (2, "", 1)
-    assert errors.startswith("jaxtex: error: JAX does not start with JAX_ENABLE_X64=maybe; change or unset it (")
-
-
-def test_a_flag_that_xla_refuses_is_a_sentence():
-    """XLA would end the process."""
-    process = start("info", XLA_FLAGS="--nonsense")
-    report, errors = process.communicate()
-    assert (process.returncode, report, errors.count("\n")) == (2, "", 1)
-    assert errors.startswith("jaxtex: error: XLA does not start with XLA_FLAGS=--nonsense; change or unset it (")
+    assert errors.startswith(f"jaxtex: error: {REFUSED[setting]}")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Pictures that are broken, cut off or too deep are refused or said to be; nothing that a user has is overwritten."""
 
 import errno
+import io
 import os
 import signal
 import struct
@@ -17,25 +18,24 @@ from jaxtex.cli.files.decode import read_picture
 from jaxtex.cli.files.tiled_output import TiledOutput
 from jaxtex.cli.process import UserError
 from tests.cli.odd_files import chunk
-from tests.cli.test_cli import HEIGHT, WIDTH, load, noise, run, save
+from tests.cli.test_cli import HEIGHT, POINT, WIDTH, done, load, noise, refused, run, save
 from tests.cli.test_cli_folders import start
 from tests.cli.test_cli_warps import photograph
 from tests.support.tolerances import assert_codes_close, assert_exact
 
-POINT = ("--filter", "point")
-
-
 # Files that are cut off
+
+
+def raw_png(size, depth, interlace, rows):
+    """A PNG of RGB whose chunks are whole, and so is the stream of its rows."""
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", *size, depth, 2, 0, 0, interlace))
+    return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
 @pytest.mark.parametrize(("depth", "interlace"), [(8, 0), (8, 1), (16, 0)])
 def test_a_png_without_all_rows_is_refused(tmp_path, depth, interlace):
-    """Its chunks are whole, and so is the stream of what it has."""
     rows = b"".join(b"\0" + bytes(WIDTH * 3 * depth // 8) for _ in range(HEIGHT // 2))
-    head = chunk(b"IHDR", struct.pack(">IIBBBBB", WIDTH, HEIGHT, depth, 2, 0, 0, interlace))
-    (tmp_path / "in.png").write_bytes(
-        b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
-    )
+    (tmp_path / "in.png").write_bytes(raw_png((WIDTH, HEIGHT), depth, interlace, rows))
     with pytest.raises(UserError, match=r"cannot read .*: it is broken"):
         read_picture(tmp_path / "in.png")
 
@@ -49,9 +49,7 @@ def test_an_interlaced_png_and_one_with_odd_chunks_are_read_without_a_word(tmp_p
     pixels = noise(3, height=height, width=width)
     passes = [pixels[y::down, x::across] for x, y, across, down in ADAM7]
     rows = b"".join(b"\0" + row.tobytes() for part in passes if part.size for row in part)
-    head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 1))
-    end = chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
-    (tmp_path / "in.png").write_bytes(b"\x89PNG\r\n\x1a\n" + head + end)
+    (tmp_path / "in.png").write_bytes(raw_png(size, 8, 1, rows))
     assert_exact(read_picture(tmp_path / "in.png").pixels, pixels)
     odd = chunk(b"iCCP", b"x\0\0broken") + chunk(b"sBIT", bytes(9)) + chunk(b"gAMA", bytes(4))
     data = save(tmp_path / "in.png", pixels).read_bytes()
@@ -62,33 +60,24 @@ def test_an_interlaced_png_and_one_with_odd_chunks_are_read_without_a_word(tmp_p
 
 @pytest.mark.parametrize("progressive", [False, True])
 @pytest.mark.parametrize("channels", [1, 3])
-@pytest.mark.parametrize("share", [0.5, 0.9])
-def test_a_jpeg_that_ends_inside_its_scan_is_refused(tmp_path, progressive, channels, share):
-    """With an end of image behind the cut."""
-    path = tmp_path / "in.jpg"
-    photograph(channels, 120, 160).save(path, quality=90, progressive=progressive)
-    data = path.read_bytes()
-    read_picture(path)
-    path.write_bytes(data[: int(len(data) * share)] + b"\xff\xd9")
-    with pytest.raises(UserError, match="pixels are missing"):
-        read_picture(path)
-
-
-@pytest.mark.parametrize("progressive", [False, True])
-def test_what_follows_a_jpeg_does_not_matter(tmp_path, progressive):
-    """As the film behind a photograph of a phone, in which there are all pairs of bytes."""
-    path = tmp_path / "in.jpg"
-    photograph(3).save(path, progressive=progressive)
-    pixels = read_picture(path).pixels
+def test_a_jpeg_is_refused_where_pixels_are_missing_and_not_for_what_follows(tmp_path, progressive, channels):
+    """With an end of image behind the cut, or a preview that is whole; a phone's film has all pairs of bytes."""
+    path, preview = tmp_path / "in.jpg", io.BytesIO()
+    photograph(3, 8, 8).save(preview, "JPEG")
+    photograph(channels, 120, 160).save(
+        path, quality=90, progressive=progressive, exif=b"Exif\0\0" + preview.getvalue()
+    )
+    data, pixels, end = path.read_bytes(), read_picture(path).pixels, b"\xff\xd9"
+    cuts = (data[:-2], data[: len(data) // 2]) if channels == 3 else ()
+    for cut in (*cuts, *(data[: int(len(data) * share)] + end for share in (0.5, 0.9))):
+        path.write_bytes(cut)
+        with pytest.raises(UserError, match="pixels are missing" if cut.endswith(end) else "cannot read"):
+            read_picture(path)
     for film in (b"\xff\xd9\xff\xda film", b"film \xff\xda \xff\xd9"):
-        path.write_bytes(path.read_bytes() + film)
+        path.write_bytes(data + film)
         assert_exact(read_picture(path).pixels, pixels)
-
-
-def test_a_gray_jpeg_is_no_broken_one(tmp_path):
-    """It has the color that fills what is missing."""
-    Image.new("RGB", (40, 40), (128, 128, 128)).save(tmp_path / "in.jpg")
-    assert (read_picture(tmp_path / "in.jpg").pixels == 128).all()
+    Image.new("RGB", (40, 40), (128, 128, 128)).save(path)  # the color that fills what is missing
+    assert (read_picture(path).pixels == 128).all()
 
 
 @pytest.mark.parametrize("compression", ["jpeg", "zlib"])
@@ -100,10 +89,12 @@ def test_a_damaged_tile_is_a_sentence(tmp_path, capsys, compression):
         at, count = file.pages[0].dataoffsets[4], file.pages[0].databytecounts[4]
     data[at : at + count] = bytes(count)
     path.write_bytes(data)
-    code, out, err = run(capsys, "rotate", path, tmp_path / "out.tif", "--angle", 9, "--tile")
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith(f"jaxtex: error: cannot read {path}: it is broken or of an unsupported kind, ")
+    words = refused(capsys, "rotate", path, tmp_path / "out.tif", "--angle", 9, "--tile")
+    assert words.startswith(f"cannot read {path}: it is broken or of an unsupported kind, ")
     assert not (tmp_path / "out.tif").exists()
+
+
+# Depths and colors
 
 
 # Depths and colors
@@ -147,21 +138,9 @@ def test_ycbcr_is_read_in_tiles_as_in_the_whole(tmp_path, capsys, subsampling, o
     stored = np.asarray(photograph(3, 180, 260).convert("YCbCr"))
     tifffile.imwrite(source, stored, photometric="ycbcr", metadata=None, **options)
     for name, more in (("whole.tif", ()), ("tiles.tif", ("--tile",))):
-        assert run(capsys, "warp", source, tmp_path / name, *POINT, *more)[0] == 0
+        done(capsys, "warp", source, tmp_path / name, *POINT, *more)
     assert_exact(load(tmp_path / "tiles.tif"), load(tmp_path / "whole.tif"))
     assert np.abs(load(tmp_path / "whole.tif").astype(int) - pixels).mean() < 6
-
-
-@pytest.mark.parametrize(
-    ("dtype", "shape"), [("float32", (9, 6, 3)), ("float64", (9, 6)), ("uint32", (9, 6)), ("int16", (9, 6))]
-)
-def test_other_numbers_are_refused_by_their_kind(tmp_path, capsys, dtype, shape):
-    photometric = "rgb" if len(shape) == 3 else "minisblack"
-    tifffile.imwrite(tmp_path / "in.tif", np.ones(shape, dtype), photometric=photometric)
-    for more in ((), ("--tile",)):
-        code, _, err = run(capsys, "warp", tmp_path / "in.tif", tmp_path / "out.tif", *more)
-        assert (code, err.count("\n")) == (2, 1)
-        assert f"its pixels are {photometric.upper()} of {dtype}, and {more[0] if more else 'jaxtex'} reads gray" in err
 
 
 # Originals
@@ -183,8 +162,7 @@ def test_an_input_is_replaced_only_on_request(tmp_path, capsys, monkeypatch):
         ("folder/c.png", "a.png", "folder"),
         ("a.png", "b.png", "b.png", "--preview"),
     ):
-        code, out, err = run(capsys, "warp", *words, "--translate", 1, 0, *POINT)
-        assert (code, out, err.count("\n"), "is also an input" in err) == (2, "", 1, True), words
+        assert "is also an input" in refused(capsys, "warp", *words, "--translate", 1, 0, *POINT)
         np.testing.assert_array_equal(load(tmp_path / "a.png"), noise(3))
     assert run(capsys, "warp", "a.png", "b.png", ".", "--translate", 1, 0, *POINT, "--overwrite")[0] == 0
     for name in ("a.png", "b.png"):
@@ -206,8 +184,7 @@ def test_what_a_folder_holds_is_replaced_only_on_request(tmp_path, capsys, monke
         (("b/2.png", "all"), "all/2.png exists already"),
         (("b/1.png", "all", "--force"), "add --overwrite to replace what is there, or --skip-existing to keep it"),
     ):
-        code, out, err = run(capsys, "warp", *words, *POINT)
-        assert (code, out, err.count("\n"), others in err) == (2, "", 1, True), words
+        assert others in refused(capsys, "warp", *words, *POINT)
     for more, shown in (("--skip-existing", 0), ("--overwrite", 1)):
         assert run(capsys, "warp", "b", "all", *POINT, more)[0] == 0
         assert run(capsys, "warp", "b/1.png", "all", *POINT, more)[0] == 0
@@ -231,35 +208,21 @@ def test_nine_numbers_are_a_homography(tmp_path, capsys):
     assert run(capsys, "warp", "--perspective", *pairs, source, names[1])[0] == 0
     assert_codes_close("point", load(names[0]), load(names[1]), 255 * 32)
     # The sign of a homography means nothing, and one without a third row is an affine matrix.
-    assert run(capsys, "warp", "--matrix", *(-matrix).flat, source, names[1])[0] == 0
+    done(capsys, "warp", "--matrix", *(-matrix).flat, source, names[1])
     assert_exact(load(names[0]), load(names[1]))
-    assert run(capsys, "warp", "--matrix", 2, 0, 4, 0, 2, -2, 0, 0, 2, source, names[0], *POINT)[0] == 0
+    done(capsys, "warp", "--matrix", 2, 0, 4, 0, 2, -2, 0, 0, 2, source, names[0], *POINT)
     # Six of them, and elements between commas, which may begin with a minus.
     for matrix in (("--matrix", 1, 0, 2, 0, 1, -1), ("--matrix", "1,0,2,0,1,-1"), ("--matrix=-1,0,-2,0,-1,1,0,0,-1",)):
-        assert run(capsys, "warp", *matrix, source, names[1], *POINT)[0] == 0
+        done(capsys, "warp", *matrix, source, names[1], *POINT)
         assert_exact(load(names[0]), load(names[1]))
-    for elements, words in (("000000001", "singular"), ("111222333", "singular"), (["1e38"] * 8 + ["1"], "singular")):
-        code, _, err = run(capsys, "warp", source, tmp_path / "out.png", "--matrix", *elements)
-        assert (code, err.count("\n"), words in err) == (2, 1, True)
 
 
-@pytest.mark.parametrize(
-    ("options", "size"),
-    [(("--compare",), "21x9"), (("--preview",), "21x9"), ((), "12x9")],
-)
+@pytest.mark.parametrize(("options", "size"), [(("--compare",), "21x9"), (("--preview",), "21x9"), ((), "12x9")])
 def test_the_size_in_the_report_is_that_of_the_file(tmp_path, capsys, options, size):
-    source = save(tmp_path / "in.png", noise(3))
-    code, out, _ = run(capsys, "warp", source, tmp_path / "out.png", "--size", "12x9", *POINT, *options)
-    assert code == 0
-    assert f" -> {tmp_path / 'out.png'} {size}: " in out
-    assert "x".join(map(str, load(tmp_path / "out.png").shape[1::-1])) == size
-
-
-def test_enlarge_needs_fit(tmp_path, capsys):
-    code, _, err = run(
-        capsys, "resize", save(tmp_path / "in.png", noise(1)), tmp_path / "o.png", "--scale", 2, "--enlarge"
-    )
-    assert (code, "--enlarge has no effect without --fit" in err) == (2, True)
+    out = tmp_path / "out.png"
+    report = done(capsys, "warp", save(tmp_path / "in.png", noise(3)), out, "--size", "12x9", *POINT, *options)
+    assert f" -> {out} {size}: " in report
+    assert "x".join(map(str, load(out).shape[1::-1])) == size
 
 
 # Stops
@@ -273,12 +236,8 @@ def test_a_full_disk_under_tile_says_how_to_continue(tmp_path, capsys, monkeypat
 
     monkeypatch.setattr(TiledOutput, "numbers", lambda *_: [(0, 0, 0)])
     monkeypatch.setattr("jaxtex.cli.files.tiled_output.encoded", full)
-    code, _, err = run(capsys, "warp", tmp_path / "in.tif", tmp_path / "out.tif", "--tile", *POINT)
-    assert code == 2
-    assert err == (
-        f"jaxtex: error: cannot write {tmp_path / 'out.tif'}: No space left on device; run it again with --resume to "
-        "write only the tiles that are missing\n"
-    )
+    words = refused(capsys, "warp", tmp_path / "in.tif", tmp_path / "out.tif", "--tile", *POINT)
+    assert words.startswith(f"cannot write {tmp_path / 'out.tif'}: No space left on device; run it again with --resume")
 
 
 def test_an_interrupt_while_jax_is_imported_ends_at_once(tmp_path):

@@ -22,10 +22,8 @@ import jaxtex
 from jaxtex.cli import main, pipeline, recipe
 from jaxtex.cli.files import replace
 from jaxtex.cli.process import Stopped, UserError, check_stopped, printable, stoppable
-from tests.cli.test_cli import load, noise, run, save
+from tests.cli.test_cli import POINT, done, failing_at, listing, load, noise, refused, run, save
 from tests.cli.test_cli_warps import CONTINUE, folder_of
-
-POINT = ("--filter", "point")
 
 
 def start(*arguments: object, code: str = "", **environment: str) -> subprocess.Popen:
@@ -38,10 +36,6 @@ def start(*arguments: object, code: str = "", **environment: str) -> subprocess.
         text=True,
         env=os.environ | {"PYTHONPATH": str(Path(jaxtex.__file__).parents[1])} | environment,
     )
-
-
-def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
 
 
 # Stopped and continued
@@ -68,19 +62,18 @@ def test_a_killed_folder_is_continued(tmp_path, capsys, number):
         time.sleep(0.01)
     process.send_signal(number)
     report, errors = process.communicate()
-    finished = [name for name in names(out) if not name.startswith(".")]
+    finished = [name for name in listing(out) if not name.startswith(".")]
     assert 0 < len(finished) < 60
     assert report == ""
     if number == signal.SIGTERM:
         assert (process.returncode, errors) == (143, f"jaxtex: error: terminated; {CONTINUE}\n")
-        assert finished == names(out)  # and no temporary file
+        assert finished == listing(out)  # and no temporary file
     times = {name: (out / name).stat().st_mtime_ns for name in finished}
-    code, report, errors = run(capsys, "warp", folder, out, *POINT, "--resume")
-    assert (code, errors) == (0, "")
+    report = done(capsys, "warp", folder, out, *POINT, "--resume")
     assert f"{60 - len(finished)} warped, 0 failed, {len(finished)} skipped" in report
     assert {name: (out / name).stat().st_mtime_ns for name in finished} == times
-    pictures = [name for name in names(out) if not name.startswith(".")]
-    assert pictures == names(folder)
+    pictures = [name for name in listing(out) if not name.startswith(".")]
+    assert pictures == listing(folder)
     for name in pictures:
         assert (load(out / name) == int(name[:2])).all()
 
@@ -90,8 +83,7 @@ def test_what_is_there_is_skipped(tmp_path, capsys):
     assert run(capsys, "warp", folder, out)[0] == 0
     (out / "01.png").unlink()
     (folder / "02.png").unlink()
-    code, report, _ = run(capsys, "warp", folder, out, "--skip-existing")
-    assert (code, "1 warped, 0 failed, 1 skipped" in report) == (0, True)
+    assert "1 warped, 0 failed, 1 skipped" in done(capsys, "warp", folder, out, "--skip-existing")
     code, report, errors = run(capsys, "warp", folder / "00.png", out, "--skip-existing")
     assert (code, report, errors) == (0, f"{out / '00.png'} exists, 00.png is skipped\n", "")
 
@@ -106,7 +98,7 @@ def test_temporary_files_of_the_dead_are_removed(tmp_path, capsys, monkeypatch):
     with living.open("rb") as file:
         replace.hold(file.fileno())
         assert run(capsys, "warp", folder, out)[0] == 0
-        assert names(out) == [living.name, "00.png"]
+        assert listing(out) == [living.name, "00.png"]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +115,7 @@ def test_a_signal_is_an_interrupt(tmp_path, capsys, monkeypatch, number, code, w
     finally:
         signal.signal(number, outer)
     assert got == (code, "", f"jaxtex: error: {word}\n")
-    assert (names(tmp_path), after) == (["in.png"], signal.SIG_DFL)
+    assert (listing(tmp_path), after) == (["in.png"], signal.SIG_DFL)
 
 
 def test_a_signal_in_a_callback_of_the_garbage_collector_is_not_lost():
@@ -144,44 +136,18 @@ def test_a_signal_in_a_callback_of_the_garbage_collector_is_not_lost():
         collect()
 
 
-@pytest.mark.slow
-def test_an_interrupt_while_starting_is_a_sentence(tmp_path):
-    code = """
-import signal
-signal.signal(signal.SIGINT, signal.default_int_handler)
-class Interrupt:
-    def find_spec(self, name, *_):
-        if name == "jax":
-            signal.raise_signal(signal.SIGINT)
-sys.meta_path.insert(0, Interrupt())
-"""
-    process = start("warp", save(tmp_path / "in.png", noise(1)), tmp_path / "out.png", code=code)
-    assert process.communicate() == ("", "jaxtex: error: interrupted\n")
-    assert process.returncode == 130
-
-
 # Disks and memory
 
 
 def test_a_full_disk_ends_the_run(tmp_path, capsys, monkeypatch):
-    folder, out, written = folder_of(tmp_path, 60), tmp_path / "out", []
-
-    def full(*paths):
-        if len(written) == 5:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        written.append(paths)
-        return rename(*paths)
-
-    rename = os.replace
-    monkeypatch.setattr(os, "replace", full)
+    folder, out, full = folder_of(tmp_path, 60), tmp_path / "out", OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     monkeypatch.setattr(recipe, "THREADS", 1)
-    code, report, errors = run(capsys, "warp", folder, out, *POINT)
-    assert (code, report) == (2, "")
-    assert errors == f"jaxtex: error: cannot write {out / '05.png'}: No space left on device; {CONTINUE}\n"
-    assert names(out) == names(folder)[:5]
-    monkeypatch.setattr(os, "replace", rename)
-    code, report, _ = run(capsys, "warp", folder, out, *POINT, "--resume")
-    assert (code, "55 warped, 0 failed, 5 skipped" in report) == (0, True)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", failing_at(range(6, 99), full, os.replace))
+        words = refused(capsys, "warp", folder, out, *POINT)
+    assert words == f"cannot write {out / '05.png'}: No space left on device; {CONTINUE}\n"
+    assert listing(out) == listing(folder)[:5]
+    assert "55 warped, 0 failed, 5 skipped" in done(capsys, "warp", folder, out, *POINT, "--resume")
 
 
 def test_a_half_written_temporary_file_is_removed(tmp_path):
@@ -198,16 +164,8 @@ def test_a_half_written_temporary_file_is_removed(tmp_path):
 
 @pytest.mark.parametrize("step", ["read_picture", "warp", "write_picture"])
 def test_an_image_too_large_for_the_memory_leaves_the_others_alone(tmp_path, capsys, monkeypatch, step):
-    folder, calls = folder_of(tmp_path, 3), []
-    work = getattr(pipeline, step)
-
-    def hungry(*arguments, **options):
-        calls.append(1)
-        if len(calls) == 2:
-            raise MemoryError("Unable to allocate 1 PiB")
-        return work(*arguments, **options)
-
-    monkeypatch.setattr(pipeline, step, hungry)
+    folder, hungry = folder_of(tmp_path, 3), MemoryError("Unable to allocate 1 PiB")
+    monkeypatch.setattr(pipeline, step, failing_at([2], hungry, getattr(pipeline, step)))
     monkeypatch.setattr(recipe, "THREADS", 1)
     code, report, errors = run(capsys, "warp", folder, tmp_path / "out")
     assert (code, "2 warped, 1 failed" in report, errors.count("\n")) == (2, True, 1)
@@ -301,8 +259,8 @@ def test_a_replaced_file_keeps_its_permissions(tmp_path, capsys):
 def test_a_read_only_file_is_replaced_only_by_force(tmp_path, capsys):
     source, target = save(tmp_path / "in.png", noise(3)), save(tmp_path / "out.png", noise(1))
     target.chmod(0o444)
-    code, _, errors = run(capsys, "warp", source, target, *POINT)
-    assert (code, errors) == (2, f"jaxtex: error: cannot write {target}: it is read-only; --force replaces it\n")
+    words = refused(capsys, "warp", source, target, *POINT)
+    assert words == f"cannot write {target}: it is read-only; --force replaces it\n"
     np.testing.assert_array_equal(load(target), noise(1))
     assert run(capsys, "warp", source, target, *POINT, "--force")[0] == 0
     np.testing.assert_array_equal(load(target), noise(3))
@@ -325,7 +283,7 @@ def test_a_link_stays_a_link_into_another_folder(tmp_path, capsys):
     link.symlink_to("other/far.png")
     for _ in range(2):  # the link leads nowhere, then to a file
         assert run(capsys, "warp", source, link, *POINT)[0] == 0
-        assert (link.is_symlink(), names(other)) == (True, ["far.png"])
+        assert (link.is_symlink(), listing(other)) == (True, ["far.png"])
     np.testing.assert_array_equal(load(other / "far.png"), noise(3))
 
 
@@ -349,9 +307,8 @@ def test_a_target_that_cannot_be_written_is_known_before_any_work(tmp_path, caps
         ("nowhere/out.png", "there is no folder "),
         ("in.png/out.png", "Not a directory"),
     ):
-        code, _, errors = run(capsys, "warp", source, tmp_path / name)
-        assert (code, errors.count("\n")) == (2, 1)
-        assert errors.startswith(f"jaxtex: error: cannot write {tmp_path / name}: ")
+        errors = refused(capsys, "warp", source, tmp_path / name)
+        assert errors.startswith(f"cannot write {tmp_path / name}: ")
         assert words in errors
 
 
@@ -392,26 +349,27 @@ def test_a_closed_pipe_is_no_error(tmp_path, capsys, monkeypatch, command):
     assert (tmp_path / "out.png").exists() == (command[0] == "warp")
 
 
-@pytest.mark.parametrize("buffering", [1, -1])
+NO_SPACE = "jaxtex: error: cannot write to standard output: No space left on device\n"
+
+
 @pytest.mark.parametrize("command", [["info"], ["warp", "in.png", "out.png"]])
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_standard_output_on_a_full_disk_is_a_sentence(tmp_path, capsys, monkeypatch, command, buffering):
+def test_standard_output_on_a_full_disk_is_a_sentence(tmp_path, capsys, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     save(tmp_path / "in.png", noise(3))
-    with open("/dev/full", "w", buffering=buffering) as stream:
-        monkeypatch.setattr(sys, "stdout", stream)
-        assert main(command) == 2
-    assert capsys.readouterr().err == "jaxtex: error: cannot write to standard output: No space left on device\n"
+    for buffering in (1, -1):
+        with open("/dev/full", "w", buffering=buffering) as stream:
+            monkeypatch.setattr(sys, "stdout", stream)
+            assert main(command) == 2
+        assert capsys.readouterr().err == NO_SPACE
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_help_on_a_full_disk_is_a_sentence(unbuffered):
+def test_help_on_a_full_disk_is_a_sentence():
     with open("/dev/full", "w") as full:
-        command, environment = [sys.executable, "-m", "jaxtex", "--help"], os.environ | {"PYTHONUNBUFFERED": unbuffered}
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment, check=False)
-    words = "jaxtex: error: cannot write to standard output: No space left on device\n"
-    assert (done.returncode, done.stderr) == (2, words)
+        command = [sys.executable, "-m", "jaxtex", "--help"]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (2, NO_SPACE)
 
 
 @pytest.mark.parametrize(("most", "code"), [(10**6, 0), (60, 2)])
@@ -459,9 +417,9 @@ def test_notes_that_nobody_reads_stop_no_work(tmp_path, monkeypatch):
 
 def test_jax_that_may_not_compile_is_a_sentence(tmp_path, capsys):
     with jax.disable_jit():
-        code, _, errors = run(capsys, "warp", save(tmp_path / "in.png", noise(3)), tmp_path / "out.png")
-    assert (code, errors.count("\n")) == (2, 1)
-    assert "JAX_DISABLE_JIT is set, and images are warped by compiled programs; unset it" in errors
+        assert "JAX_DISABLE_JIT is set, and images are warped by compiled programs; unset it" in refused(
+            capsys, "warp", save(tmp_path / "in.png", noise(3)), tmp_path / "out.png"
+        )
 
 
 @pytest.mark.slow

@@ -13,15 +13,13 @@ from PIL import Image, ImageSequence
 
 from jaxtex.cli import main, pipeline, recipe
 from jaxtex.cli.files import tiff
-from jaxtex.cli.files.inputs import FORMATS
 from jaxtex.cli.files.metadata import Metadata, Picture
 from tests.cli import odd_files
 from tests.cli.odd_files import ODD_FILES, make
-from tests.cli.test_cli import load, noise, run, save
-from tests.cli.test_cli_folders import names
+from tests.cli.test_cli import POINT, done, failing_at, listing, load, noise, refused, run, save
 from tests.cli.test_cli_photographs import Stream
+from tests.cli.test_cli_warps import counted
 
-POINT = ("--filter", "point")
 PAGED = [name for name, odd in ODD_FILES.items() if odd.pages > 1 and not odd.error]
 
 
@@ -71,20 +69,6 @@ def test_every_page_is_warped(tmp_path, capfd, name):
         for k, page in enumerate(expected):
             image.seek(k)
             assert image.size == page.shape[1::-1]
-
-
-@pytest.mark.parametrize("suffix", [".png", ".jpg", ".webp"])
-def test_a_format_without_pages_is_refused(tmp_path, capsys, suffix):
-    source = make("pages.tif", tmp_path)
-    code, out, err = run(capsys, "warp", source, tmp_path / f"out{suffix}")
-    format_name = FORMATS[suffix]
-    assert (code, out, err) == (
-        2,
-        "",
-        f"jaxtex: error: cannot warp {source}: it has 2 pages, and {format_name} stores one; write a TIFF, or choose a "
-        "page with --page 1 to --page 2\n",
-    )
-    assert names(tmp_path) == ["pages.tif"]
 
 
 def test_a_page_is_chosen_among_the_pages_that_are_no_copies(tmp_path, capsys):
@@ -191,50 +175,34 @@ def test_a_folder_has_files_of_one_and_of_several_pages(tmp_path, capsys):
     (folder / "d.tif").chmod(0o600)
     code, report, err = run(capsys, "warp", folder, out, *POINT, "--verbose", "--jobs", 2)
     assert (code, err.count("\n")) == (2, 1)
-    assert err.startswith(
-        f"jaxtex: error: cannot read {folder / 'c.tif'} (page 2): its pixels are MINISBLACK of float32"
-    )
+    assert f"cannot read {folder / 'c.tif'} (page 2): its pixels are MINISBLACK of float32" in err
     assert "4 warped, 1 failed" in report
     assert f"{folder / 'd.tif'} -> {out / 'd.tif'}: 2 pages of 9x6\n" in report
-    assert names(out) == ["a.png", "b.tif", "d.tif", "e.png"]
+    assert listing(out) == ["a.png", "b.tif", "d.tif", "e.png"]
     assert_pages(out / "b.tif", [noise(3), noise(1), noise(4, "uint16")])
     assert_pages(out / "d.tif", [noise(1), noise(3)])
     assert (out / "d.tif").stat().st_mode & 0o777 == 0o600
     code, _, err = run(capsys, "warp", folder, tmp_path / "png", *POINT, "--format", "png")
     assert (code, err.count("it has 2 pages, and PNG stores one")) == (2, 1)
-    assert names(tmp_path / "png") == ["a.png", "e.png"]
+    assert listing(tmp_path / "png") == ["a.png", "e.png"]
 
 
 def test_a_page_that_is_too_large_is_refused_before_any_work(tmp_path, capsys, monkeypatch):
     source = multipage(tmp_path / "in.tif", noise(1), noise(1), noise(1, height=20, width=20))
     monkeypatch.setattr(pipeline, "read_picture", lambda *_: pytest.fail("read"))
-    code, _, err = run(capsys, "warp", source, tmp_path / "out.tif", "--max-pixels", 300)
-    assert (code, err.count("\n")) == (2, 1)
-    assert err.startswith(f"jaxtex: error: cannot read {source} (page 3): 20x20 are 0.0004 million pixels")
+    err = refused(capsys, "warp", source, tmp_path / "out.tif", "--max-pixels", 300)
+    assert err.startswith(f"cannot read {source} (page 3): 20x20 are 0.0004 million pixels")
 
 
 def test_few_pages_are_in_memory_at_once(tmp_path, capsys, monkeypatch):
     """Pages are written as they come: none waits for the last one."""
     source = multipage(tmp_path / "in.tif", *(np.full((4, 4), k, np.uint8) for k in range(40)))
-    alive, most = [0], [0]
-
-    def read(*arguments):
-        alive[0] += 1
-        most[0] = max(most)
-        most.append(alive[0])
-        return real_read(*arguments)
-
-    class Writer(tiff.PageWriter):
-        def append(self, *page):
-            super().append(*page)
-            alive[0] -= 1
-
-    real_read = pipeline.read_picture
-    monkeypatch.setattr(pipeline, "read_picture", read)
-    monkeypatch.setattr(pipeline, "PageWriter", Writer)
-    assert run(capsys, "warp", source, tmp_path / "out.tif", *POINT, "--jobs", 1)[0] == 0
-    assert alive[0] == 0
-    assert max(most) <= 2 * (1 + pipeline.AHEAD) + 2
+    alive = [0]
+    monkeypatch.setattr(pipeline, "read_picture", counted(pipeline.read_picture, 1, alive))
+    monkeypatch.setattr(tiff.PageWriter, "append", counted(tiff.PageWriter.append, -1, alive))
+    done(capsys, "warp", source, tmp_path / "out.tif", *POINT, "--jobs", 1)
+    assert alive[-1] == 0
+    assert max(alive) <= 2 * (1 + pipeline.AHEAD) + 2
     assert [page.flat[0] for page in pages_in(tmp_path / "out.tif")] == list(range(40))
 
 
@@ -249,57 +217,52 @@ def test_no_page_is_warped_after_one_that_failed(tmp_path, capsys, monkeypatch):
         code, _, err = run(capsys, "warp", tmp_path / name, tmp_path / name.replace("in", "out"), *POINT, "--jobs", 1)
         assert (code, err.count("\n"), "(page 2): " in err) == (2, 1, True)
         assert len(seen) < 12
-    assert names(tmp_path / "out") == ["b.tif"]
+    assert listing(tmp_path / "out") == ["b.tif"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_between_pages_leaves_the_old_file(tmp_path, capsys, monkeypatch, number):
-    source, target = multipage(tmp_path / "in.tif", *[noise(1)] * 9), save(tmp_path / "out.tif", noise(3))
+def at_page_three(monkeypatch, happens):
+    """Something happens behind the third page of a file."""
 
     class Writer(tiff.PageWriter):
         def append(self, *page):
             super().append(*page)
             if self.number == 3:
-                signal.raise_signal(number)
+                happens()
 
     monkeypatch.setattr(pipeline, "PageWriter", Writer)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_between_pages_leaves_the_old_file(tmp_path, capsys, monkeypatch, number):
+    source, target = multipage(tmp_path / "in.tif", *[noise(1)] * 9), save(tmp_path / "out.tif", noise(3))
+    at_page_three(monkeypatch, lambda: signal.raise_signal(number))
     before = signal.signal(number, signal.default_int_handler)
     try:
-        code, out, err = run(capsys, "warp", source, target, *POINT)
+        refused(capsys, "warp", source, target, *POINT, code=128 + number)
     finally:
         signal.signal(number, before)
-    assert (code, out, err.count("\n")) == (128 + number, "", 1)
-    assert names(tmp_path) == ["in.tif", "out.tif"]
+    assert listing(tmp_path) == ["in.tif", "out.tif"]
     np.testing.assert_array_equal(load(target), noise(3))
 
 
 def test_a_full_disk_between_pages_leaves_nothing(tmp_path, capsys, monkeypatch):
     source = multipage(tmp_path / "in.tif", *[noise(1)] * 9)
 
-    class Writer(tiff.PageWriter):
-        def append(self, *page):
-            super().append(*page)
-            if self.number == 3:
-                raise OSError(28, "No space left on device")
+    def full():
+        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(pipeline, "PageWriter", Writer)
-    code, out, err = run(capsys, "warp", source, tmp_path / "out.tif", *POINT)
-    assert (code, out) == (2, "")
-    assert err == f"jaxtex: error: cannot write {tmp_path / 'out.tif'}: No space left on device\n"
-    assert names(tmp_path) == ["in.tif"]
+    at_page_three(monkeypatch, full)
+    words = refused(capsys, "warp", source, tmp_path / "out.tif", *POINT)
+    assert words == f"cannot write {tmp_path / 'out.tif'}: No space left on device\n"
+    assert listing(tmp_path) == ["in.tif"]
 
 
 def test_a_device_that_fails_at_a_page_is_a_sentence(tmp_path, capsys, monkeypatch):
-    source, calls, warp = multipage(tmp_path / "in.tif", *[noise(1)] * 3), [], pipeline.warp
-
-    def failing(*arguments, **options):
-        calls.append(1)
-        if len(calls) == 2:
-            raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: out of memory")
-        return warp(*arguments, **options)
-
-    monkeypatch.setattr(pipeline, "warp", failing)
+    source, full = (
+        multipage(tmp_path / "in.tif", *[noise(1)] * 3),
+        jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: full"),
+    )
+    monkeypatch.setattr(pipeline, "warp", failing_at([2], full, pipeline.warp))
     monkeypatch.setattr(recipe, "THREADS", 1)
-    code, _, err = run(capsys, "warp", source, tmp_path / "out.tif", *POINT)
-    assert (code, err.count("\n"), f"cannot warp {source} (page 2): " in err) == (2, 1, True)
-    assert names(tmp_path) == ["in.tif"]
+    assert f"cannot warp {source} (page 2): " in refused(capsys, "warp", source, tmp_path / "out.tif", *POINT)
+    assert listing(tmp_path) == ["in.tif"]

@@ -14,10 +14,9 @@ from jaxtex.cli.lenses import Lens
 from jaxtex.cli.transforms import AffineParts, Flow, Perspective, Resize
 from jaxtex.sampler import Sampler
 from jaxtex.warp.sized import image, streams
-from jaxtex.warp.sized.image import ImageWarp, compiled, warp
+from jaxtex.warp.sized.image import ImageWarp, warp
 from jaxtex.warp.sized.mappings import PerPixelParameters, ReadOptions
 from jaxtex.warp.sized.streams import NeedsWholeImage, StreamedImage
-from jaxtex.warp.sized.tiling import LARGE, MOST_SMALL, SMALL, large_shape, tiles_of
 from tests.oracles.warps import warped
 from tests.support.tolerances import assert_exact
 
@@ -56,7 +55,7 @@ def read(address_mode="clamp", filter_mode="linear", **options):
 TURN, SHRINK = AffineParts(rotate=20.0, translate=(0.3, 1.7)), AffineParts(scale=0.45, rotate=10.0)
 # The last has large and small tiles, the one before it small ones alone.
 SIZES = [(1, 1), (1, 33), (45, 1), (200, 100), (519, 301)]
-VARIANTS = {
+CASES = {
     "frame": (TURN, read(), np.uint8, 3),
     "alpha": (TURN, read(), np.uint16, 4),
     "border": (AffineParts(scale=1.6), read("border"), np.uint16, 3),
@@ -69,18 +68,13 @@ VARIANTS = {
     "lens": (Lens((-0.2, 0.03)), read(), np.uint16, 3),
     "distorted": (Lens((-0.2,), distort=True), read(), np.uint16, 1),
     "flow": (Wave(), read(), np.uint16, 3),
-}
-SMOOTHED = {
+    # Smoothed
     "shrunk": (SHRINK, read(antialias=True), np.uint16, 3),
     "shrunk alpha": (SHRINK, read("border", antialias=True, linear_light=True), np.uint16, 4),
     "a little shrunk": (AffineParts(scale=0.7), read("mirror", antialias=True), np.uint16, 1),
-    "lens": (Lens((-0.3,)), read("border", antialias=True), np.uint16, 1),
+    "smoothed lens": (Lens((-0.3,)), read("border", antialias=True), np.uint16, 1),
     "flow over a photograph": (Wave(), read(antialias=True), np.uint8, 3),
-}
-HORIZON = Perspective(
-    (((0.0, 0), (40.0, 33)), ((200.0, 0), (115.0, 30)), ((200.0, 100), (193.0, 100)), ((0.0, 100), (0.0, 100)))
-)
-RESIZED = {
+    # Resized
     "half": (Resize(0.5), read(antialias=True, frame=False), np.uint8, 3),
     "by a lanczos filter": (Resize(0.37), read("clamp", "lanczos3", antialias=True, frame=False), np.uint16, 1),
     "area with alpha": (Resize(fit=(90, 60)), read(antialias=True, frame=False, area=True), np.uint16, 4),
@@ -88,8 +82,11 @@ RESIZED = {
     "narrowed": (Narrowed(0.6), read("clamp", antialias=True, frame=False), np.uint8, 3),
     "narrowed much": (Narrowed(0.11), read("clamp", "cubic", antialias=True, frame=False), np.uint16, 1),
     "larger": (Resize(1.6), read("clamp", "cubic", antialias=True, frame=False), np.uint16, 3),
-    "point": (Resize(0.5), read("clamp", "point"), np.uint8, 4),
+    "resized by points": (Resize(0.5), read("clamp", "point"), np.uint8, 4),
 }
+HORIZON = Perspective(
+    (((0.0, 0), (40.0, 33)), ((200.0, 0), (115.0, 30)), ((200.0, 100), (193.0, 100)), ((0.0, 100), (0.0, 100)))
+)
 
 
 def picture(size, dtype, channels):
@@ -154,39 +151,25 @@ def on_a_cpu():
         yield
 
 
+# Where not one of small tiles alone: numbers, made first, of two capacities, and images of one pixel along an axis.
+OF_SIZES = {"frame": SIZES, "flow": SIZES, "alpha": SIZES[3:], "shrunk": SIZES[4:], "half": SIZES[2:]}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", CASES)
 def test_tiles_are_those_of_the_whole(name):
-    """By parameters and by a field in images of one pixel along an axis too; numbers, made first, of two capacities."""
-    sizes = {"frame": SIZES, "flow": SIZES, "alpha": SIZES[3:]}.get(name, SIZES[3:4])
-    assert_as_whole(VARIANTS[name], sizes)
+    """By parameters and by a field."""
+    assert_as_whole(CASES[name], OF_SIZES.get(name, SIZES[3:4]))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SMOOTHED)
-def test_smoothed_tiles_are_those_of_the_whole(name):
-    assert_as_whole(SMOOTHED[name], SIZES[4:] if name == "shrunk" else SIZES[3:4])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", RESIZED)
-def test_resized_tiles_are_those_of_the_whole(name):
-    assert_as_whole(RESIZED[name], SIZES[2:] if name == "half" else SIZES[3:4])
-
-
-@pytest.mark.parametrize("name", ["half", "larger"])
-def test_wide_tiles_are_those_of_the_whole(name):
+def test_wide_tiles_are_those_of_the_whole():
     """Of an output of more than 1,536 columns."""
-    assert_as_whole(RESIZED[name], [{"half": (3300, 130), "larger": (1000, 90)}[name]])
+    assert_as_whole(CASES["half"], [(3300, 130)])
 
 
 # Windows lie around the end of an axis in `test_streaming`.
-STREAMED = {
-    **{name: VARIANTS[name] for name in ("frame", "light", "point", "flow")},
-    "horizon": (HORIZON, read(), np.uint8, 3),
-    "a little shrunk": SMOOTHED["a little shrunk"],
-    **{name: RESIZED[name] for name in ("half", "larger", "narrowed", "area with alpha")},
-}
+NAMES = "frame", "light", "point", "flow", "a little shrunk", "half", "larger", "narrowed", "area with alpha"
+STREAMED = {name: CASES[name] for name in NAMES} | {"horizon": (HORIZON, read(), np.uint8, 3)}
 
 
 # Of some, the texels of the largest window that there is room for, and the bytes of a texel.
@@ -208,40 +191,7 @@ def test_streamed_tiles_are_those_of_the_whole(name, monkeypatch):
 
 def test_a_streamed_image_that_needs_a_chain_is_refused():
     with pytest.raises(NeedsWholeImage, match="becomes much smaller"):
-        streamed(SMOOTHED["shrunk"], SIZES[4])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "programs"), [("frame", 2), ("alpha", 3), ("flow", 2)])
-def test_images_of_many_sizes_take_few_programs(name, programs):
-    transform, read, dtype, channels = VARIANTS[name]
-    sizes = [(20 + 37 * k, 90 + 23 * k) for k in range(12)]
-    compiled.cache_clear()
-    for size in sizes:
-        mapping, border = transform.mapping(size, size), np.zeros(channels, dtype)
-        warp(picture(size, dtype, channels), mapping, border, size=size, read=read, device=jax.devices("cpu")[0])
-    # Of large and of small tiles; with alpha, the one that makes numbers of texels.
-    assert compiled.cache_info().misses == programs
-
-
-@pytest.mark.parametrize(
-    "size", [(1, 1), (1, 700), (128, 64), (129, 64), (513, 257), (512, 256), (1500, 1000), (700, 1), (2100, 300)]
-)
-def test_tiles_cover_each_pixel_once(size):
-    counts = np.zeros(size[::-1], int)
-    for place in tiles_of(size):
-        counts[place.cut(size)] += 1
-        assert (place.height, place.width) in {
-            tuple(1 if n == 1 else side for n, side in zip(size[::-1], shape))
-            for shape in (large_shape(size[0]), SMALL)
-        }
-    assert (counts == 1).all()
-
-
-def test_a_small_image_takes_small_tiles():
-    assert [place[2:] for place in tiles_of((100, 60))] == [SMALL]
-    assert len(tiles_of((512, 128))) == MOST_SMALL
-    assert [place[2:] for place in tiles_of((512, 256))] == [LARGE]
+        streamed(CASES["shrunk"], SIZES[4])
 
 
 MOST_PROGRAMS = 6

@@ -17,7 +17,8 @@ from jaxtex.cli.files.exif import ORIENTATION
 from jaxtex.cli.files.tiled_output import TiledOutput
 from jaxtex.cli.process import UserError
 from jaxtex.warp.sized import streams
-from tests.cli.test_cli import load, noise, run
+from tests.cli.odd_files import RGB_PROFILE, pages_of
+from tests.cli.test_cli import POINT, done, load, noise, refused, run
 from tests.support.tolerances import assert_exact
 
 
@@ -35,20 +36,18 @@ def test_an_opaque_image_gets_an_alpha_channel(tmp_path, capsys):
     """In tiles as in the whole: clear outside of the turned image."""
     source = make(tmp_path / "in.tif", "mapped")
     for out, tile in (("tiles.tif", ["--tile"]), ("whole.tif", [])):
-        code, *_ = run(capsys, "rotate", source, tmp_path / out, "--angle", 20, "--alpha", *tile)
-        assert code == 0
-    found, whole = (tifffile.imread(tmp_path / name) for name in ("tiles.tif", "whole.tif"))
-    assert found.shape[-1] == tifffile.imread(source).shape[-1] + 1
-    assert found[0, 0, -1] == 0
-    assert_exact(found, whole)
+        assert run(capsys, "rotate", source, tmp_path / out, "--angle", 20, "--alpha", *tile)[0] == 0
+    found = load(tmp_path / "tiles.tif")
+    assert (found.shape[-1], found[0, 0, -1]) == (4, 0)
+    assert_exact(found, load(tmp_path / "whole.tif"))
 
 
 def test_a_pixel_that_reads_too_much_is_a_sentence(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(cli_run, "WINDOW_SHARE", 1e-3)
     source = make(tmp_path / "in.tif", "mapped")
-    code, _, err = run(capsys, "resize", source, tmp_path / "out.tif", "--tile", "--size", "1x1", "--memory", "1G")
-    assert (code, err.count("\n")) == (2, 1)
-    assert "a pixel reads 180 x 260 texels at once, more than --memory leaves room for" in err
+    assert "a pixel reads 180 x 260 texels at once, more than --memory leaves room for" in refused(
+        capsys, "resize", source, tmp_path / "out.tif", "--tile", "--size", "1x1", "--memory", "1G"
+    )
 
 
 # Files
@@ -84,10 +83,9 @@ def make(path, layout, dtype="uint8"):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_files_of_every_layout(tmp_path, capsys, layout):
     source = make(tmp_path / "in.tif", layout, "uint16" if layout == "big-endian" else "uint8")
-    options = ("--rotate", 7, "--filter", "point")
+    options = ("--rotate", 7, *POINT)
     assert run(capsys, "warp", source, tmp_path / "whole.tif", *options)[0] == 0
-    code, out, err = run(capsys, "warp", source, tmp_path / "tiles.tif", *options, "--tile")
-    assert (code, err) == (0, "")
+    out = done(capsys, "warp", source, tmp_path / "tiles.tif", *options, "--tile")
     assert re.search(r"[34] tiles of 1\d\dx128, peak memory [\d.]+ GB of 2.00 GB\n", out)
     assert_exact(load(tmp_path / "tiles.tif"), load(tmp_path / "whole.tif"))
     with tifffile.TiffFile(tmp_path / "tiles.tif") as tiff:
@@ -102,41 +100,26 @@ def test_decoded_segments_leave_the_cache(tmp_path):
         kept = image.samples.decoded.cache_info()
         assert 0 < kept.currsize * 64 * 128 * 3 <= 2**16
         assert kept.misses > kept.maxsize
-    with (
-        pytest.raises(UserError, match="its tiles take 0 MB each"),
-        large_tiff.open_large(source, 100, 2),
-    ):
+    with pytest.raises(UserError, match="its tiles take 0 MB each"), large_tiff.open_large(source, 100, 2):
         pass
 
 
 def test_metadata_stays(tmp_path, capsys):
-    description, profile = "a large picture", b"\0" * 16 + b"RGB " + b"profile" * 20
-    tifffile.imwrite(
-        tmp_path / "in.tif",
-        noise(3, "uint8", 90, 100),
-        photometric="rgb",
-        description=description,
-        metadata=None,
-        iccprofile=profile,
-        resolution=(300, 200),
-    )
+    kept = {"description": "a large picture", "iccprofile": RGB_PROFILE, "resolution": (300, 200), "metadata": None}
+    tifffile.imwrite(tmp_path / "in.tif", noise(3, "uint8", 90, 100), photometric="rgb", **kept)
+    places, tags = (273, 278, 279, *range(322, 326)), []
     for name, more in (("whole.tif", ()), ("tiles.tif", ("--tile",))):
-        options = "--angle", 3, "--filter", "point", *more
-        assert run(capsys, "rotate", tmp_path / "in.tif", tmp_path / name, *options)[0] == 0
-    tags = []
-    for name in ("whole.tif", "tiles.tif"):
+        done(capsys, "rotate", tmp_path / "in.tif", tmp_path / name, "--angle", 3, *POINT, *more)
         with tifffile.TiffFile(tmp_path / name) as tiff:
-            tags.append(
-                {tag.code: tag.value for tag in tiff.pages[0].tags if tag.code not in (273, 278, 279, *range(322, 326))}
-            )
+            tags.append({tag.code: tag.value for tag in tiff.pages[0].tags if tag.code not in places})
     assert tags[0] == tags[1]
-    assert tags[0][270] == description
+    assert tags[0][270] == kept["description"]
 
 
 def test_a_file_beyond_the_reach_of_four_bytes_is_a_bigtiff(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(tiled_output, "LARGEST_CLASSIC", 1000)
     source = make(tmp_path / "in.tif", "mapped")
-    assert run(capsys, "warp", source, tmp_path / "out.tif", "--tile", "--filter", "point")[0] == 0
+    assert run(capsys, "warp", source, tmp_path / "out.tif", "--tile", *POINT)[0] == 0
     with tifffile.TiffFile(tmp_path / "out.tif") as tiff:
         assert tiff.is_bigtiff
         assert_exact(tiff.asarray(), load(source))
@@ -159,7 +142,7 @@ def stopped(tmp_path, monkeypatch, capsys):
 
     with monkeypatch.context() as patch:
         patch.setattr(TiledOutput, "write", stopping)
-        code, _, err = run(capsys, "warp", source, target, "--rotate", 7, "--tile", "--filter", "point")
+        code, _, err = run(capsys, "warp", source, target, "--rotate", 7, "--tile", *POINT)
     assert code == 130
     assert err == "jaxtex: error: interrupted; run it again with --resume to write only the tiles that are missing\n"
     assert not target.exists()
@@ -178,14 +161,14 @@ def resumed(capsys, monkeypatch, source, target, *options):
 
 def test_a_run_that_was_stopped_goes_on(stopped, tmp_path, capsys, monkeypatch):
     source, target = stopped
-    code, out, err, written = resumed(capsys, monkeypatch, source, target, "--filter", "point")
+    code, out, err, written = resumed(capsys, monkeypatch, source, target, *POINT)
     assert (code, err) == (0, "")
     assert "4 tiles of 192x128, 2 of them before" in out
     assert len(written) == 2
-    run(capsys, "warp", source, tmp_path / "whole.tif", "--rotate", 7, "--filter", "point")
+    run(capsys, "warp", source, tmp_path / "whole.tif", "--rotate", 7, *POINT)
     assert_exact(load(target), load(tmp_path / "whole.tif"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.tif", "out.tif", "whole.tif"]
-    code, out, _, written = resumed(capsys, monkeypatch, source, target, "--filter", "point")
+    code, out, _, written = resumed(capsys, monkeypatch, source, target, *POINT)
     assert (code, out, written) == (0, f"{target} exists, in.tif is skipped\n", [])
 
 
@@ -195,14 +178,14 @@ def test_tiles_of_other_options_are_refused(stopped, capsys, monkeypatch):
     assert (code, written) == (2, [])
     assert "--filter was point, and is cubic; give the same options as before" in err
     source.write_bytes(source.read_bytes() + b"\0")
-    code, _, err, _ = resumed(capsys, monkeypatch, source, target, "--filter", "point")
+    code, _, err, _ = resumed(capsys, monkeypatch, source, target, *POINT)
     assert code == 2
     assert "the size of the input was" in err
 
 
 def test_without_resume_a_run_begins_again(stopped, capsys):
     source, target = stopped
-    code, out, _ = run(capsys, "warp", source, target, "--tile", "--filter", "point")
+    code, out, _ = run(capsys, "warp", source, target, "--tile", *POINT)
     assert code == 0
     assert "before" not in out
     assert_exact(load(target), load(source))
@@ -212,56 +195,12 @@ def test_two_processes_write_no_file_together(tmp_path, capsys, stopped):
     source, target = stopped
     with (tmp_path / "out.tif.part").open("rb") as part:
         assert tiled_output.hold(part.fileno())
-        code, _, err = run(capsys, "warp", source, target, "--tile", "--filter", "point")
+        code, _, err = run(capsys, "warp", source, target, "--tile", *POINT)
     assert code == 2
     assert "another process is writing" in err
 
 
-# What is refused
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("--tile", "--compare"), "--compare needs whole images in memory"),
-        (("--memory", "2G"), "--memory has no effect without --tile"),
-        (("--tile", "--memory", "10M"), "'10M' is not a size from 1G on"),
-        (("--tile", "--scale", "0.2", "--antialias"), "jaxtex resize --tile first"),
-    ],
-)
-def test_what_tiles_cannot_do_is_a_sentence(tmp_path, capsys, options, words):
-    code, _, err = run(capsys, "warp", make(tmp_path / "in.tif", "mapped"), tmp_path / "out.tif", *options)
-    assert code == 2
-    assert words in err
-    assert err.count("\n") == 1
-    assert not (tmp_path / "out.tif.part").exists()
-
-
-def test_other_files_are_refused(tmp_path, capsys):
-    source = make(tmp_path / "in.tif", "mapped")
-    assert "--tile writes TIFF" in run(capsys, "warp", source, tmp_path / "out.png", "--tile")[2]
-    assert "run jaxtex for each file" in run(capsys, "warp", source, source, tmp_path / "folder", "--tile")[2]
-    assert "not the stream -" in run(capsys, "warp", "-", tmp_path / "out.tif", "--tile")[2]
-    with tifffile.TiffWriter(tmp_path / "two.tif") as tiff:
-        for _ in range(2):
-            tiff.write(noise(3), photometric="rgb", metadata=None)
-    assert (
-        "choose one with --page 1 to --page 2"
-        in run(capsys, "warp", tmp_path / "two.tif", tmp_path / "out.tif", "--tile")[2]
-    )
-    options = ("--tile", "--page", 2, "--filter", "point")
-    assert run(capsys, "warp", tmp_path / "two.tif", tmp_path / "out.tif", *options)[0] == 0
+def test_a_page_is_chosen(tmp_path, capsys):
+    (tmp_path / "two.tif").write_bytes(pages_of(255 - noise(3), noise(3)))
+    done(capsys, "warp", tmp_path / "two.tif", tmp_path / "out.tif", "--tile", "--page", 2, *POINT)
     assert_exact(load(tmp_path / "out.tif"), noise(3))
-    (tmp_path / "in.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(64))
-    assert "it is not a TIFF" in run(capsys, "warp", tmp_path / "in.png", tmp_path / "out.tif", "--tile")[2]
-    tifffile.imwrite(tmp_path / "float.tif", np.zeros((20, 20), np.float32))
-    assert (
-        "and --tile reads gray and RGB of 8 and 16 bits"
-        in run(capsys, "warp", tmp_path / "float.tif", tmp_path / "out.tif", "--tile")[2]
-    )
-
-
-def test_a_picture_of_more_pixels_than_others_may_have_is_warped(tmp_path, capsys):
-    """The size is checked where the user asks for it alone."""
-    source = make(tmp_path / "in.tif", "mapped")
-    assert "more than the limit" in run(capsys, "warp", source, tmp_path / "out.tif", "--tile", "--max-pixels", 100)[2]

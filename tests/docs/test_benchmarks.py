@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import re
 from pathlib import Path
 
 import jax
@@ -68,14 +67,6 @@ def test_a_run_writes_every_row(module, monkeypatch, tmp_path):
         assert problems["broken"] == "OSError: no such device"
 
 
-@pytest.mark.parametrize("size", [64, 1024, 4096])
-def test_names_tell_works_apart(module, size):
-    works, peers = module("works").works(size), module("peers").PEERS
-    names = {work.name: work for work in works}
-    assert all(names[work.name] == work for work in works)
-    assert {target.peer for work in works for target in work.targets} <= peers.keys()
-
-
 @pytest.mark.slow
 def test_workloads_are_what_they_say(module, capsys, monkeypatch):
     """A lookup by RAFT and a dense grid against the texels themselves; then rows of both."""
@@ -111,44 +102,3 @@ def test_partitioned_programs_are_those_of_one_device(module):
     lines = {name: partition.line(name, figures) for name, figures in found.items()}
     assert lines["read 16x16, C=4"].endswith("none")
     assert "all-reduce" in lines["splat 16x16, C=1"]
-
-
-@pytest.mark.parametrize(
-    ("options", "sizes", "fit"),
-    [(["--size", "96", "64"], "96x64", None), (["--mixed", "--fit", "80", "80"], "mixed sizes", (80, 80))],
-)
-def test_folders_are_warped_by_everybody_alike(options, sizes, fit, module, tmp_path, capsys, monkeypatch):
-    pytest.importorskip("cv2")
-    names, check = [], module("folders").check_same_work
-
-    def noted(folders):
-        names.extend(sorted(path.name for path in folder.iterdir()) for folder in folders)
-        check(folders)
-
-    monkeypatch.setattr(module("folders"), "check_same_work", noted)
-    arguments = ["--folder", str(tmp_path), "--images", "2", "--rounds", "1", *options]
-    assert module("folders").main(arguments) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[1] == f"2 photographs, {sizes}, median of 1 rounds"
-    runs = module("folders").runs(fit)
-    assert [re.split(r"  |\d", line)[0].strip() for line in lines[2:]] == list(runs)
-    assert names == [["000.jpg", "001.jpg"]] * len(runs)
-
-
-def test_images_are_warped_by_everybody_alike(module, capsys):
-    pytest.importorskip("cv2")
-    arguments = ["--size", "64", "48", "--rounds", "1", "--only", "uint8, C=3, linear"]
-    assert module("images").main(arguments) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split(",")[0] for line in lines[2:]] == ["warpAffine", "remap", "resize"]
-    assert [line.split()[-1] for line in lines[2:]] == ["OpenCV", "OpenCV", "Pillow"]
-
-
-@pytest.mark.slow
-def test_shrinks_are_measured_beside_a_fine_reference(module, capsys):
-    assert module("shrink").main(["--small", "--seconds", "0", "--only", "resized by 3.7"]) == 0
-    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines() if "3.7" in line]
-    decibels = {method: tuple(map(float, figures[:2])) for _, method, *figures in rows}
-    assert decibels["resize, area"] > (60, 40)
-    for name in ("linear", "cubic", "lanczos3"):
-        assert decibels[f"resize, {name}"] >= decibels[f"jax.image, {name}"] > decibels["plain"]

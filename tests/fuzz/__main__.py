@@ -23,7 +23,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from tests.fuzz import functions, knots, memory, rays, reads, sums, warps
-from tests.fuzz.cases import SUMS, case_of, pick, seeds_for
+from tests.fuzz.cases import SUMS, case_of, seeds_for
+from tests.fuzz.draws import naming, pick
 from tests.support import compiling
 from tests.support.tolerances import TOLERANCES
 
@@ -106,7 +107,7 @@ def check(seed, kernels, kind):
     cotangent, tangents = seeds_for(case, seed)
     args = jax.tree.map(np.asarray, (case.inputs, cotangent, tangents))
     on_host = lambda results: {name: np.asarray(a) for name, a in results.items()}
-    try:
+    with naming(case.text):
         with jax.default_device(jax.local_devices(backend="cpu")[0]):
             expected = on_host(program(case)(*args))
             meant = case.meaning and on_host({"value": jax.jit(case.meaning)(**args[0])})
@@ -121,8 +122,6 @@ def check(seed, kernels, kind):
         if meant:
             value = expected["value"]
             compare(case, "value", value, meant["value"].astype(value.dtype), steps=2)
-    except Exception as error:
-        raise AssertionError(f"{case.text}: {error}") from error
 
 
 def by_kernels(kernels):
@@ -132,32 +131,6 @@ def by_kernels(kernels):
     from tests.support.host_kernels import kernels_on_cpu
 
     return kernels_on_cpu()
-
-
-def command(seed, kernels, kind):
-    return f"python -m tests.fuzz --cases 1 --seed {seed} --kernels {kernels} --calls {kind}"
-
-
-def run(seeds, kernels, calls=None, most_seconds=math.inf):
-    """How many of the calls fail; it prints each of them, and makes no more after so many seconds."""
-    failed, begun = 0, time.perf_counter()
-    for done, seed in enumerate(seeds, 1):
-        kind = calls or kind_of(seed)
-        try:
-            check(seed, kernels, kind)
-        except Exception as error:
-            failed += 1
-            cause = error.__cause__ or error
-            if not isinstance(cause, AssertionError):
-                traceback.print_exception(cause, limit=-4)
-            print(f"FAILED seed {seed}: {str(error)[:900]}\n  {command(seed, kernels, kind)}", flush=True)
-        seconds = time.perf_counter() - begun
-        if done % PROGRESS == 0 or done == len(seeds) or seconds > most_seconds:
-            print(f"seeds {seeds[0]} to {seed}: {done} calls, {failed} failed, {seconds:.0f} s", flush=True)
-            jax.clear_caches()
-        if seconds > most_seconds:
-            break
-    return failed
 
 
 OTHERS = ("cli", *memory.KINDS)
@@ -171,19 +144,23 @@ def check_other(what, seed):
     return fuzz_cli.check(seed)
 
 
-def run_others(what, seeds, most_seconds=math.inf):
-    """How many of the seeds of another kind fail; it prints each of them, and makes no more after so many seconds."""
+def run(seeds, check, again, most_seconds=math.inf):
+    """How many seeds fail; it prints each of them with how to run it again, and runs no more after so many seconds."""
     failed, begun = 0, time.perf_counter()
     for done, seed in enumerate(seeds, 1):
         try:
-            check_other(what, seed)
+            check(seed)
         except Exception as error:
             failed += 1
-            print(f"FAILED seed {seed}: {str(error)[:900]}")
-            print(f"  python -m tests.fuzz --what {what} --cases 1 --seed {seed}", flush=True)
+            cause = error.__cause__ or error
+            if not isinstance(cause, AssertionError):
+                traceback.print_exception(cause, limit=-4)
+            print(
+                f"FAILED seed {seed}: {str(error)[:900]}\n  python -m tests.fuzz --cases 1 --seed {seed} {again(seed)}"
+            )
         seconds = time.perf_counter() - begun
-        if done % 100 == 0 or done == len(seeds) or seconds > most_seconds:
-            print(f"seeds {seeds[0]} to {seed}: {done} {what}, {failed} failed, {seconds:.0f} s", flush=True)
+        if done % PROGRESS == 0 or done == len(seeds) or seconds > most_seconds:
+            print(f"seeds {seeds[0]} to {seed}: {done} of them, {failed} failed, {seconds:.0f} s", flush=True)
             jax.clear_caches()
         if seconds > most_seconds:
             break
@@ -195,12 +172,6 @@ def environment():
     environment = {**os.environ, CHILD: "1", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
     cheap = [f for f in compiling.flags().split() if f.startswith("--xla_cpu") or compiling.on_cpu()]
     return environment | {"XLA_FLAGS": " ".join([os.environ.get("XLA_FLAGS", ""), *cheap]).strip()}
-
-
-def parts(seeds, jobs):
-    """The seeds of each process, side by side."""
-    size = -(-len(seeds) // jobs)
-    return [seeds[k : k + size] for k in range(0, len(seeds), size)]
 
 
 def main():
@@ -216,27 +187,28 @@ def main():
     options = parser.parse_args()
     seeds = range(options.seed, options.seed + options.cases)
     if options.what in OTHERS:
-        return int(run_others(options.what, seeds, options.seconds) > 0)
+        again = lambda seed: f"--what {options.what}"
+        return int(run(seeds, lambda seed: check_other(options.what, seed), again, options.seconds) > 0)
+    kind = lambda seed: options.calls or kind_of(seed)
     if options.list:
         for seed in seeds:
-            kind = options.calls or kind_of(seed)
-            case = case_of(seed, KINDS[kind][0])
-            print(f"{seed} {kind}: {'jvp of ' if case.forward else ''}{case.text}; gradients in {case.wrt}")
+            case = case_of(seed, KINDS[kind(seed)][0])
+            print(f"{seed} {kind(seed)}: {'jvp of ' if case.forward else ''}{case.text}; gradients in {case.wrt}")
         return 0
     if os.environ.get(CHILD):
         kernels = options.kernels or ("gpu" if jax.default_backend() == "gpu" else "host")
         if kernels == "gpu" and jax.default_backend() != "gpu":
             raise SystemExit("--kernels gpu: JAX finds no GPU")
-        return int(run(seeds, kernels, options.calls, options.seconds) > 0)
+        again = lambda seed: f"--kernels {kernels} --calls {kind(seed)}"
+        return int(run(seeds, lambda seed: check(seed, kernels, kind(seed)), again, options.seconds) > 0)
     # Flags of XLA are read when it starts, so the calls are made in other processes.
     own = [sys.executable, "-m", "tests.fuzz", *(["--kernels", options.kernels] if options.kernels else [])]
     own += ["--calls", options.calls] if options.calls else []
     own += ["--seconds", str(options.seconds)]
-    surroundings = environment()
-    started = [
-        subprocess.Popen([*own, "--seed", str(part[0]), "--cases", str(len(part))], env=surroundings)
-        for part in parts(seeds, options.jobs)
-    ]
+    size, surroundings = -(-len(seeds) // options.jobs), environment()
+    parts = [seeds[k : k + size] for k in range(0, len(seeds), size)]
+    command = lambda part: [*own, "--seed", str(part[0]), "--cases", str(len(part))]
+    started = [subprocess.Popen(command(part), env=surroundings) for part in parts]
     failed = sum(process.wait() != 0 for process in started)
     print("all calls agree" if not failed else f"calls failed in {failed} of {len(started)} processes")
     return int(failed > 0)

@@ -11,7 +11,7 @@ import jaxtex as jt
 from jaxtex import cuda
 from tests.fuzz import copies, descriptors
 from tests.fuzz.cuda import answer
-from tests.fuzz.surfaces import assert_same, pick
+from tests.fuzz.draws import assert_same, naming, pick
 from tests.oracles import descriptors as oracle
 
 # The bytes and the side of a block of each format.
@@ -58,13 +58,11 @@ def check_layout(rng):
     make = lambda blocks: jt.block_compressed(blocks, name, shape, kind=kind)
     make = jax.jit(make) if rng.random() < 0.3 else make
     text = f"{name} {kind} {shape}, {count} levels, {'words' if as_words else 'bytes'}"
-    try:
+    with naming(text):
         found = make(tuple(map(jnp.asarray, given)) if count > 1 else given[0])
         assert found.num_levels == count, f"{found.num_levels} levels"
         expected = np.concatenate(levels)
         return assert_same(np.asarray(found.texels).reshape(expected.shape), expected, "texels")
-    except Exception as error:
-        raise AssertionError(f"{text}: {type(error).__name__}: {error}") from error
 
 
 def check_view(rng):
@@ -88,15 +86,13 @@ def check_view(rng):
     view = cuda.ResourceViewDesc(cuda.ResourceViewFormat(number), *sizes)
     desc = cuda.TextureDesc(readMode=read, filterMode=linear)
     text = f"{name} view {sizes} of {held}{words}{extent}, read {read}, linear {linear}"
-    try:
+    with naming(text):
         code, t = answer(lambda: cuda.createTextureObject(cuda.ResourceDesc.Array(array), desc, view))
         assert code in (faults or {0}), f"code {code}, expected {sorted(faults) or 0}"
         if code:
             return 1
         expected = jt.block_compressed(blocks, name, (4 * extent[1], 4 * extent[0])).texels
         return assert_same(np.asarray(t.texture.texels), np.asarray(expected), "texels")
-    except Exception as error:
-        raise AssertionError(f"{text}: {type(error).__name__}: {error}") from error
 
 
 COPIES = (copies.check_rows, copies.check_box, copies.check_box, copies.check_runs, copies.check_whole)
@@ -106,8 +102,3 @@ OF_COPIES = [lambda rng, check=check: check(rng, formats=tuple(copies.BLOCKS)) f
 OF_DESCRIPTORS = [lambda rng, check=check: check(rng, kinds=range(17, 32)) for check in DESCRIPTORS]
 OF_DESCRIPTORS += [lambda rng: descriptors.check_allocation(rng, kinds=(oracle.NV12,))]
 CHECKS = [*[check_layout] * 4, *[check_view] * 2, *OF_COPIES, *OF_DESCRIPTORS]
-
-
-def check(rng, samples):
-    """A case, and how many values were compared."""
-    return 1, pick(rng, CHECKS)(rng)

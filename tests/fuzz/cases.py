@@ -11,6 +11,7 @@ import numpy as np
 import jaxtex as jt
 from jaxtex import TextureKind
 from jaxtex._checks.texels import AXIS_NAMES, chain_shapes
+from tests.fuzz.draws import chance, pick
 
 FLOATS = {"float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 DTYPES = [*["float32"] * 8, "float16", "bfloat16", "uint8", "int8", "uint16", "int16", "bool"]
@@ -65,14 +66,6 @@ class Case:
     deterministic: bool = False
     sums: bool = False
     meaning: Callable | None = None
-
-
-def pick(rng, options):
-    return options[int(rng.integers(len(options)))]
-
-
-def chance(rng, share):
-    return bool(rng.random() < share)
 
 
 def case_of(seed, draw):

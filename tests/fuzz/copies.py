@@ -8,8 +8,8 @@ import numpy as np
 
 from jaxtex import cuda
 from jaxtex.cuda import Extent, Memcpy3DParms, PitchedPtr, Pos
-from tests.fuzz.cuda import KINDS, answer, bytes_of, parsed, pick, size_of
-from tests.fuzz.surfaces import assert_same
+from tests.fuzz.cuda import KINDS, answer, bytes_of, parsed, size_of
+from tests.fuzz.draws import assert_same, naming, pick
 from tests.oracles import memory as oracle
 
 FORMATS = ("uchar", "uchar4", "short2", "half", "half4", "float", "int2", "float4")
@@ -139,15 +139,13 @@ def spoil(rng, numbers):
 
 def compare(call, faults, expected, text):
     """The call returns these bytes, or is refused with one of the codes."""
-    try:
+    with naming(text):
         code, found = answer(call)
         assert code in (faults or {0}), f"code {code}, expected {sorted(faults) or 0}"
         if code:
             return 1
         texels = found.texels if isinstance(found, cuda.Array) else found
         return assert_same(bytes_of(texels, -1), expected(), "bytes")
-    except Exception as error:
-        raise AssertionError(f"{text}: {type(error).__name__}: {error}") from error
 
 
 def compiled(rng, function, *arrays):

@@ -1,14 +1,11 @@
 """Accesses of surfaces by CUDA's names, drawn at random: each is compared with `memory_oracle`."""
 
-import contextlib
-
-import jax
 import numpy as np
 
 from jaxtex import cuda
 from jaxtex.cuda import ArrayFlags, SurfaceBoundaryMode
-from tests.fuzz.integers import TYPES, draw_index, draw_shapes, given
-from tests.fuzz.surfaces import assert_same, pick
+from tests.fuzz.draws import assert_same, naming, pick
+from tests.fuzz.integers import draw_indices, given, named, run, shape_of
 from tests.oracles import memory as oracle
 
 STORE, LAYERED, CUBEMAP = ArrayFlags.SurfaceLoadStore, ArrayFlags.Layered, ArrayFlags.Cubemap
@@ -73,26 +70,16 @@ class Accesses:
         slices, rows = max(self.extent[2], 1), max(self.extent[1], 1)
         self.memory = plain_bytes(rng, (slices, rows, self.extent[0] * size_of(self.format)))
         samples = int(rng.choice([0, 5, 1000, samples], p=[0.04, 0.06, 0.1, 0.8]))
-        self.indices, self.shape = self.draw_indices(rng, integers, samples)
+        sizes = {"x": self.memory.shape[2] // self.size, "y": rows, "z": slices}
+        steps = {"x": self.size if x_in_bytes else 1, "y": 1, "z": 1}
+        of_axes = ([of[name] for name in self.axes] for of in (sizes, steps))
+        drawn = draw_indices(rng, integers, next(of_axes), samples, x=0, steps=next(of_axes))
+        self.indices = dict(zip(self.axes, drawn))
+        if x_in_bytes and integers.origin != "python" and rng.random() < 0.2:  # some of x within a unit
+            off = (rng.random(self.indices["x"].shape) < 0.1).astype(self.indices["x"].dtype)
+            self.indices["x"] = self.indices["x"] + off
+        self.shape = shape_of(self.indices.values())
         self.passed = [given(integers, self.indices[name]) for name in self.axes]
-
-    def draw_indices(self, rng, integers, samples):
-        shapes, _ = draw_shapes(rng, len(self.axes), samples)
-        steps = {"x": self.size if self.x_in_bytes else 1, "y": 1, "z": 1}
-        slices, rows, length = self.memory.shape
-        sizes = {"x": length // self.size, "y": rows, "z": slices}
-        python = integers.origin == "python"
-        chosen = set(np.array(list(self.axes))[rng.random(len(self.axes)) < 0.4]) or {"x"}
-        indices = {
-            name: draw_index(
-                rng, integers if not python or name in chosen else TYPES["int32_numpy"], sizes[name], shape, steps[name]
-            )
-            for name, shape in zip(self.axes, shapes)
-        }
-        if self.x_in_bytes and not python and rng.random() < 0.2:  # some of x within a unit
-            off = (rng.random(indices["x"].shape) < 0.1).astype(indices["x"].dtype)
-            indices["x"] = indices["x"] + off
-        return indices, np.broadcast_shapes(*(np.shape(index) for index in indices.values()))
 
     @property
     def count(self):
@@ -105,13 +92,10 @@ class Accesses:
     def landing(self, mode):
         """The row, the first byte and whether it is inside, of each access."""
         z, y = (oracle.as_int(self.indices.get(name, 0)) for name in "zy")
-        outer = 1 if self.flags else 0
         # Of a cubemap and of layers one that is out of range is the last; y is the nearest.
         if mode == "clamp":
-            inside = (z >= 0) & (z < self.memory.shape[0])
-            nearest = (
-                np.where(inside, z, self.memory.shape[0] - 1) if outer else np.clip(z, 0, self.memory.shape[0] - 1)
-            )
+            last = self.memory.shape[0] - 1
+            nearest = np.where((z >= 0) & (z <= last), z, last) if self.flags else np.clip(z, 0, last)
             z, y = nearest, np.clip(y, 0, self.memory.shape[1] - 1)
         if self.x_in_bytes:
             return oracle.place_of_bytes(self.indices["x"], [z, y], self.memory.shape, self.size, mode)
@@ -123,10 +107,8 @@ class Accesses:
         return allocate(self.extent, self.flags | STORE, self.format, self.memory)
 
     def __str__(self):
-        described = (
-            f"{name}={k if isinstance(k, int) else f'{k.dtype}{list(k.shape)}'}" for name, k in self.indices.items()
-        )
-        return f"{self.kind} {self.format}{self.extent} as {self.T}, {', '.join(described)}"
+        places = ", ".join(f"{name}={k}" for name, k in zip(self.indices, named(self.indices.values())))
+        return f"{self.kind} {self.format}{self.extent} as {self.T}, {places}"
 
 
 def typed(values, name):
@@ -134,15 +116,6 @@ def typed(values, name):
     dtype, length = parsed(name)
     numbers = values.view(dtype)
     return numbers if length else numbers[..., 0]
-
-
-def run(call, passed, *arguments, jitted, traced):
-    """The call as it stands, or compiled, where JAX's indices are arguments and others are constants."""
-    if not jitted:
-        return call(passed, *arguments)
-    if traced:
-        return jax.jit(call)(passed, *arguments)
-    return jax.jit(lambda *arguments: call(passed, *arguments))(*arguments)
 
 
 def check_surface(rng, integers, samples):
@@ -165,7 +138,7 @@ def check_surface(rng, integers, samples):
             return run(write, place.passed, array, typed(values, place.access), jitted=jitted, traced=traced)
         return run(read, place.passed, array, jitted=jitted, traced=traced)
 
-    try:
+    with naming(text):
         if place.misaligned and not (jitted and traced):
             return place.count, assert_refused(result, MISALIGNED)
         found = result()
@@ -174,8 +147,6 @@ def check_surface(rng, integers, samples):
             return place.count, assert_same(bytes_of(found.texels, *expected.shape), expected, "memory")
         expected = oracle.read_bytes(flat_memory, *np.broadcast_arrays(row, byte, inside), place.size)
         return place.count, assert_same(found, typed(np.ascontiguousarray(expected), place.access), "values")
-    except Exception as error:
-        raise AssertionError(f"{text}: {type(error).__name__}: {error}") from error
 
 
 def answer(call):
@@ -203,7 +174,7 @@ def check_formatted(rng, integers, samples):
     if word is not np.float32:
         values = np.where(rng.random(values.shape) < 0.5, values % word(100), values)
     text = f"sust_p {mode}, {place}"
-    try:
+    with naming(text):
         stored = cuda.sust_p(values, place.build(), *place.passed, boundaryMode=MODES[mode])
         channels, flat_memory = length or 1, place.memory.reshape(-1, place.memory.shape[-1])
         limits = (low, high) if dtype.kind == "f" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
@@ -212,14 +183,6 @@ def check_formatted(rng, integers, samples):
         data = bytes_of(texels, *place.shape, place.size)
         expected = oracle.write_bytes(flat_memory, data, row, byte, inside)
         return place.count, assert_same(bytes_of(stored.texels, *expected.shape), expected, "memory")
-    except Exception as error:
-        raise AssertionError(f"{text}: {type(error).__name__}: {error}") from error
 
 
 CHECKS = [check_surface] * 6 + [check_formatted]
-
-
-def check(rng, integers, samples):
-    """A case of one type of coordinates: how many accesses there were, and how many values were compared."""
-    with jax.enable_x64(True) if integers.x64 else contextlib.nullcontext():
-        return pick(rng, CHECKS)(rng, integers, samples)

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtex import cuda
 from jaxtex.cuda import ChannelFormatDesc, ResourceDesc, ResourceViewDesc, ResourceViewFormat, TextureDesc
 from tests.fuzz.cuda import answer
-from tests.fuzz.surfaces import pick
+from tests.fuzz.draws import chance, naming, pick
 from tests.oracles import descriptors as oracle
 
 EXTENTS = [
@@ -21,29 +21,10 @@ EXTENTS = [
     (1, 1, 1),
     (16, 8, 0),
 ]
-EDGES = [(131072, 0, 0), (131073, 0, 0), (131072, 1, 0), (131073, 1, 0), (1, 65536, 0), (1, 65537, 0)]
-EDGES += [(16384, 1, 1), (16385, 1, 1), (1, 16385, 1), (1, 1, 16384), (1, 1, 16385), (32768, 0, 1), (32769, 0, 1)]
-EDGES += [
-    (1, 0, 2048),
-    (1, 0, 2049),
-    (32768, 1, 1),
-    (32769, 1, 1),
-    (1, 1, 2048),
-    (1, 1, 2049),
-    (1, 1, 2046),
-    (1, 1, 2052),
-]
-EDGES += [
-    (32769, 32769, 6),
-    (32768, 1, 0),
-    (32769, 1, 0),
-    (0, 0, 0),
-    (-1, 0, 0),
-    (4, -1, 0),
-    (4, 4, -6),
-    (4, 0, 4),
-    (0, 4, 4),
-]
+EDGES = """131072,0,0 131073,0,0 131072,1,0 131073,1,0 1,65536,0 1,65537,0 16384,1,1 16385,1,1 1,16385,1 1,1,16384
+1,1,16385 32768,0,1 32769,0,1 1,0,2048 1,0,2049 32768,1,1 32769,1,1 1,1,2048 1,1,2049 1,1,2046 1,1,2052 32769,32769,6
+32768,1,0 32769,1,0 0,0,0 -1,0,0 4,-1,0 4,4,-6 4,0,4 0,4,4"""
+EDGES = [tuple(map(int, extent.split(","))) for extent in EDGES.split()]
 FLAGS = (0, 0, oracle.LAYERED, oracle.CUBEMAP, oracle.LAYERED | oracle.CUBEMAP)
 MORE_FLAGS = (0, 0, 0, oracle.SURFACE, oracle.GATHER, oracle.SPARSE, oracle.COLOR, oracle.DEFERRED, 0x10, 0x100)
 # The bits of a channel and the counts of view formats, in the order of their numbers from 1 on.
@@ -51,10 +32,6 @@ VIEW_BITS = [(bits,) * n + (0,) * (4 - n) for bits in (8, 8, 16, 16, 32, 32, 16,
 VIEW_KINDS = [kind for kind in (1, 0, 1, 0, 1, 0, 2, 2) for _ in range(3)]
 DTYPES = {(0, 8): np.int8, (0, 16): np.int16, (0, 32): np.int32, (1, 8): np.uint8, (1, 16): np.uint16}
 DTYPES |= {(1, 32): np.uint32, (2, 16): np.float16, (2, 32): np.float32}
-
-
-def chance(rng, share):
-    return bool(rng.random() < share)
 
 
 def draw_format(rng, *, modeled=False, kinds=(0, 0, 1, 1, 2, 2, *range(5, 17))):
@@ -79,10 +56,8 @@ def storage_of(bits, kind):
 
 def compare(call, faults, text):
     """The result, or None if the call was refused as it should be."""
-    try:
+    with naming(text):
         code, result = answer(call)
-    except Exception as error:
-        raise AssertionError(f"{text}: {type(error).__name__}: {error}") from error
     assert code in (faults or {0}), f"{text}: code {code}, expected {sorted(faults) or 0}"
     return result
 
@@ -211,15 +186,8 @@ def check_array_texture(rng, **kinds):
     return 1
 
 
-SHAPES = [
-    ((6, 0, 0), 0),
-    ((8, 4, 0), 0),
-    ((4, 3, 5), 0),
-    ((5, 0, 3), 1),
-    ((4, 6, 3), 1),
-    ((4, 4, 6), 4),
-    ((4, 4, 12), 5),
-]
+SHAPES = [((6, 0, 0), 0), ((8, 4, 0), 0), ((4, 3, 5), 0), ((5, 0, 3), 1), ((4, 6, 3), 1)]
+SHAPES += [((4, 4, 6), 4), ((4, 4, 12), 5)]
 
 
 def check_plain_texture(rng, **kinds):
@@ -259,8 +227,3 @@ def check_plain_texture(rng, **kinds):
 
 
 CHECKS = [check_format] * 2 + [check_allocation] * 3 + [check_array_texture] * 4 + [check_plain_texture] * 2
-
-
-def check(rng, samples):
-    """A case: one descriptor, and how many answers were compared."""
-    return 1, pick(rng, CHECKS)(rng)

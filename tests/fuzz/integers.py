@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -62,3 +63,36 @@ def draw_shapes(rng, count, samples):
         return [shapes[k] for k in order], whole
     shapes = [whole if k == 0 or rng.random() < 0.8 else whole[len(whole) - 1 :] for k in range(count)]
     return shapes, whole
+
+
+def draw_indices(rng, kind, sizes, samples, *, x, steps=None, own=None):
+    """Indices of each axis, whose shapes broadcast. Python has them of some axes, x or others; the others have arrays.
+
+    Args:
+        x: the number of the axis x.
+        steps: of each axis, by default 1.
+        own: the axes that Python has, by default drawn.
+    """
+    shapes, _ = draw_shapes(rng, len(sizes), samples)
+    own = rng.random(len(sizes)) < 0.4 if own is None else own
+    own[x] |= not own.any()
+    kinds = [kind if kind.origin != "python" or axis else TYPES["int32_numpy"] for axis in own]
+    return [draw_index(rng, *axis) for axis in zip(kinds, sizes, shapes, steps or [1] * len(sizes))]
+
+
+def shape_of(indices):
+    return np.broadcast_shapes(*map(np.shape, indices))
+
+
+def named(indices):
+    """What a text says of indices."""
+    return [k if isinstance(k, int) else f"{k.dtype}{list(k.shape)}" for k in indices]
+
+
+def run(call, indices, *arguments, jitted, traced):
+    """The call as it stands, or compiled, where JAX's indices are arguments and others are constants."""
+    if not jitted:
+        return call(indices, *arguments)
+    if traced:
+        return jax.jit(call)(indices, *arguments)
+    return jax.jit(lambda *arguments: call(indices, *arguments))(*arguments)

@@ -5,17 +5,23 @@ Every result is compared, bit for bit, with oracles that share no code with the 
 by CUDA's names, a case has coordinates of one integer type.
 """
 
+import contextlib
 import zlib
 
+import jax
 import numpy as np
 
 from tests.fuzz import blocks, copies, cuda, descriptors, gradients, surfaces, textures, values
+from tests.fuzz.draws import pick
 from tests.fuzz.integers import TYPES
 
 # With coordinates of every type.
-OF_ACCESSES = {"surfaces": surfaces.check, "cuda": cuda.check, "textures": textures.check}
-OTHERS = {"copies": copies.check, "descriptors": descriptors.check, "gradients": gradients.check}
-OTHERS |= {"values": values.check, "blocks": blocks.check}
+OF_ACCESSES = {"surfaces": surfaces.CHECKS, "cuda": cuda.CHECKS, "textures": textures.CHECKS}
+OTHERS = {"copies": copies.check, "gradients": gradients.check, "values": values.check}
+OTHERS |= {
+    kind: lambda rng, samples, checks=checks: (1, pick(rng, checks)(rng))
+    for kind, checks in (("descriptors", descriptors.CHECKS), ("blocks", blocks.CHECKS))
+}
 KINDS = (*OF_ACCESSES, *OTHERS)
 SAMPLES = 16384
 
@@ -31,9 +37,11 @@ def check(task, number, seed, samples):
     """
     kind, _, name = task.partition("/")
     rng = np.random.default_rng([seed, zlib.crc32(task.encode()), number])
-    if kind in OF_ACCESSES:
-        return OF_ACCESSES[kind](rng, TYPES[name], samples)
-    return OTHERS[kind](rng, samples)
+    if kind not in OF_ACCESSES:
+        return OTHERS[kind](rng, samples)
+    integers = TYPES[name]
+    with jax.enable_x64(True) if integers.x64 else contextlib.nullcontext():
+        return pick(rng, OF_ACCESSES[kind])(rng, integers, samples)
 
 
 def check_seed(kind, seed, samples=SAMPLES):

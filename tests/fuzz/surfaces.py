@@ -1,14 +1,13 @@
 """Accesses of single texels by the functions of the core, drawn at random: each is compared with `memory_oracle`."""
 
-import contextlib
-
 import jax
 import ml_dtypes
 import numpy as np
 from jax.experimental import checkify
 
 import jaxtex as jt
-from tests.fuzz.integers import TYPES, draw_index, draw_shapes, given
+from tests.fuzz.draws import assert_same, bits, naming, pick
+from tests.fuzz.integers import draw_index, draw_indices, given, named, run, shape_of
 from tests.oracles import memory as oracle
 
 MODES = ("trap", "clamp", "zero")
@@ -31,18 +30,8 @@ REDUCTIONS = {"add": jt.surface_add, "min": jt.surface_min, "max": jt.surface_ma
 FLOATS = {"float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 
 
-def pick(rng, options):
-    return options[int(rng.integers(len(options)))]
-
-
 def dtype_of(name):
     return np.dtype(FLOATS.get(name, name))
-
-
-def bits(numbers):
-    """The bits of numbers."""
-    numbers = np.asarray(numbers, order="C")
-    return numbers.view(f"u{numbers.dtype.itemsize}")
 
 
 def draw_bits(rng, dtype, shape):
@@ -67,23 +56,6 @@ def draw_whole(rng, dtype, shape, most, *, odd=0.02):
     return numbers
 
 
-def assert_same(found, expected, what, *, nan_as=None):
-    """Equal bits. Where `nan_as` holds, any NaN is as good as another."""
-    found, expected = np.asarray(found), np.asarray(expected)
-    assert found.dtype == expected.dtype, f"{what}: dtype {found.dtype}, expected {expected.dtype}"
-    assert found.shape == expected.shape, f"{what}: shape {found.shape}, expected {expected.shape}"
-    wrong = bits(found) != bits(expected)
-    if nan_as is not None:
-        wrong &= ~(nan_as & (found != found) & (expected != expected))
-    if wrong.any():
-        k = tuple(int(i) for i in np.argwhere(wrong)[0])
-        raise AssertionError(
-            f"{what}: {wrong.sum()} of {wrong.size} differ; {k}: {found[k]!r} ({bits(found)[k]:#x}) for "
-            f"{expected[k]!r} ({bits(expected)[k]:#x})"
-        )
-    return found.size
-
-
 class Place:
     """A texture of one of the kinds, and the samples of one of its levels."""
 
@@ -94,17 +66,8 @@ class Place:
         self.sizes = self.shapes[self.level]
         self.outer = OUTER.get(self.kind, ())
         samples = int(rng.choice([0, 5, 16, 1000, samples], p=[0.04, 0.04, 0.08, 0.08, 0.76]))
-        shapes, self.shape = draw_shapes(rng, len(self.sizes), samples)
-        python = integers.origin == "python"
-        chosen = rng.random(len(self.sizes)) < 0.4
-        if python and not chosen.any():
-            chosen[-1] = True
-        self.indices = [
-            draw_index(rng, integers if not python or of_python else TYPES["int32_numpy"], size, shape)
-            for size, shape, of_python in zip(self.sizes, shapes, chosen)
-        ]
-        if python:
-            self.shape = np.broadcast_shapes(*(np.shape(index) for index in self.indices))
+        self.indices = draw_indices(rng, integers, self.sizes, samples, x=-1)
+        self.shape = shape_of(self.indices)
         self.passed = [given(integers, index) for index in self.indices]
 
     @property
@@ -129,8 +92,7 @@ class Place:
         return [np.asarray(level) for level in self.build(levels).levels]
 
     def __str__(self):
-        described = (k if isinstance(k, int) else f"{k.dtype}{list(k.shape)}" for k in self.indices)
-        listed = ", ".join(map(str, described))
+        listed = ", ".join(map(str, named(self.indices)))
         return f"{self.kind}{self.sizes} level {self.level} of {len(self.shapes)}, indices {listed}"
 
 
@@ -151,8 +113,8 @@ def check_access(rng, integers, samples):
         values = draw(rng, dtype, (channels,), 3)
     call = call_of(place, operation, mode, level=pick(rng, [int, np.int64])(place.level))
     jitted, text = rng.random() < 0.5, f"{operation} {mode} of {dtype} x {channels}, {place}"
-    try:
-        result = run(call, levels, values, place.passed, jitted=jitted, traced=integers.origin == "jax")
+    with naming(f"{'jitted ' if jitted else ''}{text}"):
+        result = run(call, place.passed, levels, values, jitted=jitted, traced=integers.origin == "jax")
         flat, inside = place.landing(mode)
         if operation == "fetch":
             flat, inside = landing_of_fetch(place)
@@ -162,14 +124,12 @@ def check_access(rng, integers, samples):
         if operation in ("read", "fetch"):
             return place.count, assert_same(result, expected.reshape(*place.shape, channels), "values")
         return place.count, compare_levels(result, levels, place.level, expected, nan_as)
-    except Exception as error:
-        raise AssertionError(f"{'jitted ' if jitted else ''}{text}: {type(error).__name__}: {error}") from error
 
 
 def call_of(place, operation, mode, level):
-    """The call as a function of levels, values and indices: it returns texels that are read, or the new levels."""
+    """The call as a function of indices, levels and values: it returns texels that are read, or the new levels."""
 
-    def call(levels, values, indices):
+    def call(indices, levels, values):
         texture, (coords, named) = place.build(levels), place.arguments(indices)
         if operation == "fetch":
             return jt.fetch(texture, coords, level=level, **named)
@@ -180,15 +140,6 @@ def call_of(place, operation, mode, level):
         return function(texture, values, coords, **options).levels
 
     return call
-
-
-def run(call, levels, values, indices, *, jitted, traced):
-    """The call as it stands, or compiled, where JAX's indices are arguments and others are constants."""
-    if not jitted:
-        return call(levels, values, indices)
-    if traced:
-        return jax.jit(call)(levels, values, indices)
-    return jax.jit(lambda levels, values: call(levels, values, indices))(levels, values)
 
 
 def landing_of_fetch(place):
@@ -231,13 +182,11 @@ def check_layers(rng, place, dtype, channels):
     inside = [rng.integers(0, n, shape) for n in place.sizes[1:]]
     coords = tuple((k + 0.5).astype(np.float32) for k in inside[::-1])
     sampler = jt.Sampler(filter_mode="point", normalized_coords=False, address_mode="clamp")
-    try:
-        found = jt.sample(place.build(levels), coords, sampler, layer=place.passed[0])
-    except Exception as error:
-        raise AssertionError(f"sample of {dtype} x {channels}, {place}: {type(error).__name__}: {error}") from error
     layer, count = oracle.exact(place.indices[0]), place.sizes[0]
     layer = np.where((layer >= 0) & (layer < count), layer, count - 1)
-    return place.count, assert_same(found, levels[0][(layer, *inside)], f"sample of {dtype} x {channels}, {place}")
+    with naming(f"sample of {dtype} x {channels}, {place}"):
+        found = jt.sample(place.build(levels), coords, sampler, layer=place.passed[0])
+        return place.count, assert_same(found, levels[0][(layer, *inside)], "values")
 
 
 class Batch:
@@ -271,10 +220,9 @@ def check_batch(rng, integers, samples):
     levels = [draw(of_texels, (*shape, channels), 8) for shape in place.shapes]
     values = draw(of_values, (*place.shape, channels), 3)
     call = call_of(place, operation, mode, place.level)
-    one = lambda levels, values, moving: call(levels, values, batch.indices(moving))
-    text = f"vmap of {count} of {operation} {mode} of {dtype} x {channels}, {place}, batched {batch.batched}"
-    text = f"{text}, texels {of_texels}, values {of_values}"
-    try:
+    one = lambda levels, values, moving: call(batch.indices(moving), levels, values)
+    text = f"vmap of {count} of {operation} {mode} of {dtype} x {channels}, {place}"
+    with naming(f"{text}, batched {batch.batched}, texels {of_texels}, values {of_values}"):
         mapped = jax.vmap(one, (0 if of_texels else None, 0 if of_values else None, 0))
         passed = [a if of_texels else a[0] for a in levels], values if of_values else values[0]
         result, compared = mapped(*passed, batch.passed), 0
@@ -287,8 +235,6 @@ def check_batch(rng, integers, samples):
             else:
                 compared += compare_levels([a[k] for a in result], own, place.level, expected, nan_as)
         return place.count * count, compared
-    except Exception as error:
-        raise AssertionError(f"{text}: {type(error).__name__}: {error}") from error
 
 
 def check_trap(rng, integers, samples):
@@ -304,23 +250,14 @@ def check_trap(rng, integers, samples):
     call = call_of(place, "read", "trap", place.level)
     _, inside = place.landing("zero")
     outside = np.flatnonzero(~np.broadcast_to(inside, place.shape))
-    text = f"checkify of a read of {place}"
-    try:
-        checked = checkify.checkify(lambda levels: call(levels, None, place.passed), errors=checkify.user_checks)
+    with naming(f"checkify of a read of {place}"):
+        checked = checkify.checkify(lambda levels: call(place.passed, levels, None), errors=checkify.user_checks)
         error, _ = jax.jit(checked)(levels)
         found = error.get()
         assert (found is not None) == bool(outside.size), f"{found}, and {outside.size} samples are outside"
         if found:
             assert f"sample {outside[0]} " in found, f"{found.splitlines()[0]}, expected sample {outside[0]}"
         return place.count, 1
-    except Exception as error:
-        raise AssertionError(f"{text}: {type(error).__name__}: {error}") from error
 
 
 CHECKS = [check_access] * 10 + [check_batch] * 2 + [check_trap]
-
-
-def check(rng, integers, samples):
-    """A case of one type of coordinates: how many accesses there were, and how many values were compared."""
-    with jax.enable_x64(True) if integers.x64 else contextlib.nullcontext():
-        return pick(rng, CHECKS)(rng, integers, samples)

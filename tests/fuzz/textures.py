@@ -3,16 +3,13 @@
 A whole number is an edge between two texels, of which a linear read is the mean.
 """
 
-import contextlib
-
-import jax
 import numpy as np
 
 from jaxtex import cuda
 from jaxtex.cuda import AddressMode, ArrayFlags, FilterMode, ReadMode, ResourceDesc, TextureDesc
-from tests.fuzz.cuda import FORMATS, KINDS, parsed, plain_bytes, run, size_of
-from tests.fuzz.integers import TYPES, draw_index, draw_shapes, given
-from tests.fuzz.surfaces import assert_same, pick
+from tests.fuzz.cuda import FORMATS, KINDS, parsed, plain_bytes, size_of
+from tests.fuzz.draws import assert_same, naming, pick
+from tests.fuzz.integers import draw_index, draw_indices, given, named, run, shape_of
 from tests.oracles import memory as oracle
 
 READ_KINDS = ("1D", "2D", "3D", "1DLayered", "2DLayered")
@@ -30,13 +27,11 @@ def check_fetch(rng, integers, samples):
     x = draw_index(rng, integers, count, (samples,))
     jitted, traced = rng.random() < 0.5, integers.origin == "jax"
     text = f"{'jitted ' if jitted else ''}tex1Dfetch {name} x {count} {read}, x={x if isinstance(x, int) else x.dtype}"
-    try:
+    with naming(text):
         found = run(lambda x, t: cuda.tex1Dfetch(t, x), given(integers, x), t, jitted=jitted, traced=traced)
         flat, inside = oracle.place([oracle.as_int(x)], [count], "zero")
         expected = oracle.read(oracle.decoded(memory, normalized=fractions), flat, inside)
         return np.size(x), assert_same(found, expected if length else expected[..., 0], "values")
-    except Exception as error:
-        raise AssertionError(f"{text}: {type(error).__name__}: {error}") from error
 
 
 class Reads:
@@ -56,13 +51,9 @@ class Reads:
             self.mode, self.filter, borderColor=tuple(self.border), normalizedCoords=int(self.normalized)
         )
         self.t = cuda.createTextureObject(ResourceDesc.Array(cuda.memcpyToArray(array, self.texels)), desc)
-        shapes, _ = draw_shapes(rng, len(self.axes), samples)
-        python = integers.origin == "python"
-        self.indices = {
-            axis: draw_index(rng, TYPES["int32_numpy"] if python and axis != "x" else integers, self.sizes[axis], shape)
-            for axis, shape in zip(self.axes, shapes)
-        }
-        self.shape = np.broadcast_shapes(*(np.shape(index) for index in self.indices.values()))
+        sizes, own = [self.sizes[axis] for axis in self.axes], np.array([axis == "x" for axis in self.axes])
+        drawn = draw_indices(rng, integers, sizes, samples, x=0, own=own)
+        self.indices, self.shape = dict(zip(self.axes, drawn)), shape_of(drawn)
         self.passed = [given(integers, self.indices[axis]) for axis in self.axes]
 
     @property
@@ -81,23 +72,18 @@ class Reads:
         )
 
     def __str__(self):
-        places = [k if isinstance(k, int) else f"{k.dtype}{list(k.shape)}" for k in self.indices.values()]
-        return (
-            f"{self.kind} {self.name}{tuple(self.sizes.values())} {self.mode.name} {self.filter.name} "
-            f"normalized={self.normalized}, {places}"
-        )
+        how = f"{self.mode.name} {self.filter.name} normalized={self.normalized}"
+        return f"{self.kind} {self.name}{tuple(self.sizes.values())} {how}, {named(self.indices.values())}"
 
 
 def check_filtered(rng, integers, samples):
     """tex1D to tex2DLayered."""
     reads, jitted = Reads(rng, integers, samples, READ_KINDS), bool(rng.random() < 0.5)
     call = lambda places, t: getattr(cuda, f"tex{reads.kind}")(t, *places)
-    try:
+    with naming(f"{'jitted ' if jitted else ''}tex{reads}"):
         found = run(call, reads.passed, reads.t, jitted=jitted, traced=integers.origin == "jax")
         expected = expected_of(reads)
         return int(np.prod(reads.shape)), assert_same(np.asarray(found) + np.float32(0), expected, "values")
-    except Exception as error:
-        raise AssertionError(f"{'jitted ' if jitted else ''}tex{reads}: {type(error).__name__}: {error}") from error
 
 
 def expected_of(reads):
@@ -121,7 +107,7 @@ def check_gather(rng, integers, samples):
     reads, jitted = Reads(rng, integers, samples, ["2D"], ArrayFlags.TextureGather), bool(rng.random() < 0.5)
     comp = int(rng.integers(0, 4))
     call = lambda places, t: cuda.tex2Dgather(t, *places, comp)
-    try:
+    with naming(f"{'jitted ' if jitted else ''}gather {comp} {reads}"):
         found = run(call, reads.passed, reads.t, jitted=jitted, traced=integers.origin == "jax")
         (x0, x1), (y0, y1) = (reads.taps(axis, linear=True) for axis in "xy")
         border, none = reads.border[comp : comp + 1], np.zeros((*reads.texels.shape[:-1], 1))
@@ -130,15 +116,6 @@ def check_gather(rng, integers, samples):
         corners = [oracle.read_whole(channel, [[y], [x]], border) for x, y in ((x0, y1), (x1, y1), (x1, y0), (x0, y0))]
         expected = np.broadcast_to(np.concatenate(corners, -1), (*reads.shape, 4)).astype(np.float32)
         return int(np.prod(reads.shape)), assert_same(np.asarray(found), expected, "values")
-    except Exception as error:
-        text = f"{'jitted ' if jitted else ''}gather {comp} {reads}"
-        raise AssertionError(f"{text}: {type(error).__name__}: {error}") from error
 
 
 CHECKS = [check_fetch] * 2 + [check_filtered] * 2 + [check_gather]
-
-
-def check(rng, integers, samples):
-    """A case of one type of coordinates: how many accesses there were, and how many values were compared."""
-    with jax.enable_x64(True) if integers.x64 else contextlib.nullcontext():
-        return pick(rng, CHECKS)(rng, integers, samples)

@@ -9,7 +9,8 @@ import numpy as np
 import jaxtex as jt
 from jaxtex import cuda
 from tests.fuzz.cuda import DTYPES, answer
-from tests.fuzz.surfaces import REDUCTIONS, assert_same, dtype_of, pick
+from tests.fuzz.draws import assert_same, naming, pick
+from tests.fuzz.surfaces import REDUCTIONS, dtype_of
 from tests.oracles import memory as oracle
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32")
@@ -76,7 +77,7 @@ def check_values(rng, source, dtype, x64):
     texture, x = jt.texture1d(jnp.asarray(old)), np.arange(COUNT, dtype=np.int32)
     function = OPERATIONS[operation]
     text = f"surface_{operation} of {source} {numbers} into {dtype}{' x64' if x64 else ''}"
-    try:
+    with naming(text):
         if refused:
             return assert_raises(lambda: function(texture, values, (x,)), refused)
         if source == "traced":
@@ -84,8 +85,6 @@ def check_values(rng, source, dtype, x64):
         else:
             found = function(texture, values, (x,)).texels
         return assert_same(found, expectation(operation, dtype, old, numbers), "texels")
-    except Exception as error:
-        raise AssertionError(f"{text}: {type(error).__name__}: {error}") from error
 
 
 def passed(source, dtype, numbers):
@@ -161,7 +160,7 @@ def check_cuda(rng, source, dtype, x64):
         return cuda.tex1Dfetch(t, x)
 
     text = f"{how} of {source} {numbers} into {dtype}{' x64' if x64 else ''}"
-    try:
+    with naming(text):
         code, found = answer(store)
         expected = stored_by_cuda(source, dtype, numbers)
         if how == "Linear" and doubles and dtype in ("int32", "uint32"):  # pairs of words
@@ -171,8 +170,6 @@ def check_cuda(rng, source, dtype, x64):
             assert code == INVALID_VALUE, f"code {code}, expected {INVALID_VALUE}"
             return 1
         return assert_same(np.asarray(found).astype(dtype), expected, "texels")
-    except Exception as error:
-        raise AssertionError(f"{text}: {type(error).__name__}: {error}") from error
 
 
 def stored_by_cuda(source, dtype, numbers):

@@ -87,6 +87,9 @@ def one_row_down(index, *more, **keywords):
     return index[0].astype(np.float32) + steps, *(np.float32(0.9) * i.astype(np.float32) for i in index[1:])
 
 
+RAY = {"volume": IMAGE, "start": POINTS, "end": POINTS[::-1], "num_samples": 5}
+BEAM = {"volume_shape": (H, W), "angles": U, "detector_shape": (5,)}
+READ = {"texture": TEXTURE, "coords": (U, V)}
 LENSES = {"image": IMAGE, "camera_matrix": CAMERA, "distortion": LENS}
 POINTS_OF_LENSES = {"coords": (U, V), "camera_matrix": CAMERA, "distortion": LENS}
 WRITES = {"texture": TEXTURE, "values": normal(3, C), "coords": (INDEX, INDEX)}
@@ -108,20 +111,14 @@ def knots_of(size):
 
 
 CALLS = {
-    "sample": {"texture": TEXTURE, "coords": (U, V)},
-    "sample_with_derivatives": {"texture": TEXTURE, "coords": (U, V)},
+    **dict.fromkeys(("sample", "sample_with_derivatives", "gather", "positions"), READ),
+    **dict.fromkeys(("surface_write", "surface_add", "surface_min", "surface_max"), WRITES),
     "fetch": {"texture": TEXTURE, "indices": (INDEX, INDEX)},
-    "gather": {"texture": TEXTURE, "coords": (U, V)},
-    "positions": {"texture": TEXTURE, "coords": (U, V)},
     "splat": {"values": normal(3, C), "coords": (U, V), "shape": (H, W, C)},
     "footprint": {"f": moved, "coords": (U, V)},
     "build_mipmaps": {"texture": TEXTURE},
     "spline_filter": {"texture": TEXTURE, "sampler": jt.Sampler(filter_mode="bspline")},
     "surface_read": {"texture": TEXTURE, "coords": (INDEX, INDEX)},
-    "surface_write": WRITES,
-    "surface_add": WRITES,
-    "surface_min": WRITES,
-    "surface_max": WRITES,
     "texture1d": {"texels": ROWS},
     "texture2d": {"texels": IMAGE},
     "block_compressed": {"blocks": BLOCKS, "format": "bc3", "shape": (2, 4, 4), "kind": "3d"},
@@ -171,28 +168,16 @@ CALLS = {
     "rays.Rays": {"start": POINTS, "end": MOVED},
     "rays.camera_rays": {
         "camera_matrix": CAMERA,
-        "pose": np.eye(3, 4, dtype=np.float32),
+        "pose": np.eye(4, dtype=np.float32)[:3],
         "image_shape": (2, 3),
         "far": 4.0,
     },
-    "rays.composite": {"volume": IMAGE, "start": POINTS, "end": POINTS[::-1], "num_samples": 5},
-    "rays.cone_beam": {
-        "volume_shape": (H, W),
-        "angles": U,
-        "detector_shape": (5,),
-        "source_distance": np.float32(9),
-        "detector_distance": np.float32(4),
-    },
-    "rays.first_crossing": {
-        "volume": IMAGE,
-        "start": POINTS,
-        "end": POINTS[::-1],
-        "level": np.float32(0),
-        "num_samples": 5,
-    },
-    "rays.line_integral": {"volume": IMAGE, "start": POINTS, "end": POINTS[::-1], "num_samples": 5},
-    "rays.maximum_intensity": {"volume": IMAGE, "start": POINTS, "end": POINTS[::-1], "num_samples": 5},
-    "rays.parallel_beam": {"volume_shape": (H, W), "angles": U, "detector_shape": (5,)},
+    "rays.composite": RAY,
+    "rays.cone_beam": BEAM | {"source_distance": np.float32(9), "detector_distance": np.float32(4)},
+    "rays.first_crossing": RAY | {"level": np.float32(0)},
+    "rays.line_integral": RAY,
+    "rays.maximum_intensity": RAY,
+    "rays.parallel_beam": BEAM,
     "ndimage.affine_transform": {"input": IMAGE[..., 0], "matrix": MATRIX[:, :2]},
     "ndimage.geometric_transform": {"input": IMAGE[..., 0], "mapping": one_row_down},
     "ndimage.map_coordinates": {"input": IMAGE[..., 0], "coordinates": np.stack([3 * U, 4 * V])},
@@ -235,11 +220,8 @@ CALLS = {
     "warp.warp_labels": {"labels": LABELS, "transforms": [MATRIX]},
     "warp.warp_perspective": {"image": IMAGE, "matrix": HOMOGRAPHY},
 }
-CLAMPED, LINEAR, NEAREST = (
-    jt.Sampler(address_mode="clamp"),
-    jt.Sampler(filter_mode="linear"),
-    jt.Sampler(filter_mode="point"),
-)
+CLAMPED, LINEAR = jt.Sampler(address_mode="clamp"), jt.Sampler(filter_mode="linear")
+NEAREST = jt.Sampler(filter_mode="point")
 SIDES = {"ddx": (SIDE, ZERO), "ddy": (ZERO, SIDE)}
 DEEP = jt.build_mipmaps(SPACE)
 IN_SPACE = {"texture": DEEP, "coords": (U, V, U), "shape": VOLUME.shape}
@@ -339,13 +321,7 @@ OTHERS = {
     "positions.sampler": [(jt.Sampler(normalized_coords=False), {})],
     **{
         f"texture{kind}.knots": [((knots_of(texels.shape[-2]), *[None] * (int(kind[0]) - 1)), {})]
-        for kind, texels in {
-            "1d": ROWS,
-            "2d": IMAGE,
-            "3d": VOLUME,
-            "1d_layered": IMAGE,
-            "2d_layered": BATCH,
-        }.items()
+        for kind, texels in (("1d", ROWS), ("2d", IMAGE), ("3d", VOLUME), ("1d_layered", IMAGE), ("2d_layered", BATCH))
     },
     "num_levels": [(2, {})],
     "fused_map.in_axes": [(0, {})],
@@ -402,9 +378,7 @@ OTHERS = {
     "deformable_conv.bias": [(normal(2), {})],
     "deformable_conv.strides": [((2, 1), {"strides": (3, 1), "offsets": normal(2, 2, W, 2)})],
     "deformable_conv.padding": [(((1, 0), (0, 0)), {"strides": (8, 1), "offsets": normal(2, 1, W, 2)})],
-    "deformable_conv.dilation": [
-        (2, {"strides": (8, 1), "kernel": normal(2, 1, C, 2), "offsets": normal(2, 1, W, 4)}),
-    ],
+    "deformable_conv.dilation": [(2, {"strides": (8, 1), "kernel": normal(2, 1, C, 2), "offsets": normal(2, 1, W, 4)})],
     "deformable_conv.groups": [(2, {})],
     "deformable_conv.offset_groups": [(2, {})],
     "roi_align.batch_indices": [(np.int32([1, 0]), {})],
@@ -422,13 +396,8 @@ OTHERS = {
 
 def of_grid(grid):
     """What a multiresolution grid is good for: where a point is read in each level, how, and the size of its tables."""
-    return (
-        grid.ndim,
-        grid.features_per_level,
-        grid.interpolation == "smoothstep",
-        np.array(grid.scales),
-        np.array(grid.table_sizes),
-    )
+    numbers = np.array(grid.scales), np.array(grid.table_sizes)
+    return grid.ndim, grid.features_per_level, grid.interpolation == "smoothstep", *numbers
 
 
 def of_flax(layer):
@@ -462,18 +431,13 @@ OF_LEVELS = {
     "max_anisotropy": "how many reads may lie along the longer side of a footprint",
 }
 IN_PIXELS = ("warp.resample", "Its `normalized_coords` is ignored")
+POINTS_STAY = ("warp.resize", "The point filter returns stored values and is never widened.")
 OF_CUBEMAPS = ("Sampler", "whether a linear read of a cubemap blends across the edges of a face.")
 IGNORED = {
     "ndimage.* cval beside mode": ("ndimage.map_coordinates", 'the number outside in ``"constant"`` and'),
     "ndimage.* prefilter beside order": ("ndimage.map_coordinates", "Orders 0 and 1 need no filter."),
-    "warp.resize antialias beside filter*": (
-        "warp.resize",
-        "The point filter returns stored values and is never widened.",
-    ),
-    "warp.SizedResize antialias beside filter*": (
-        "warp.resize",
-        "The point filter returns stored values and is never widened.",
-    ),
+    "warp.resize antialias beside filter*": POINTS_STAY,
+    "warp.SizedResize antialias beside filter*": POINTS_STAY,
     "warp.resample_tiles window_bytes": ("warp.resample_tiles", "the pixels are those of `resample`."),
     **{
         f"gather sampler.{field}*": ("gather", "address modes, read mode and coordinate units are used")

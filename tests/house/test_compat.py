@@ -18,19 +18,8 @@ from jaxtex._jax import versions
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "jaxtex"
 # Attributes of JAX's objects that its documentation does not promise.
-PRIVATE = {
-    "manual_axis_type",
-    "vma",
-    "mat",
-    "module_context",
-    "axis_context",
-    "lowering_parameters",
-    "for_export",
-    "manual_axes",
-    "avals_in",
-    "device_assignment",
-    "jax_enable_x64",
-}
+PRIVATE = {"manual_axis_type", "vma", "mat", "module_context", "axis_context", "lowering_parameters", "for_export"}
+PRIVATE |= {"manual_axes", "avals_in", "device_assignment", "jax_enable_x64"}
 # Rules of primitives have these by their contract.
 ALLOWED = {"_engine/forms/choice.py": {"avals_in"}}
 
@@ -69,19 +58,6 @@ def test_a_launcher_of_ptx_is_still_not_documented():
     assert importlib.util.find_spec("jaxlib.gpu_triton"), "jaxlib's launcher is gone: remove triton_launcher"
 
 
-def test_a_launcher_of_jaxlib_is_one_that_has_all_names(monkeypatch):
-    whole = types.SimpleNamespace(TritonKernel=1, TritonKernelCall=1, create_array_parameter=1)
-    for module, found in ((whole, whole), (types.SimpleNamespace(TritonKernel=1), None)):
-        monkeypatch.setattr(versions.importlib, "import_module", lambda name, module=module: module)
-        assert versions.triton_launcher() is found
-
-    def missing(name):
-        raise ModuleNotFoundError(name)
-
-    monkeypatch.setattr(versions.importlib, "import_module", missing)
-    assert versions.triton_launcher() is None
-
-
 def test_a_varying_type_still_has_no_documented_name():
     """`jax.typeof` documents shape, dtype, weak type and sharding, and no varying axes."""
     aval = jax.typeof(jnp.zeros(3))
@@ -108,6 +84,16 @@ def test_a_stack_still_fails_where_some_arrays_have_examples():
             program(jnp.stack)
 
 
+def primitive(name, lowering, function):
+    """A primitive with a lowering rule, and the rule that lowers a function in its place."""
+    from jax.interpreters import mlir
+
+    p = jax.extend.core.Primitive(name)
+    p.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(p, lowering)
+    return p, mlir.lower_fun(function, multiple_results=False)
+
+
 def test_lowering_tells_one_device_from_a_partition():
     """The fields of a module context exist, and say what they are asked."""
     answers = []
@@ -116,12 +102,7 @@ def test_lowering_tells_one_device_from_a_partition():
         answers.append((versions.runs_on_one_device(ctx), versions.is_exported(ctx)))
         return rule(ctx, *args, **params)
 
-    from jax.interpreters import mlir
-
-    p = jax.extend.core.Primitive("one_device")
-    p.def_abstract_eval(lambda x: x)
-    rule = mlir.lower_fun(lambda x: x + 1, multiple_results=False)
-    mlir.register_lowering(p, record)
+    p, rule = primitive("one_device", record, lambda x: x + 1)
     jax.jit(p.bind).lower(jnp.zeros(8))
     jax.export.export(jax.jit(p.bind))(jnp.zeros(8))
     expected = [(True, False), (True, True)]
@@ -151,8 +132,6 @@ def test_frames_still_need_room():
 
 def test_a_lowering_rule_finds_its_program_and_an_attribute_is_late():
     """The rule of an equation in a loop finds the whole program; the value of the attribute is asked for last."""
-    from jax.interpreters import mlir
-
     order = []
 
     def call(x):
@@ -164,10 +143,7 @@ def test_a_lowering_rule_finds_its_program_and_an_attribute_is_late():
         order.append([eqn.primitive.name for eqn in versions.program_being_lowered().eqns])
         return rule(ctx, x)
 
-    p = jax.extend.core.Primitive("finds_its_program")
-    p.def_abstract_eval(lambda x: x)
-    rule = mlir.lower_fun(call, multiple_results=False)
-    mlir.register_lowering(p, record)
+    p, rule = primitive("finds_its_program", record, call)
     text = jax.jit(lambda x: jax.lax.map(p.bind, jnp.sin(x))).lower(jnp.zeros(8)).as_text()
     assert order == [["sin", "scan"], "traced", "lowered"]
     assert 'an_attribute = "its value"' in text
@@ -178,7 +154,6 @@ def test_a_lowering_rule_finds_its_program_and_an_attribute_is_late():
 def test_custom_partitioning_still_needs_devices_in_a_lowering_rule():
     """Only those of a program that Shardy partitions over all of its axes."""
     from jax.experimental.custom_partitioning import custom_partitioning
-    from jax.interpreters import mlir
 
     def double(x):
         function = custom_partitioning(lambda x: 2 * x)
@@ -188,7 +163,7 @@ def test_custom_partitioning_still_needs_devices_in_a_lowering_rule():
         )
         return function(x)
 
-    rule, answers = mlir.lower_fun(double, multiple_results=False), []
+    answers = []
 
     def record(ctx, x):
         devices = versions.devices_of_partition(ctx)
@@ -200,9 +175,7 @@ def test_custom_partitioning_still_needs_devices_in_a_lowering_rule():
             rule(ctx, x)
         return versions.lower_with_devices(rule, ctx, devices, x)
 
-    p = jax.extend.core.Primitive("double")
-    p.def_abstract_eval(lambda x: x)
-    mlir.register_lowering(p, record)
+    p, rule = primitive("double", record, double)
     mesh = jax.make_mesh((2,), ("b",), axis_types=(jax.sharding.AxisType.Auto,), devices=jax.devices()[:2])
     split = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("b"))
     text = jax.jit(p.bind).lower(jax.device_put(jnp.ones(8), split)).as_text()
@@ -223,8 +196,9 @@ def test_x64_is_still_an_untyped_attribute():
 def test_only_compat_leans_on_private_names():
     found = []
     for path in PACKAGE.rglob("*.py"):
-        name = str(path.relative_to(PACKAGE))
-        for node in ast.walk(ast.parse(path.read_text())):
+        name, text = str(path.relative_to(PACKAGE)), path.read_text()
+        suspect = re.search(rf"jaxlib|jax\._src|__version_info__|\.({'|'.join(PRIVATE)})\b", text)
+        for node in ast.walk(ast.parse(text)) if suspect else ():
             if isinstance(node, ast.Attribute) and node.attr in PRIVATE - ALLOWED.get(name, set()):
                 found.append(f"{name}: .{node.attr}")
             if isinstance(node, ast.Attribute) and node.attr == "__version_info__":

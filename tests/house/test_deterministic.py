@@ -16,6 +16,8 @@ UNORDERED = {"scatter-add", "scatter-sub", "scatter-mul", "scatter_add", "scatte
 OF_TEXELS = {"texture_splat", "texture_pullback", "texture_fold_pullback"}
 # Sums at integer coordinates follow XLA's flag alone; the others have no gradient to take, or are made of reads.
 LEFT_OUT = ("surface_", "sharded.", "layers.", "warp.Sized", "warp.resample_tiles")
+# The others of these packages run with the slow tests.
+MADE_OF_READS, BY_DEFAULT = ("warp.", "ndimage."), ("warp.warp_affine", "warp.warp_flow", "ndimage.map_coordinates")
 
 
 def is_floating(value):
@@ -42,7 +44,14 @@ def sums_in_any_order(function, keywords):
             yield name
 
 
-@pytest.mark.parametrize("name", [name for name in CALLS if not name.startswith(LEFT_OUT)])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name.startswith(MADE_OF_READS) and name not in BY_DEFAULT))
+        for name in CALLS
+        if not name.startswith(LEFT_OUT)
+    ],
+)
 def test_no_sum_of_a_public_call(name):
     assert not [*sums_in_any_order(FUNCTIONS[name], CALLS[name])]
 

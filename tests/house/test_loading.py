@@ -5,8 +5,6 @@ import os
 import subprocess
 import sys
 
-import pytest
-
 # On top of `import jax`, `import jaxtex` loads only these packages and Python's own, without the modules below.
 IMPORTED = ("jaxtex", "jax", "jaxlib", "ml_dtypes", "numpy")
 NOT_IMPORTED = ("jax.experimental.pallas", "jaxtex.cli", "jaxtex.cuda", "jaxtex.layers")
@@ -32,20 +30,16 @@ LATE = (*KERNELS, *SHARDED, "jaxtex._engine.sharded.read", "jaxtex._engine.shard
 LATE += ("jaxtex._engine.sharded.access", "jaxtex._engine.forms.gpu_adjoint", "jaxtex._hardware")
 
 
-def printed_by(statements, result, after=""):
-    """What a process of its own prints of `result`, in JSON, after some statements."""
-    program = "; ".join(filter(None, ("import json, sys, jax", statements, f"print(json.dumps({result}))", after)))
+LOAD_LATE = f"import importlib; [importlib.import_module(name) for name in {LATE}]"
+
+
+def printed_by(*statements):
+    """What a process of its own leaves in `found`, after `import jax`."""
+    program = "; ".join(("import json, sys, jax", "found = {}", *statements, "print(json.dumps(found))"))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "JAX_PLATFORMS": "cpu"}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
-
-
-def imported_by(statement):
-    """The modules that a process of its own loads for `statement` after `import jax`. It fails if a backend starts."""
-    # JAX refuses to set the number of CPU devices once a backend has started.
-    of_devices = "jax.config.update('jax_num_cpu_devices', 2)"
-    return printed_by(f"before = {{*sys.modules}}; {statement}", "sorted({*sys.modules} - before)", of_devices)
 
 
 def among(modules, rooms):
@@ -53,37 +47,26 @@ def among(modules, rooms):
     return [name for name in modules if any(name == room or name.startswith(f"{room}.") for room in rooms)]
 
 
-def test_import_loads_no_other_package_and_starts_no_backend():
-    modules = imported_by("import jaxtex; jaxtex.sample")
+def test_imports_load_no_other_package_and_start_no_backend():
+    """Late modules, too: they may be loaded while JAX traces, where an array would be a tracer."""
+    # JAX refuses to set the number of CPU devices once a backend has started.
+    of_devices = "jax.config.update('jax_num_cpu_devices', 2)"
+    sample = "before = {*sys.modules}; import jaxtex; jaxtex.sample; found['new'] = sorted({*sys.modules} - before)"
+    modules = printed_by(sample, LOAD_LATE, of_devices)["new"]
     assert "jaxtex" in modules
     assert not [name for name in modules if name.split(".")[0] not in {*IMPORTED, *sys.stdlib_module_names}]
-    assert not among(modules, NOT_IMPORTED)
+    assert not among(modules, (*NOT_IMPORTED, *LATE))
 
 
-def test_a_started_backend_is_found():
-    with pytest.raises(AssertionError, match="before backends are initialized"):
-        imported_by("jax.devices()")
-
-
-def test_a_first_sample_on_a_cpu_loads_what_it_runs():
-    loaded = printed_by(f"import jaxtex; {MAKE_TEXTURE}; {CALLS['sample']}", "sorted(sys.modules)")
-    modules = [name for name in loaded if name.split(".")[0] == "jaxtex"]
-    assert "jaxtex.sampling" in modules
-    assert not among(modules, (*KERNELS, *SHARDED, "jaxtex._hardware"))
-    assert len(modules) <= MOST_MODULES
-
-
-def test_no_call_on_one_cpu_loads_kernels_or_what_sharded_textures_need():
-    statements = "; ".join(("import jaxtex", MAKE_TEXTURE, *CALLS.values()))
-    modules = printed_by(statements, "sorted(sys.modules)")
-    assert "jaxtex._hardware.read" in modules
-    assert not among(modules, (*KERNELS, *SHARDED))
-
-
-def test_late_modules_start_no_backend_and_make_jax_trace_nothing_again():
-    """They may be loaded while JAX traces, where an array would be a tracer."""
-    assert not among(imported_by("import jaxtex; jaxtex.sample"), LATE)
-    late = f"import importlib; [importlib.import_module(name) for name in {LATE}]"
-    imported_by(f"import jaxtex; jaxtex.sample; {late}")
+def test_calls_on_one_cpu_load_what_they_run_and_late_modules_make_jax_trace_nothing_again():
+    loaded = "found[{!r}] = sorted(name for name in sys.modules if name.split('.')[0] == 'jaxtex')".format
+    first, *others = CALLS.values()
     times = "times = []; f = jax.jit(lambda x: times.append(0) or x); f(0)"
-    assert printed_by(f"import jaxtex; jaxtex.texture2d; {times}; jaxtex.sample; {late}; f(0)", "len(times)") == 1
+    again = f"{times}; {LOAD_LATE}; f(0); found['times'] = len(times)"
+    found = printed_by("import jaxtex", MAKE_TEXTURE, first, loaded("first"), *others, loaded("all"), again)
+    assert "jaxtex.sampling" in found["first"]
+    assert not among(found["first"], (*KERNELS, *SHARDED, "jaxtex._hardware"))
+    assert len(found["first"]) <= MOST_MODULES
+    assert "jaxtex._hardware.read" in found["all"]
+    assert not among(found["all"], (*KERNELS, *SHARDED))
+    assert found["times"] == 1

@@ -11,19 +11,10 @@ from jax.interpreters import partial_eval
 
 import jaxtex as jt
 from tests.house.public_api import parameters_of
-from tests.house.public_calls import (
-    CALLS,
-    EAGER,
-    FIELDS,
-    IGNORED,
-    OTHERS,
-    READERS,
-    RESULTS,
-    TESTED_ELSEWHERE,
-    public_functions,
-)
+from tests.house.public_calls import CALLS, EAGER, FIELDS, IGNORED, OTHERS, READERS, RESULTS, TESTED_ELSEWHERE
+from tests.house.public_calls import public_functions as functions
 
-FUNCTIONS = public_functions()
+FUNCTIONS = functions()
 
 
 def options_of(name):
