@@ -4,6 +4,8 @@ A bound is a share of a scale that the caller names, as a rule the largest magni
 blend nothing have no row: they return stored bits, or one correctly rounded quotient, and `assert_exact` compares bits.
 """
 
+import contextlib
+
 import jax
 import numpy as np
 
@@ -100,6 +102,24 @@ TOLERANCES = {
     # A shift, in units of half an image, that gradient descent found to a thousandth.
     "descent": 2.0**-10,
 }
+
+
+@contextlib.contextmanager
+def case(name):
+    """Names the case of a table in the error of whatever is asserted of it."""
+    try:
+        yield
+    except AssertionError as error:
+        error.add_note(f"case {name!r}")
+        raise
+
+
+def assert_cases_close(row, found, expected, scale):
+    """Results of a table of cases, each close to what is expected of its name."""
+    assert found.keys() == expected.keys()
+    for name in found:
+        with case(name):
+            assert_close(row, found[name], expected[name], scale)
 
 
 def assert_exact(actual, expected, dtype=None):
