@@ -63,7 +63,7 @@ def test_modes_equal_a_loop_over_pixels():
         whole = forward_warp(image, step, return_coverage=True), forward_warp(image, 0 * flow, mode="average")
         return {mode: warp(mode) for mode in shapes}, whole, around
 
-    modes, ((moved, coverage), still), (around, total) = run(image, flow, given)
+    modes, ((moved, coverage), still), (around, total) = jax.device_get(run(image, flow, given))
     for mode, found in modes.items():
         expected, expected_coverage = reference(image, flow, given.get(mode), mode=mode, shape=shapes[mode])
         with case(mode):
@@ -111,7 +111,7 @@ def test_what_is_not_finite_lands_nowhere():
     broken, away = flow.copy(), flow.copy()
     broken[2, 3], broken[4, 1, 0], broken[1, 2, 1] = np.inf, np.nan, np.nan
     away[2, 3] = away[4, 1] = away[1, 2] = 1e4
-    found, _, (to_image, to_flow, _) = with_gradients(image, broken, importance)
+    found, _, (to_image, to_flow, _) = jax.device_get(with_gradients(image, broken, importance))
     assert_exact(found, with_gradients(image, away, importance)[0])
     assert np.isfinite(to_image).all()
     assert np.isfinite(to_flow).all()
@@ -123,7 +123,7 @@ def test_pixels_on_one_place():
     image = np.float32([[[1.0], [2.0], [5.0]]])
     line = lambda dx, score: forward_warp(image, (dx, np.float32(0)), score)[0, :, 0]
     with_slopes = jax.jit(lambda *given: (line(*given), jax.jacobian(line)(*given)[:, 0]))
-    run = lambda dx, score: with_slopes(np.float32([dx]), np.float32([score]))
+    run = lambda dx, score: jax.device_get(with_slopes(np.float32([dx]), np.float32([score])))
     one, two = np.exp([-2, 2])
     for z, expected in ((-1e4, 2), (-2, (one + 2) / (one + 1)), (0, 1.5), (2, (two + 2) / (two + 1)), (1e4, 1)):
         with case(z):
@@ -136,6 +136,9 @@ def test_pixels_on_one_place():
     # An importance that is not finite counts where it lands alone.
     assert_close("float32", run([1, 0, 0], [-np.inf] * 3)[0], [0, 1.5, 5], 5)
     assert_close("float32", run([1, 0, 0], [0, 0, np.nan])[0][:2], [0, 1.5], 2)
+    # Under the point filter a pixel lands whole.
+    whole = forward_warp(image, (np.float32([[0.9, 0, 0]]), np.float32(0)), np.float32([[1, 0, 0]]), filter="point")
+    assert_close("float32", whole[0, :, 0], [0, (np.exp(1) + 2) / (np.exp(1) + 1), 5], 5)
 
 
 def test_batches_broadcast_and_bytes_round():
@@ -144,7 +147,7 @@ def test_batches_broadcast_and_bytes_round():
     importance = draw(dtype=np.float32)[2]
     one = lambda images, flows: forward_warp(images[2, 0], flows[1], importance, dtype=np.float32)
     run = jax.jit(lambda *given: (forward_warp(*given, importance, return_coverage=True), one(*given)))
-    (out, coverage), expected = run(images, flows)
+    (out, coverage), expected = jax.device_get(run(images, flows))
     assert (out.shape, coverage.shape) == ((3, 2, *SIZE, 2), (3, 2, *SIZE))
     assert_exact(out[2, 1], np.round(expected), np.uint8)
 
