@@ -43,7 +43,7 @@ MEGABYTE = 2**20
 COMPILED = (
     "compiled/",
     "devices/",
-    "parity/",
+    "parity/test_warp",
     "unit/cuda/",
     "unit/engine/",
     "unit/layers/",

@@ -52,7 +52,6 @@ def test_a_chain_is_read_where_its_maps_lead():
         size, in_tuple = OUTPUT[flow.ndim - 1], tuple(jnp.moveaxis(flow, -1, 0))
         both = warp.warp_chain(image, [jnp.stack([first, first[::-1]]), flow, last], size)
         return {
-            "array": warp.warp_chain(image, [first, flow, last], size),
             "tuple": warp.warp_chain(image, [first, in_tuple, last], size),
             "flow in front": warp.warp_chain(image, [flow, last]),
             **{f"batch {k}": both[k] for k in range(2)},
@@ -61,7 +60,7 @@ def test_a_chain_is_read_where_its_maps_lead():
     for ndim in (2, 3):
         image, chain = drawn(ndim)
         plain = expected(image, chain, centers(OUTPUT[ndim]))
-        cases = dict.fromkeys(("array", "tuple", "batch 0"), plain)
+        cases = dict.fromkeys(("tuple", "batch 0"), plain)
         cases["flow in front"] = expected(image, chain[1:], centers(FLOW[ndim]))
         cases["batch 1"] = expected(image, [chain[0][::-1], *chain[1:]], centers(OUTPUT[ndim]))
         assert_cases_close("float32", run(image, *chain), cases, 8)
@@ -104,17 +103,10 @@ def test_control_points_of_a_free_form_deformation():
 
 
 def test_antialiasing_and_dtypes():
-    """A flow of zeros changes no bit: whole numbers are added to centers of pixels."""
     half, flow = np.float32([[2, 0, 0], [0, 2, 0]]), np.zeros((8, 8, 2), np.float32)
-
-    @jax.jit
-    def run(codes):
-        chain = lambda *maps: warp.warp_chain(codes, maps, (8, 8), antialias=True)
-        return chain(half), chain(flow, half), warp.warp_affine(codes, half, (8, 8), inverse_map=True, antialias=True)
-
-    alone, moved, affine = run(np.random.default_rng(0).integers(0, 255, (16, 16, 1)).astype(np.uint8))
-    assert_exact(alone, affine, np.uint8)
-    assert_exact(moved, affine)
+    board = np.uint8(200 * (np.indices((16, 16)).sum(0) % 2))[..., None]
+    found = warp.warp_chain(board, [flow, half], antialias=True)
+    assert_exact(np.asarray(found)[1:-1, 1:-1], np.full((6, 6, 1), 100), np.uint8)
 
 
 @pytest.mark.parametrize(

@@ -67,17 +67,17 @@ value_and_slopes = jax.jit(lambda *args: (read_of_one(*args), *slopes_of_one(*ar
 
 
 # Which of texels and matrix a batch has several of.
-BATCHES = {"of matrices": (None, 0), "of textures": (0, None), "of both": (0, 0)}
+BATCHES = {"of matrices": (None, 0), "of textures": (0, None)}
 
 
 def test_batches():
-    """Of values, of gradients, and the gradient of a batch, in which what is shared has a sum."""
+    """Of values, and the gradient of a batch, in which what is shared has a sum."""
     several = image(3, 7, 8, 2), HOMOGRAPHY + np.float32(0.01) * image(3, 3, 3)
     given = {name: [a[0] if axis is None else a for a, axis in zip(several, BATCHES[name])] for name in BATCHES}
 
     def batched(axes, *args):
         total = lambda *args: jax.vmap(loss_of_one, axes)(*args).sum()
-        return jax.vmap(read_of_one, axes)(*args), jax.vmap(slopes_of_one, axes)(*args), jax.grad(total, (0, 1))(*args)
+        return jax.vmap(read_of_one, axes)(*args), jax.grad(total, (0, 1))(*args)
 
     found = jax.jit(lambda given: {name: batched(BATCHES[name], *given[name]) for name in given})(given)
     for name, axes in BATCHES.items():
@@ -86,7 +86,7 @@ def test_batches():
         summed = [a.sum(0) if axis is None else a for a, axis in zip(slopes, axes, strict=True)]
         with case(name):
             assert_alike(found[name][0], values)
-            assert_alike(found[name][1:], (slopes, summed), "peer gradient")
+            assert_alike(found[name][1], summed, "peer gradient")
 
 
 def test_a_grid_is_not_kept():
@@ -122,7 +122,7 @@ def test_reads_of_every_kind():
         along_x = sample_grid(jt.texture2d(texels), columns, pixel_centers(SHAPE), PIXELS)
         return both, jax.jvp(numbers, (matrix,), (matrix,))[1], along_x
 
-    both, tangent, along_x = run(image(7, 8, 2), codes, HOMOGRAPHY[:2])
+    both, tangent, along_x = jax.device_get(run(image(7, 8, 2), codes, HOMOGRAPHY[:2]))
     for name, (found, expected) in both.items():
         with case(name):
             assert_alike(found, expected, "peer gradient" if name == "slope" else "peer")

@@ -52,7 +52,7 @@ def test_the_label_of_most_weight_wins():
         labels, coords=at, address=mode, **({"border_label": 1} if mode == "border" else {})
     )
     run = jax.jit(lambda given: {(k, mode): read(*given[k], mode) for k in range(len(given)) for mode in modes[k]})
-    for (k, mode), found in run(given).items():
+    for (k, mode), found in jax.device_get(run(given)).items():
         with case((*kinds[k], mode)):
             assert_exact(found.reshape(-1, 2), expected(*given[k], mode, outside=1), kinds[k][2])
 
@@ -73,7 +73,7 @@ def test_ties_large_numbers_masks_and_nearest_labels():
             partial_volume(labels > 100, coords=coords, address="clamp"),
         )
 
-    ties, shifted, nearest, mask = run(labels, coords, square, large)
+    ties, shifted, nearest, mask = jax.device_get(run(labels, coords, square, large))
     assert [label.item() for label in ties] == [4, 4, 104]
     for found in shifted:
         assert_exact(found, np.pad(large[:, 1:], ((0, 0), (0, 1), (0, 0)), constant_values=-5), np.int32)
@@ -101,7 +101,7 @@ def test_transforms_batches_and_gradients():
         stack = of(jnp.stack([labels, labels[::-1]]), flow)
         return of(labels, flow), stack, jax.grad(lambda flow: of(labels, flow).astype(jnp.float32).sum())(flow)
 
-    both, stack, gradient = run(labels, matrices, flow)
+    both, stack, gradient = jax.device_get(run(labels, matrices, flow))
     at = np.indices(SIZES[3])[::-1] + np.float32(0.5) + np.moveaxis(flow, -1, 0)
     assert_exact(both[0].reshape(-1, 2), expected(labels, at.astype(np.float32), "border"))
     assert both.shape == (2, *labels.shape)

@@ -16,7 +16,6 @@ HEIGHT, WIDTH = 5, 8
 SPHERE = {"address_mode": "sphere"}
 WIDE = {
     "bspline 2": {"filter_mode": "bspline", "spline_order": 2},
-    "bspline 5": {"filter_mode": "bspline", "spline_order": 5},
     "lanczos3": {"filter_mode": "lanczos3"},
 }
 
@@ -54,11 +53,10 @@ def table_of_reads():
     texels, lod = normal(12, 20, 2), np.linspace(-0.4, 4.6, 60, dtype=np.float32)
     of_chain = tuple(np.float32(c / n) for c, n in zip(coordinates(20, 12, 60), (20, 12)))
     cubic, layered = {"filter_mode": "cubic", "normalized_coords": False}, {"layer": np.arange(len(x)) % 3}
-    levels = {"clamp": "sphere", **{mode: ("sphere", "sphere", mode) for mode in ("border", "reflect")}}
+    levels = {"clamp": "sphere", "border": ("sphere", "sphere", "border")}
     return {
         "point": (jt.texture2d, layers[0], unit, {}, {"filter_mode": "point"}),
         "linear": (jt.texture2d_layered, layers, unit, layered, {}),
-        "linear in texels": (jt.texture2d, layers[0], (x, y), {}, {"normalized_coords": False}),
         "cubic": (jt.texture2d_layered, layers, (x, y), layered, cubic),
         "one row": (jt.texture2d, normal(1, 6, 1), coordinates(6, 1), {}, cubic),
         **{
@@ -112,17 +110,10 @@ def test_values_are_those_of_an_unfolded_texture():
 
 
 def test_gradients(x64):
-    """Of images by filters with and without a prefilter, and of a volume."""
+    """Of a volume."""
     volume, coords = normal(3, HEIGHT, WIDTH, 1).astype(np.float64), coordinates(n=8, dtype=np.float64)
-    options = {"normalized_coords": False}
-
-    def reads(volume, x, y, z):
-        of_images = [
-            jt.sample(jt.texture2d(volume[0]), (x, y), sphere(**o)) for o in (options, options | WIDE["bspline 2"])
-        ]
-        return jnp.stack([*of_images, jt.sample(jt.texture3d(volume), (x, y, z), sphere(**options))]) ** 2
-
-    assert_derivatives(reads, volume, *coords, np.linspace(0.2, 2.8, 8))
+    read = lambda volume, *at: jt.sample(jt.texture3d(volume), at, sphere(normalized_coords=False)) ** 2
+    assert_derivatives(read, volume, *coords, np.linspace(0.2, 2.8, 8))
 
 
 def test_reproducible_sums_of_many_samples():
@@ -140,7 +131,7 @@ def test_reproducible_sums_of_many_samples():
 
 # The prefilter of splines
 
-SPLINES = ((2, (5, 8)), (3, (1, 2)), (3, (40, 70)), (4, (40, 70)), (5, (1, 2)), (5, (5, 8)))
+SPLINES = ((2, (5, 8)), (3, (40, 70)), (4, (1, 2)), (5, (5, 8)))
 
 
 def test_a_spline_passes_through_the_texels():
@@ -154,7 +145,7 @@ def test_a_spline_passes_through_the_texels():
         return jt.sample(jt.spline_filter(jt.texture2d(texels), sampler), at, sampler)
 
     run = jax.jit(lambda given: [read(order, texels) for (order, _), texels in zip(SPLINES, given, strict=True)])
-    for found, texels, name in zip(run(given), given, SPLINES, strict=True):
+    for found, texels, name in zip(jax.device_get(run(given)), given, SPLINES, strict=True):
         beyond = np.roll(texels, texels.shape[1] // 2, 1)[::-1]
         with case(name):
             assert_close("sum", found, np.stack([texels, beyond]), 4 * 7.5**2)

@@ -49,10 +49,10 @@ VOLUME = np.random.default_rng(1).random((21, 34, 30, 2)).astype(np.float32)
 # Of each case: the image, the function, the most bytes of a window, and how to read.
 CASES = {
     "linear, border": (IMAGE, rotated, 2**28, {"border_color": 7.0}),
-    "uint8, cubic": (IMAGE.astype(np.uint8), waving, 2**12, {"filter": "cubic", "address": "mirror"}),
+    "uint8, cubic": (IMAGE.astype(np.uint8), waving, 2**13, {"filter": "cubic", "address": "mirror"}),
     "mask, wrap": (IMAGE > 100, rotated, 2**28, {"filter": "point", "address": "wrap"}),
-    "int32, reflect": (IMAGE.astype(np.int32), waving, 2**28, {"filter": "lanczos3", "address": ("reflect", "wrap")}),
-    "horizon, clamp": (IMAGE, to_the_horizon, 2**14, {"address": "clamp"}),
+    "int32, reflect": (IMAGE.astype(np.int32), waving, 2**28, {"address": ("reflect", "wrap")}),
+    "horizon, clamp": (IMAGE, to_the_horizon, 2**15, {"address": "clamp"}),
     "sphere": (IMAGE, rotated, 2**28, {"address": "sphere"}),
     "volume": (VOLUME, turned, 2**28, {}),
 }
