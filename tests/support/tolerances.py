@@ -57,9 +57,6 @@ TOLERANCES = {
     "linear at a cube's corner": 4.0,
     # A cubic read, of the same: at most a tenth of it at 32 rows.
     "cubic on a sphere": 2.0**-5,
-    # A Lanczos-3 read of a ramp, of its rise over a texel: off by at most 0.02 in each of two axes, and the like again
-    # in what it is compared with.
-    "lanczos ramp": 2.0**-4,
     # The texture unit against exact arithmetic, of the contrast within the footprint, for each axis: a fraction is
     # rounded to 8 bits (half of 2^-8) and its axis' weights are split in whole 1/256 (the other half). The 21 bits of
     # a position are worth less than 2^-16 here. A volume splits more often and could err by half as much again; the
