@@ -43,12 +43,14 @@ MEGABYTE = 2**20
 COMPILED = (
     "compiled/",
     "devices/",
+    "parity/test_warp",
     "unit/cuda/",
     "unit/engine/",
     "unit/layers/",
     "unit/nn/",
     "unit/surfaces/",
     "unit/tables/",
+    "unit/warp/",
 )
 
 

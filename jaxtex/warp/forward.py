@@ -257,7 +257,9 @@ def softmax_taps(
     places, shares = list[tuple[jax.Array, ...]](), list[jax.Array]()
     for taps in itertools.product(*(zip(step.taps, step.weights()) for step in steps)):
         inside = functools.reduce(both, (tap.inside for tap, _ in taps))
-        shares.append(functools.reduce(jnp.multiply, (jnp.asarray(weight) for _, weight in taps)))
+        part = functools.reduce(jnp.multiply, (jnp.asarray(weight) for _, weight in taps))
+        # Of the point filter, each part is the number 1.
+        shares.append(jnp.broadcast_to(part, importance.shape))
         places.append((*(index for tap, _ in taps for index in tap.index), lands if inside is None else lands & inside))
     share = jnp.stack(shares)
     row, column, lands = (jnp.stack(jnp.broadcast_arrays(*a)) for a in zip(*places))

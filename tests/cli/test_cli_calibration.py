@@ -16,7 +16,7 @@ from jaxtex.cli.process import UserError
 from tests.cli.test_cli import load, noise, refused, run, save, warped
 from tests.cli.test_cli_warps import brown_conrady
 from tests.support.tolerances import assert_close
-from tests.unit.warp.test_warp_fisheye import recorded
+from tests.unit.warp.test_warp_lens import recorded
 
 HEIGHT, WIDTH = 24, 32
 

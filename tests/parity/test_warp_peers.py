@@ -1,14 +1,13 @@
 """Warps beside OpenCV's, SciPy's, PyTorch's and JAX's own, each in its own convention; converters of matrices."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jaxtex as jt
 from jaxtex import warp
 from tests.support import peers
-from tests.support.tolerances import assert_close, assert_exact
+from tests.support.tolerances import assert_close, assert_exact, case
 
 HEIGHT, WIDTH = 20, 30
 OUT = (22, 28)
@@ -71,19 +70,20 @@ def test_matrices_of_thetas(align_corners):
         assert_close("float32", actual, expected, 1 + np.abs(expected))
 
 
-# jax.image.resize
+# JAX, OpenCV, SciPy, PyTorch
+
+METHODS = {"nearest": "point", "linear": "linear", "cubic": "cubic"}
 
 
-@pytest.mark.parametrize(("method", "filter_mode"), [("nearest", "point"), ("linear", "linear"), ("cubic", "cubic")])
-def test_resize_is_that_of_jax(method, filter_mode):
+def test_resize_is_that_of_jax():
     """But for the pixels next to the edge of a cubic one: JAX leaves taps outside out, an edge repeats them here."""
-    expected = jax.image.resize(image(), (33, 47, 3), method, antialias=False)
-    actual = warp.resize(image(), (33, 47), filter=filter_mode)
-    inner = np.s_[4:-4, 4:-4] if method == "cubic" else np.s_[:]
-    assert_close("peer", actual[inner], expected[inner], scale())
-
-
-# OpenCV, SciPy, PyTorch
+    theirs = lambda image, method: jax.image.resize(image, (33, 47, 3), method, antialias=False)
+    pair = lambda image, method: (warp.resize(image, (33, 47), filter=METHODS[method]), theirs(image, method))
+    run = jax.jit(lambda image: {method: pair(image, method) for method in METHODS})
+    for method, (actual, expected) in jax.device_get(run(image())).items():
+        inner = np.s_[4:-4, 4:-4] if method == "cubic" else np.s_[:]
+        with case(method):
+            assert_close("peer", actual[inner], expected[inner], scale())
 
 
 def test_affine_and_perspective_are_those_of_opencv():
@@ -96,12 +96,13 @@ def test_affine_and_perspective_are_those_of_opencv():
             cv2.warpPerspective(image, homography, size),
         ]
 
-    matrix, homography = (warp.matrix_from_opencv(m) for m in (MATRIX, HOMOGRAPHY))
-    ours = [
-        warp.warp_affine(image(), matrix, OUT),
-        warp.warp_affine(image(), matrix, OUT, inverse_map=True),
-        warp.warp_perspective(image(), homography, OUT),
-    ]
+    @jax.jit
+    def run(image, *matrices):
+        matrix, homography = map(warp.matrix_from_opencv, matrices)
+        inverse = warp.warp_affine(image, matrix, OUT, inverse_map=True)
+        return warp.warp_affine(image, matrix, OUT), inverse, warp.warp_perspective(image, homography, OUT)
+
+    ours = run(image(), MATRIX, HOMOGRAPHY)
     for theirs in peers.results("cv2", "affine and perspective", program, image(), MATRIX, HOMOGRAPHY):
         for actual, expected in zip(ours, theirs, strict=True):
             assert_close("OpenCV's 1/32", actual, expected, np.ptp(image()))
@@ -110,20 +111,23 @@ def test_affine_and_perspective_are_those_of_opencv():
 BORDERS = {"border": "CONSTANT", "clamp": "REPLICATE", "mirror": "REFLECT", "reflect": "REFLECT_101", "wrap": "WRAP"}
 
 
-@pytest.mark.parametrize("address_mode", BORDERS)
-@pytest.mark.parametrize("filter_mode", ["linear", "cubic"])
-def test_remap_is_that_of_opencv(address_mode, filter_mode):
+def test_remap_is_that_of_opencv():
     """Its cubic kernel has the coefficient -0.75."""
     places = np.random.default_rng(1).uniform(-8, 28, (2, 25, 25)).astype(np.float32)
 
-    def program(cv2, image, x, y):
-        filters, borders = f"INTER_{filter_mode.upper()}", f"BORDER_{BORDERS[address_mode]}"
-        return [cv2.remap(image, x, y, getattr(cv2, filters), borderMode=getattr(cv2, borders))]
+    @jax.jit
+    def run(image, places):
+        at, options = tuple(places + np.float32(0.5)), {"filter_mode": "cubic", "cubic_coefficient": -0.75}
+        return {mode: warp.remap(image, at, jt.Sampler(address_mode=mode, **options)) for mode in BORDERS}
 
-    sampler = jt.Sampler(address_mode=address_mode, filter_mode=filter_mode, cubic_coefficient=-0.75)
-    ours = warp.remap(image(), tuple(places + np.float32(0.5)), sampler)
-    for (theirs,) in peers.results("cv2", f"remap {filter_mode} {address_mode}", program, image(), *places):
-        assert_close("OpenCV's 1/32", ours, theirs, 2 * np.ptp(image()))
+    for mode, ours in run(image(), places).items():
+
+        def program(cv2, image, x, y, mode=mode):
+            return [cv2.remap(image, x, y, cv2.INTER_CUBIC, borderMode=getattr(cv2, f"BORDER_{BORDERS[mode]}"))]
+
+        for (theirs,) in peers.results("cv2", f"remap cubic {mode}", program, image(), *places):
+            with case(mode):
+                assert_close("OpenCV's 1/32", ours, theirs, 2 * np.ptp(image()))
 
 
 def test_affine_is_that_of_scipy():
@@ -134,27 +138,27 @@ def test_affine_is_that_of_scipy():
     assert_close("peer", ours[..., 0], theirs, scale())
 
 
-@pytest.mark.parametrize("align_corners", [False, True])
-def test_affine_is_that_of_torch(align_corners):
+def test_affine_is_that_of_torch():
     theta = np.float32([[[0.9, 0.2, 0.1], [-0.1, 1.1, 0.2]], [[0.4, 0.0, 0.3], [0.1, 0.5, -0.2]]])
     images = np.stack([image(), image()[::-1]])
 
-    def program(torch, theta, images):
-        grid = torch.nn.functional.affine_grid(torch.tensor(theta), (2, 3, 11, 12), align_corners)
-        planes = torch.tensor(images).permute(0, 3, 1, 2)
-        return [torch.nn.functional.grid_sample(planes, grid, align_corners=align_corners).permute(0, 2, 3, 1)]
+    @jax.jit
+    def run(images, theta):
+        matrix = lambda align: warp.matrix_from_torch(theta, (HEIGHT, WIDTH), (11, 12), align)
+        return [warp.warp_affine(images, matrix(align), (11, 12), inverse_map=True) for align in (False, True)]
 
-    matrix = warp.matrix_from_torch(theta, (HEIGHT, WIDTH), (11, 12), align_corners)
-    ours = warp.warp_affine(images, matrix, (11, 12), inverse_map=True)
-    for (theirs,) in peers.results("torch", f"warp_affine align_corners={align_corners}", program, theta, images):
-        assert_close("peer", ours, theirs, scale())
+    for align, ours in enumerate(run(images, theta)):
+
+        def program(torch, theta, images, align=bool(align)):
+            grid = torch.nn.functional.affine_grid(torch.tensor(theta), (2, 3, 11, 12), align)
+            planes = torch.tensor(images).permute(0, 3, 1, 2)
+            return [torch.nn.functional.grid_sample(planes, grid, align_corners=align).permute(0, 2, 3, 1)]
+
+        for (theirs,) in peers.results("torch", f"warp_affine align_corners={bool(align)}", program, theta, images):
+            assert_close("peer", ours, theirs, scale())
 
 
-def test_a_grid_that_shrinks_is_smoothed_as_a_remap():
-    board = np.float32(np.indices((64, 64)).sum(0) % 2)[..., None]
-    theta = np.float32([[1, 0, 0], [0, 1, 0]])
-    grid = warp.affine_grid(theta, (8, 8))
-    smooth = warp.grid_sample(board, grid, data_format="NHWC", antialias=True)
-    x, y = (jnp.asarray((grid[..., k] + 1) * 32) for k in range(2))
-    assert_close("peer", smooth, warp.remap(board, (x, y), antialias=True), 1)
+def test_a_grid_that_shrinks_is_smoothed():
+    board, grid = np.float32(np.indices((64, 64)).sum(0) % 2), warp.affine_grid(np.eye(2, 3, dtype=np.float32), (8, 8))
+    smooth = np.asarray(warp.grid_sample(board[..., None], grid, data_format="NHWC", antialias=True))
     assert np.abs(smooth[1:-1, 1:-1] - 0.5).max() < 0.02

@@ -4,6 +4,8 @@ A bound is a share of a scale that the caller names, as a rule the largest magni
 blend nothing have no row: they return stored bits, or one correctly rounded quotient, and `assert_exact` compares bits.
 """
 
+import contextlib
+
 import jax
 import numpy as np
 
@@ -55,9 +57,6 @@ TOLERANCES = {
     "linear at a cube's corner": 4.0,
     # A cubic read, of the same: at most a tenth of it at 32 rows.
     "cubic on a sphere": 2.0**-5,
-    # A Lanczos-3 read of a ramp, of its rise over a texel: off by at most 0.02 in each of two axes, and the like again
-    # in what it is compared with.
-    "lanczos ramp": 2.0**-4,
     # The texture unit against exact arithmetic, of the contrast within the footprint, for each axis: a fraction is
     # rounded to 8 bits (half of 2^-8) and its axis' weights are split in whole 1/256 (the other half). The 21 bits of
     # a position are worth less than 2^-16 here. A volume splits more often and could err by half as much again; the
@@ -100,6 +99,24 @@ TOLERANCES = {
     # A shift, in units of half an image, that gradient descent found to a thousandth.
     "descent": 2.0**-10,
 }
+
+
+@contextlib.contextmanager
+def case(name):
+    """Names the case of a table in the error of whatever is asserted of it."""
+    try:
+        yield
+    except AssertionError as error:
+        error.add_note(f"case {name!r}")
+        raise
+
+
+def assert_cases_close(row, found, expected, scale):
+    """Results of a table of cases, each close to what is expected of its name."""
+    assert found.keys() == expected.keys()
+    for name in found:
+        with case(name):
+            assert_close(row, found[name], expected[name], scale)
 
 
 def assert_exact(actual, expected, dtype=None):

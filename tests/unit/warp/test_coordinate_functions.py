@@ -10,11 +10,10 @@ import pytest
 import jaxtex as jt
 from jaxtex._reads.calls import sample_grid
 from jaxtex.warp.coordinate_functions import affine, matrix_parameters, pixel_centers, projective
-from tests.support.tolerances import assert_close, assert_exact
+from tests.support.tolerances import assert_close, assert_exact, case
 
 SHAPE = (9, 12)
 HOMOGRAPHY = np.float32([[0.5, 0.1, 0.7], [-0.1, 0.6, 1.2], [0.004, 0.002, 1.0]])
-GRIDS = {"affine": (affine, HOMOGRAPHY[:2]), "projective": (projective, HOMOGRAPHY)}
 PIXELS = jt.Sampler(address_mode="border", normalized_coords=False)
 
 
@@ -30,11 +29,6 @@ def by_coordinates(function, sampler, texels, matrix):
     return jt.sample(jt.texture2d(texels), function(*pixel_centers(SHAPE), *matrix_parameters(matrix, 2)), sampler)
 
 
-def both(grid, sampler):
-    function, matrix = GRIDS[grid]
-    return [functools.partial(f, function, sampler) for f in (by_grid, by_coordinates)], matrix
-
-
 def assert_alike(actual, expected, row="peer"):
     for a, b in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
         assert a.dtype == b.dtype
@@ -44,9 +38,9 @@ def assert_alike(actual, expected, row="peer"):
 @pytest.mark.slow
 def test_values_and_derivatives():
     """Forward and reverse mode, and the reverse of the reverse, in texels and matrix together."""
-    (ours, theirs), matrix = both("projective", jt.Sampler(normalized_coords=False))
-    args = image(7, 8, 2), matrix
-    moves = args[0][::-1], np.float32(0.01) * matrix[::-1]
+    ways = [functools.partial(by, projective, jt.Sampler(normalized_coords=False)) for by in (by_grid, by_coordinates)]
+    args = image(7, 8, 2), HOMOGRAPHY
+    moves = args[0][::-1], np.float32(0.01) * HOMOGRAPHY[::-1]
 
     def everything(read):
         def slope(*args):
@@ -57,7 +51,7 @@ def test_values_and_derivatives():
         bent, reverse = jax.grad(slope, (0, 1), has_aux=True)(*args)
         return {"value and forward": jax.jvp(read, args, moves), "reverse": reverse, "reverse of reverse": bent}
 
-    found, expected = jax.jit(lambda: [everything(ours), everything(theirs)])()
+    found, expected = jax.jit(lambda: [everything(read) for read in ways])()
     assert_alike(found, expected, "peer gradient")
 
 
@@ -72,69 +66,70 @@ slopes_of_one = jax.grad(loss_of_one, (0, 1))
 value_and_slopes = jax.jit(lambda *args: (read_of_one(*args), *slopes_of_one(*args)))
 
 
-@pytest.mark.parametrize("shared", ["texture", "matrix", "nothing"])
-def test_batches(shared):
-    """Of values, of gradients, and the gradient of a batch, in which what is shared has a sum."""
-    axes = (None if shared == "texture" else 0, None if shared == "matrix" else 0)
+# Which of texels and matrix a batch has several of.
+BATCHES = {"of matrices": (None, 0), "of textures": (0, None)}
+
+
+def test_batches():
+    """Of values, and the gradient of a batch, in which what is shared has a sum."""
     several = image(3, 7, 8, 2), HOMOGRAPHY + np.float32(0.01) * image(3, 3, 3)
-    args = [a[0] if axis is None else a for a, axis in zip(several, axes, strict=True)]
+    given = {name: [a[0] if axis is None else a for a, axis in zip(several, BATCHES[name])] for name in BATCHES}
 
-    @jax.jit
-    def run(*args):
+    def batched(axes, *args):
         total = lambda *args: jax.vmap(loss_of_one, axes)(*args).sum()
-        return jax.vmap(read_of_one, axes)(*args), jax.vmap(slopes_of_one, axes)(*args), jax.grad(total, (0, 1))(*args)
+        return jax.vmap(read_of_one, axes)(*args), jax.grad(total, (0, 1))(*args)
 
-    loop = [value_and_slopes(*(a if axis is None else a[k] for a, axis in zip(args, axes))) for k in range(3)]
-    values, *slopes = (np.stack(parts) for parts in zip(*loop, strict=True))
-    summed = [a.sum(0) if axis is None else a for a, axis in zip(slopes, axes, strict=True)]
-    found = run(*args)
-    assert_alike(found[0], values)
-    assert_alike(found[1:], (slopes, summed), "peer gradient")
+    found = jax.jit(lambda given: {name: batched(BATCHES[name], *given[name]) for name in given})(given)
+    for name, axes in BATCHES.items():
+        one = lambda k, name=name, axes=axes: [a if i is None else a[k] for a, i in zip(given[name], axes)]
+        values, *slopes = (np.stack(parts) for parts in zip(*(value_and_slopes(*one(k)) for k in range(3))))
+        summed = [a.sum(0) if axis is None else a for a, axis in zip(slopes, axes, strict=True)]
+        with case(name):
+            assert_alike(found[name][0], values)
+            assert_alike(found[name][1], summed, "peer gradient")
 
 
 def test_a_grid_is_not_kept():
     """Between the passes live the texels, lines of pixel centers, and numbers: nothing of the output's size."""
-    kept = jax.tree.leaves(jax.vjp(read_of_one, image(7, 8, 2), HOMOGRAPHY)[1])
+    kept = jax.tree.leaves(jax.eval_shape(lambda *args: jax.vjp(read_of_one, *args)[1], image(7, 8, 2), HOMOGRAPHY))
     assert max(leaf.size for leaf in kept if leaf.shape != (7, 8, 2)) <= max(SHAPE)
-
-
-def test_hardware_arithmetic_and_its_derivative():
-    (ours, theirs), matrix = both("affine", jt.Sampler(normalized_coords=False, arithmetic="hardware"))
-    texels = image(7, 8, 2)
-    assert_exact(ours(texels, matrix), theirs(texels, matrix))
-    slope = lambda read: jax.jit(jax.grad(lambda m: read(texels, m).sum()))(matrix)
-    assert_alike(slope(ours), slope(theirs), "peer gradient")
-
-
-def test_integers_have_no_gradient_and_keep_their_dtype():
-    (ours, theirs), matrix = both("affine", jt.Sampler(filter_mode="point", normalized_coords=False))
-    texels = np.arange(56, dtype=np.uint8).reshape(7, 8, 1)
-    assert_exact(ours(texels, matrix), theirs(texels, matrix))
-    tangent = jax.jit(lambda m: jax.jvp(lambda m: ours(texels, m).astype(jnp.float32), (m,), (m,))[1])
-    assert not np.any(tangent(matrix))
-
-
-def test_a_border_color_in_a_grid():
-    color = np.float32([3, -1])
-    texture = jt.texture2d(image(7, 8, 2), border_color=color)
-
-    @jax.jit
-    def run(matrix):
-        operands = (*pixel_centers(SHAPE), *matrix_parameters(matrix, 2))
-        return sample_grid(texture, affine, operands, PIXELS), jt.sample(texture, affine(*operands), PIXELS)
-
-    found, expected = run(HOMOGRAPHY[:2] * 3)
-    assert_alike(found, expected)
-    assert (np.asarray(expected) == color).all(-1).any()
-
-
-def test_coordinates_that_leave_an_axis_out():
-    texture = jt.texture2d(image(7, 8, 2))
-    along_x = np.asarray(sample_grid(texture, columns, pixel_centers(SHAPE), PIXELS))
-    assert along_x.shape == (*SHAPE, 2)
-    assert (along_x == along_x[:1]).all()
 
 
 def columns(x, y):
     del y
     return x, x
+
+
+def test_reads_of_every_kind():
+    """Hardware's arithmetic and its derivative, integers, a border color, and coordinates that leave an axis out."""
+    unit = jt.Sampler(normalized_coords=False, arithmetic="hardware")
+    point = jt.Sampler(filter_mode="point", normalized_coords=False)
+    color, codes = np.float32([3, -1]), np.arange(56, dtype=np.uint8).reshape(7, 8, 1)
+
+    @jax.jit
+    def run(texels, codes, matrix):
+        numbers = lambda m: by_grid(affine, point, codes, m).astype(jnp.float32)
+        colored = jt.texture2d(texels, border_color=color)
+        far = (*pixel_centers(SHAPE), *matrix_parameters(3 * matrix, 2))
+        both = {
+            "hardware": [by(affine, unit, texels, matrix) for by in (by_grid, by_coordinates)],
+            "codes": [by(affine, point, codes, matrix) for by in (by_grid, by_coordinates)],
+            "slope": [
+                jax.grad(lambda m, by=by: by(affine, unit, texels, m).sum())(matrix) for by in (by_grid, by_coordinates)
+            ],
+            "color": [sample_grid(colored, affine, far, PIXELS), jt.sample(colored, affine(*far), PIXELS)],
+        }
+        along_x = sample_grid(jt.texture2d(texels), columns, pixel_centers(SHAPE), PIXELS)
+        return both, jax.jvp(numbers, (matrix,), (matrix,))[1], along_x
+
+    both, tangent, along_x = jax.device_get(run(image(7, 8, 2), codes, HOMOGRAPHY[:2]))
+    for name, (found, expected) in both.items():
+        with case(name):
+            assert_alike(found, expected, "peer gradient" if name == "slope" else "peer")
+    # Both compute positions alike, without an instruction for a product and a sum, and the unit's are rounded.
+    for name in ("hardware", "codes"):
+        assert_exact(*both[name])
+    assert not np.any(tangent)
+    assert (np.asarray(both["color"][1]) == color).all(-1).any()
+    assert along_x.shape == (*SHAPE, 2)
+    assert (along_x == along_x[:1]).all()

@@ -1,5 +1,7 @@
 """Warps of label maps, against votes that are counted one by one."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +9,7 @@ import pytest
 
 from jaxtex import Sampler, warp
 from tests.oracles import reads as oracle
-from tests.support.tolerances import assert_exact
+from tests.support.tolerances import assert_exact, case
 
 SIZES = {2: (6, 7), 3: (4, 5, 6)}
 
@@ -39,68 +41,77 @@ def expected(labels, coords, mode, outside=0):
     return found
 
 
-@pytest.mark.parametrize(("ndim", "count", "dtype"), [(2, 3, np.int32), (2, 300, np.uint16), (3, 2, np.int8)])
-def test_the_label_of_most_weight_wins(ndim, count, dtype):
-    labels, coords = drawn(ndim, count, dtype)
-    for mode in ("clamp", "border", "wrap", "mirror", "reflect"):
-        outside = {"border_label": 1} if mode == "border" else {}
-        read = warp.warp_labels(labels, coords=coords, method="partial_volume", address=mode, **outside)
-        assert_exact(np.reshape(read, (-1, 2)), expected(labels, coords, mode, outside=1), dtype)
+partial_volume = functools.partial(warp.warp_labels, method="partial_volume")
 
 
-def test_ties_go_to_the_smallest_label_wherever_it_lies():
-    labels = np.array([[9, 4], [4, 9]], np.uint8)[..., None]
-    middle = np.float32([[1.0]]), np.float32([[1.0]])
-    for turned in (labels, labels[::-1], labels + 100):
-        found = warp.warp_labels(turned, coords=middle, method="partial_volume")
-        assert found.item() == turned.min()
+def test_the_label_of_most_weight_wins():
+    kinds = [(2, 3, np.int32), (2, 300, np.uint16), (3, 2, np.int8)]
+    modes = [("clamp", "border", "reflect"), ("wrap",), ("border", "mirror")]
+    given = [drawn(*kind) for kind in kinds]
+    read = lambda labels, at, mode: partial_volume(
+        labels, coords=at, address=mode, **({"border_label": 1} if mode == "border" else {})
+    )
+    run = jax.jit(lambda given: {(k, mode): read(*given[k], mode) for k in range(len(given)) for mode in modes[k]})
+    for (k, mode), found in jax.device_get(run(given)).items():
+        with case((*kinds[k], mode)):
+            assert_exact(found.reshape(-1, 2), expected(*given[k], mode, outside=1), kinds[k][2])
 
 
-def test_large_numbers_are_kept_to_the_last_bit():
-    labels = (2**31 - 1 - np.arange(12, dtype=np.int32)).reshape(3, 4, 1)
-    for method in ("nearest", "partial_volume"):
-        shifted = warp.warp_labels(labels, [np.float32([[1, 0, 1.125], [0, 1, 0]])], method=method, border_label=-5)
-        assert_exact(shifted[:, :3], np.concatenate([labels[:, 1:], np.full((3, 1, 1), -5)], 1)[:, :3], np.int32)
-        assert_exact(shifted[:, 3], np.full((3, 1), -5), np.int32)
+def test_ties_large_numbers_masks_and_nearest_labels():
+    """Ties go to the smallest label wherever it lies, and large numbers are kept to the last bit."""
+    labels, coords = drawn(3, 200, np.uint8)
+    square = np.array([[9, 4], [4, 9]], np.uint8)[..., None]
+    large = (2**31 - 1 - np.arange(12, dtype=np.int32)).reshape(3, 4, 1)
+
+    @jax.jit
+    def run(labels, coords, square, large):
+        middle, shift = np.ones((1, 1, 2), np.float32), np.float32([[1, 0, 1.125], [0, 1, 0]])
+        return (
+            [partial_volume(turned, coords=middle) for turned in (square, square[::-1], square + 100)],
+            [read(large, [shift], border_label=-5) for read in (warp.warp_labels, partial_volume)],
+            warp.warp_labels(labels, coords=coords, address="clamp"),
+            partial_volume(labels > 100, coords=coords, address="clamp"),
+        )
+
+    ties, shifted, nearest, mask = jax.device_get(run(labels, coords, square, large))
+    assert [label.item() for label in ties] == [4, 4, 104]
+    for found in shifted:
+        assert_exact(found, np.pad(large[:, 1:], ((0, 0), (0, 1), (0, 0)), constant_values=-5), np.int32)
+    inside = lambda c, n: np.clip(np.floor(c), 0, n - 1).astype(int)
+    x, y, z = (inside(np.ravel(c), n) for c, n in zip(coords, SIZES[3][::-1]))
+    assert_exact(nearest.reshape(-1, 2), labels[z, y, x])
+    assert_exact(mask.reshape(-1, 2), expected(np.uint8(labels > 100), coords, "clamp") == 1, bool)
 
 
 def test_64_bits(x64):
     labels = np.int64(2) ** 60 + np.arange(4).reshape(1, 4, 1)
-    for method in ("nearest", "partial_volume"):
-        assert_exact(warp.warp_labels(labels, [np.eye(2, 3)], method=method), labels, np.int64)
-
-
-def test_masks_and_nearest_labels():
-    labels, coords = drawn(3, 200, np.uint8)
-    inside = lambda c, n: np.clip(np.floor(c), 0, n - 1).astype(int)
-    x, y, z = (inside(np.ravel(c), n) for c, n in zip(coords, SIZES[3][::-1]))
-    found = warp.warp_labels(labels, coords=coords, address="clamp")
-    assert_exact(np.reshape(found, (-1, 2)), labels[z, y, x])
-    mask = warp.warp_labels(labels > 100, coords=coords, address="clamp", method="partial_volume")
-    assert mask.dtype == bool
-    assert_exact(np.uint8(mask).reshape(-1, 2), expected(np.uint8(labels > 100), coords, "clamp"))
+    run = jax.jit(lambda a: [warp.warp_labels(a, [np.eye(2, 3)]), partial_volume(a, [np.eye(2, 3)])])
+    for found in run(labels):
+        assert_exact(found, labels, np.int64)
 
 
 def test_transforms_batches_and_gradients():
     labels, _ = drawn(3, 5)
     flow = 0.7 * np.random.default_rng(0).normal(size=(*SIZES[3], 3)).astype(np.float32)
     matrices = np.stack([np.eye(3, 4), 0.8 * np.eye(3, 4)]).astype(np.float32)
-    run = jax.jit(lambda *chain: warp.warp_labels(labels, chain, SIZES[3], method="partial_volume"))
-    both = run(matrices, flow)
+
+    @jax.jit
+    def run(labels, matrices, flow):
+        of = lambda labels, flow: partial_volume(labels, [matrices, flow], SIZES[3])
+        stack = of(jnp.stack([labels, labels[::-1]]), flow)
+        return of(labels, flow), stack, jax.grad(lambda flow: of(labels, flow).astype(jnp.float32).sum())(flow)
+
+    both, stack, gradient = jax.device_get(run(labels, matrices, flow))
+    at = np.indices(SIZES[3])[::-1] + np.float32(0.5) + np.moveaxis(flow, -1, 0)
+    assert_exact(both[0].reshape(-1, 2), expected(labels, at.astype(np.float32), "border"))
     assert both.shape == (2, *labels.shape)
-    points = np.moveaxis(np.indices(SIZES[3])[::-1] + np.float32(0.5), 0, -1) + flow
-    at = tuple(np.moveaxis(points.astype(np.float32), -1, 0))
-    assert_exact(both[0], warp.warp_labels(labels, coords=at, method="partial_volume"))
-    stack = warp.warp_labels(np.stack([labels, labels[::-1]]), [matrices, flow], SIZES[3], method="partial_volume")
     assert_exact(stack[0], both[0])
-    assert not jax.grad(lambda f: run(matrices, f).astype(jnp.float32).sum())(flow).any()
+    assert not gradient.any()
 
 
 def test_memory_does_not_grow_with_the_number_of_labels():
-    at = tuple(np.zeros((3, 8, 8, 8), np.float32))
-    read = lambda labels: warp.warp_labels(labels, coords=at, method="partial_volume")
-    labels = np.arange(512, dtype=np.int32).reshape(8, 8, 8, 1)
-    text = str(jax.make_jaxpr(read)(labels))
+    labels, at = np.arange(512, dtype=np.int32).reshape(8, 8, 8, 1), tuple(np.zeros((3, 8, 8, 8), np.float32))
+    text = str(jax.make_jaxpr(lambda labels: partial_volume(labels, coords=at))(labels))
     assert text.count("texture_read[") == 1
     assert "8,8,8,2]" not in text, "a channel for each label"
 

@@ -1,27 +1,27 @@
 """The address mode "sphere": longitudes and latitudes, which go on beyond a pole half a turn away."""
 
+import functools
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jaxtex as jt
 from tests.oracles import reads as oracle
 from tests.support.derivatives import assert_derivatives
-from tests.support.tolerances import assert_close, assert_exact
+from tests.support.tolerances import assert_cases_close, assert_close, assert_exact, case
 
 HEIGHT, WIDTH = 5, 8
-FILTERS = {
-    "point": {"filter_mode": "point"},
-    "linear": {},
-    "cubic": {"filter_mode": "cubic"},
+SPHERE = {"address_mode": "sphere"}
+WIDE = {
     "bspline 2": {"filter_mode": "bspline", "spline_order": 2},
-    "bspline 5": {"filter_mode": "bspline", "spline_order": 5},
     "lanczos3": {"filter_mode": "lanczos3"},
 }
 
 
 def sphere(**options):
-    return jt.Sampler(address_mode="sphere", **options)
+    return jt.Sampler(**SPHERE, **options)
 
 
 def normal(*shape):
@@ -43,169 +43,79 @@ def unfolded(texels, reach):
     return np.take(rows, range(-reach, width + reach), 1, mode="wrap")
 
 
-# Values
-
-
-@pytest.mark.parametrize(
-    ("name", "normalized", "layered"),
-    [("point", True, False), ("linear", True, True), ("linear", False, False), ("cubic", False, True)],
-)
-def test_values_are_those_of_the_oracle(name, normalized, layered):
-    """Everywhere, at numbers that are no places too, of layers as of one texture."""
+def table_of_reads():
+    """Of each case: what makes the texture, its texels, coordinates, more of a read, and the sampler's options."""
     special = np.float32([np.nan, np.inf, -np.inf, 2.0**31, -(2.0**31), 3e38, -0.0])
-    x, y = (c / n if normalized else c for c, n in zip(coordinates(), (WIDTH, HEIGHT)))
-    half = np.full_like(special, 0.3)
-    coords = tuple(np.concatenate(c).astype(np.float32) for c in ((x, special, half), (y, half, special)))
-    layers = normal(3, HEIGHT, WIDTH, 2)
-    layer, array = (np.arange(len(coords[0])) % 3, layers) if layered else (None, layers[0])
-    texture = (jt.texture2d_layered if layered else jt.texture2d)(array)
-    options = {**FILTERS[name], "address_mode": "sphere", "normalized_coords": normalized}
-    found = jt.sample(texture, coords, jt.Sampler(**options), layer=layer)
-    expected = oracle.sample(array, coords, layer, **{"filter_mode": "linear", **options})
-    if name == "point":
-        assert_exact(found, expected, np.float32)
-    else:
-        assert_close("float32", found, expected, 8 * np.abs(layers).max())
+    half, layers, volume = np.full_like(special, 0.3), normal(3, HEIGHT, WIDTH, 2), normal(4, HEIGHT, WIDTH, 2)
+    x, y = (np.concatenate(c) for c in zip(coordinates(), (special, half), (half, special)))
+    unit, z = (x / np.float32(WIDTH), y / np.float32(HEIGHT)), np.linspace(-3, 7, len(x), dtype=np.float32)
+    # Levels are of odd width too, where half a turn is rounded down to whole texels: 20, 10, 5, 2 and 1.
+    texels, lod = normal(12, 20, 2), np.linspace(-0.4, 4.6, 60, dtype=np.float32)
+    of_chain = tuple(np.float32(c / n) for c, n in zip(coordinates(20, 12, 60), (20, 12)))
+    cubic, layered = {"filter_mode": "cubic", "normalized_coords": False}, {"layer": np.arange(len(x)) % 3}
+    levels = {"clamp": "sphere", "border": ("sphere", "sphere", "border")}
+    return {
+        "point": (jt.texture2d, layers[0], unit, {}, {"filter_mode": "point"}),
+        "linear": (jt.texture2d_layered, layers, unit, layered, {}),
+        "cubic": (jt.texture2d_layered, layers, (x, y), layered, cubic),
+        "one row": (jt.texture2d, normal(1, 6, 1), coordinates(6, 1), {}, cubic),
+        **{
+            f"levels that {mode}": (jt.texture3d, volume, (x, y, z), {}, cubic | {"address_mode": levels[mode]})
+            for mode in levels
+        },
+        **{
+            f"{mode} level": (mipmapped, texels, of_chain, {"lod": lod}, {"mipmap_filter_mode": mode})
+            for mode in ("point", "linear")
+        },
+    }
 
 
-@pytest.mark.parametrize("name", FILTERS)
-def test_values_are_those_of_an_unfolded_texture(name):
-    """Each filter reads rows and columns beyond the edges that were laid there by hand."""
-    texels, reach = normal(HEIGHT, WIDTH, 3), 4
-    x, y = (c % n for c, n in zip(coordinates(), (WIDTH, HEIGHT)))
-    found = jt.sample(jt.texture2d(texels), (x, y), sphere(normalized_coords=False, **FILTERS[name]))
-    larger = jt.texture2d(unfolded(texels, reach))
-    expected = jt.sample(larger, (x + reach, y + reach), jt.Sampler(normalized_coords=False, **FILTERS[name]))
-    assert_close("float32", found, expected, 16)
+def mipmapped(texels):
+    return jt.build_mipmaps(jt.texture2d(texels))
 
 
-@pytest.mark.parametrize("levels", ["clamp", "border", "reflect"])
-def test_values_of_volumes(levels):
-    """Longitude, latitude and level: two axes around the sphere, and one of its own."""
-    volume, (x, y) = normal(4, HEIGHT, WIDTH, 2), coordinates()
-    z = np.random.default_rng(0).uniform(-3, 7, len(x)).astype(np.float32)
-    mode = "sphere" if levels == "clamp" else ("sphere", "sphere", levels)
-    options = {"address_mode": mode, "filter_mode": "cubic", "normalized_coords": False}
-    found = jt.sample(jt.texture3d(volume), (x, y, z), jt.Sampler(**options))
-    assert_close("float32", found, oracle.sample(volume, (x, y, z), **options), 32)
-
-
-def test_the_gradients_of_a_volume(x64):
-    volume, (x, y) = normal(3, HEIGHT, WIDTH, 1).astype(np.float64), coordinates(n=8, dtype=np.float64)
-    z, sampler = np.linspace(0.2, 2.8, 8), sphere(normalized_coords=False)
-    assert_derivatives(lambda v, *c: jt.sample(jt.texture3d(v), c, sampler) ** 2, volume, x, y, z)
-
-
-def test_a_volume_is_a_stack_of_spheres_to_a_spline_filter_and_a_resize():
-    """Where every level is the same, so is every level of what comes out; and it is that of one sphere."""
-    texels, sampler = normal(HEIGHT, WIDTH, 1), sphere(filter_mode="bspline")
-    stack = np.stack([texels] * 4)
-    of_one, of_all = (jt.spline_filter(t, sampler).texels for t in (jt.texture2d(texels), jt.texture3d(stack)))
-    assert_close("float32", of_all, np.stack([of_one] * 4), 16)
-    of_one, of_all = (jt.warp.resize(a, s, address="sphere") for a, s in ((texels, (7, 4)), (stack, (3, 7, 4))))
-    assert_close("float32", of_all, np.stack([of_one] * 3), 16)
-
-
-def test_a_texture_of_one_row():
-    texels, (x, y) = normal(1, 6, 1), coordinates(6, 1)
-    found = jt.sample(jt.texture2d(texels), (x, y), sphere(normalized_coords=False, filter_mode="cubic"))
-    options = {"address_mode": "sphere", "filter_mode": "cubic", "normalized_coords": False}
-    assert_close("float32", found, oracle.sample(texels, (x, y), **options), 16)
-
-
-def test_gather_reads_the_four_texels_around_a_pole():
-    texels = np.arange(HEIGHT * WIDTH, dtype=np.int32).reshape(HEIGHT, WIDTH, 1)
-    found = jt.gather(jt.texture2d(texels), (1.0, 0.0), sphere(normalized_coords=False))
-    np.testing.assert_array_equal(found, [0, 1, 5, 4])
-
-
-# A smooth function on the sphere
-
-
-def directions(longitude, from_north):
-    return np.stack(
-        [np.sin(from_north) * np.cos(longitude), np.sin(from_north) * np.sin(longitude), np.cos(from_north)], -1
+def test_values_are_those_of_the_oracle():
+    """Everywhere, at numbers that are no places too, of layers, volumes and mip chains."""
+    table = {
+        name: (*row, {"filter_mode": "linear", **SPHERE, **options})
+        for name, (*row, options) in table_of_reads().items()
+    }
+    read = lambda name, texels, coords, more: jt.sample(
+        table[name][0](texels), coords, jt.Sampler(**table[name][4]), **more
     )
+    run = jax.jit(lambda given: {name: read(name, *given[name]) for name in given})
+    found = run({name: row[1:4] for name, row in table.items()})
+    for name, (make, texels, coords, more, options) in table.items():
+        stored = oracle.mipmaps(texels, 2) if make is mipmapped else texels
+        expected = oracle.sample(stored, coords, **more, **options)
+        with case(name):
+            assert_close("float32", found[name], expected, 16)
+            if name == "point":
+                assert_exact(found[name], expected, np.float32)
 
 
-def smooth(direction):
-    """A polynomial on the sphere; `direction` has components last."""
-    x, y, z = np.moveaxis(direction, -1, 0)
-    return (x * y + 0.5 * z * x - y + x * x * z)[..., None]
+def test_values_are_those_of_an_unfolded_texture():
+    """Each wide filter reads rows and columns beyond the edges that were laid there by hand."""
+    texels, reach, options = normal(HEIGHT, WIDTH, 3), 4, {"normalized_coords": False}
+    x, y = (c % n for c, n in zip(coordinates(), (WIDTH, HEIGHT)))
+
+    @jax.jit
+    def run(texels, larger, x, y):
+        larger, texels = jt.texture2d(larger), jt.texture2d(texels)
+        beyond = lambda wide: jt.sample(larger, (x + reach, y + reach), jt.Sampler(**options, **wide))
+        found = {name: jt.sample(texels, (x, y), sphere(**options, **wide)) for name, wide in WIDE.items()}
+        return found, {name: beyond(wide) for name, wide in WIDE.items()}
+
+    assert_cases_close("float32", *run(texels, unfolded(texels, reach), x, y), 16)
 
 
-def angles(height, width):
-    return np.meshgrid((np.arange(width) + 0.5) * 2 * np.pi / width, (np.arange(height) + 0.5) * np.pi / height)
+def test_gradients(x64):
+    """Of a volume."""
+    volume, coords = normal(3, HEIGHT, WIDTH, 1).astype(np.float64), coordinates(n=8, dtype=np.float64)
+    read = lambda volume, *at: jt.sample(jt.texture3d(volume), at, sphere(normalized_coords=False)) ** 2
+    assert_derivatives(read, volume, *coords, np.linspace(0.2, 2.8, 8))
 
 
-@pytest.mark.parametrize("name", ["cubic", "lanczos3", "prefiltered bspline 5"])
-def test_a_pole_is_a_place_like_any_other(name):
-    """A read of a function equals that of the turned function where it then is: at a pole, and at the equator."""
-    height, width = 48, 96
-    turn = np.float64([[1, 0, 0], [0, 0, -1], [0, 1, 0]])  # the north pole comes to the equator
-    place = np.random.default_rng(0).normal(size=(200, 3)) * [0.1, 0.1, 1]  # around both poles
-    place /= np.linalg.norm(place, axis=-1, keepdims=True)
-    options = FILTERS.get(name, {"filter_mode": "bspline", "spline_order": 5})
-
-    def read(function, at):
-        texture = jt.texture2d(function(directions(*angles(height, width))).astype(np.float32))
-        if name.startswith("prefiltered"):
-            texture = jt.spline_filter(texture, sphere(**options))
-        x = np.arctan2(at[:, 1], at[:, 0]) / (2 * np.pi)
-        y = np.arccos(at[:, 2]) / np.pi
-        return jt.sample(texture, (x.astype(np.float32), y.astype(np.float32)), sphere(**options))
-
-    here = read(smooth, place)
-    there = read(lambda direction: smooth(direction @ turn), place @ turn.T)
-    texel = np.pi / height
-    row, scale = ("lanczos ramp", texel) if name == "lanczos3" else ("cubic on a sphere", texel**2)
-    assert_close(row, here, there, scale)
-    assert_close(row, here, smooth(place), scale)
-
-
-def test_a_meridian_is_smooth_across_the_pole():
-    """The second derivative along a meridian changes across a pole as little as between any two texels."""
-    height, width = 64, 128
-    texture = jt.texture2d(smooth(directions(*angles(height, width))).astype(np.float32))
-    sampler = sphere(filter_mode="bspline")
-    coefficients = jt.spline_filter(texture, sampler)
-    at = lambda y: jt.sample(coefficients, (np.float32(0.3), y), sampler)[0]
-    y = np.linspace(-1.5 / height, 1.5 / height, 25, dtype=np.float32)
-    exact = lambda y: smooth(directions(0.6 * np.pi, np.float64(y) * np.pi))[0]
-    differences = np.array([oracle.differences(lambda t, y=y: exact(y + t), 1e-3) for y in y])
-    derivatives = jax.jit(jax.vmap(lambda y: (jax.grad(at)(y), jax.grad(jax.grad(at))(y))))(y)
-    for order, found in enumerate(derivatives, 1):
-        slopes, expected = np.asarray(found) / np.pi**order, differences[:, order] / np.pi**order
-        assert_close("linear on a sphere", slopes, expected, (np.pi / height) ** 2)
-
-
-# Mip chains
-
-
-@pytest.mark.parametrize("mipmap_filter_mode", ["point", "linear"])
-def test_mip_chains(mipmap_filter_mode):
-    """Levels of odd width too, where half a turn is rounded down to whole texels."""
-    texels = normal(12, 20, 2)
-    levels = oracle.mipmaps(texels, 2)  # 20, 10, 5, 2 and 1 texels wide
-    x, y = (c / n for c, n in zip(coordinates(20, 12, 60), (20, 12)))
-    coords, lod = (x.astype(np.float32), y.astype(np.float32)), np.linspace(-0.4, 4.6, 60, dtype=np.float32)
-    options = {"address_mode": "sphere", "filter_mode": "linear", "mipmap_filter_mode": mipmap_filter_mode}
-    chain = jt.build_mipmaps(jt.texture2d(texels))
-    found = jt.sample(chain, coords, jt.Sampler(**options), lod=lod)
-    assert_close("float32", found, oracle.sample(levels, coords, lod=lod, **options), 16)
-
-
-# Derivatives, and every form
-
-
-@pytest.mark.parametrize("name", ["linear", "bspline 2"])
-def test_derivatives(name, x64):
-    texels, coords = normal(HEIGHT, WIDTH, 2).astype(np.float64), coordinates(n=12, dtype=np.float64)
-    sampler = sphere(normalized_coords=False, **FILTERS[name])
-    assert_derivatives(lambda t, *c: jt.sample(jt.texture2d(t), c, sampler) ** 2, texels, *coords)
-
-
-@pytest.mark.compiled
 def test_reproducible_sums_of_many_samples():
     """As many samples as blocks of a CPU take. The splat is the same in every run, and on a CPU in any order."""
     values, (x, y) = normal(40_000, 2), coordinates(n=40_000)
@@ -221,18 +131,24 @@ def test_reproducible_sums_of_many_samples():
 
 # The prefilter of splines
 
+SPLINES = ((2, (5, 8)), (3, (40, 70)), (4, (1, 2)), (5, (5, 8)))
 
-@pytest.mark.parametrize("order", range(2, 6))
-def test_a_spline_passes_through_the_texels(order):
-    """Of one row and of many, of an even and an odd number of rows."""
-    sampler = sphere(filter_mode="bspline", spline_order=order, normalized_coords=False)
-    for sizes in ((1, 2), (5, 8), (40, 70)):
-        texels = normal(*sizes, 2)
-        coefficients = jt.spline_filter(jt.texture2d(texels), sampler)
-        y, x = np.indices(sizes).astype(np.float32) + 0.5
-        assert_close("sum", jt.sample(coefficients, (x, y), sampler), texels, 4 * 7.5**2)
-        beyond = np.roll(texels, sizes[1] // 2, 1)[::-1]
-        assert_close("sum", jt.sample(coefficients, (x, y - sizes[0]), sampler), beyond, 4 * 7.5**2)
+
+def test_a_spline_passes_through_the_texels():
+    """Of one row and of many, of an even and an odd number of rows; beyond a pole, through those on the other side."""
+    given = [normal(*sizes, 2) for _, sizes in SPLINES]
+
+    def read(order, texels):
+        sampler = sphere(filter_mode="bspline", spline_order=order, normalized_coords=False)
+        y, x = np.indices(texels.shape[:2]).astype(np.float32) + np.float32(0.5)
+        at = np.stack([x, x]), np.stack([y, y - len(texels)])
+        return jt.sample(jt.spline_filter(jt.texture2d(texels), sampler), at, sampler)
+
+    run = jax.jit(lambda given: [read(order, texels) for (order, _), texels in zip(SPLINES, given, strict=True)])
+    for found, texels, name in zip(jax.device_get(run(given)), given, SPLINES, strict=True):
+        beyond = np.roll(texels, texels.shape[1] // 2, 1)[::-1]
+        with case(name):
+            assert_close("sum", found, np.stack([texels, beyond]), 4 * 7.5**2)
 
 
 def test_gradients_of_the_prefilter_are_the_transpose():
@@ -252,52 +168,47 @@ def test_gradients_of_the_prefilter_are_the_transpose():
 # Other functions
 
 
-def test_a_warp_turns_a_globe():
-    """A shift by rows moves what leaves over a pole to the other side of the globe."""
-    image = normal(6, 8, 3)
-    moved = jt.warp.resample(image, lambda x, y: (x, y - 2), filter="point", address="sphere")
-    assert_exact(moved[:2], np.roll(image, 4, 1)[1::-1], np.float32)
-    assert_exact(moved[2:], image[:4], np.float32)
+def test_other_functions():
+    """A globe is turned over a pole, levels of odd width are taken, a volume is a stack, and a pole has four texels."""
+    image, sampler = normal(6, 8, 3), sphere(filter_mode="bspline")
+    codes = np.arange(HEIGHT * WIDTH, dtype=np.int32).reshape(HEIGHT, WIDTH, 1)
+
+    @jax.jit
+    def run(image, flat, codes):
+        texels, stack = image[:5, :, :1], jnp.stack([image[:5, :, :1]] * 4)
+        shrink, resize = np.float32([[0.4, 0, 0], [0, 0.4, 0]]), functools.partial(jt.warp.resize, address="sphere")
+        filtered = [jt.spline_filter(t, sampler).texels for t in (jt.texture2d(texels), jt.texture3d(stack))]
+        return (
+            jt.warp.resample(image, lambda x, y: (x, y - 2), filter="point", address="sphere"),
+            jt.warp.warp_affine(flat, shrink, address="sphere", antialias=True),
+            (filtered, (resize(texels, (7, 4)), resize(stack, (3, 7, 4)))),
+            jt.gather(jt.texture2d(codes), (1.0, 0.0), sphere(normalized_coords=False)),
+        )
+
+    turned, shrunk, stacks, around = run(image, np.full((4, 6, 1), 7, np.float32), codes)
+    assert_exact(turned, np.concatenate([np.roll(image, 4, 1)[1::-1], image[:4]]), np.float32)
+    assert_close("float32", shrunk, np.full((4, 6, 1), 7), 7)
+    for of_one, of_all in stacks:
+        assert_close("float32", of_all, np.stack([of_one] * len(of_all)), 16)
+    np.testing.assert_array_equal(around, [0, 1, 5, 4])
 
 
-def test_an_antialiased_warp_takes_coarser_levels_of_an_odd_width():
-    image, shrink = np.full((4, 6, 1), 7, np.float32), np.float32([[0.4, 0, 0], [0, 0.4, 0]])
-    result = jt.warp.warp_affine(image, shrink, address="sphere", antialias=True)
-    assert_close("float32", result, image, 7)
+def read_by(*modes):
+    texture = (jt.texture2d, jt.texture3d)[len(modes) - 2](normal(*[4] * len(modes), 1))
+    return jt.sample(texture, (0.5,) * len(modes), jt.Sampler(address_mode=modes))
 
 
 @pytest.mark.parametrize(
     ("run", "words"),
     [
-        (
-            lambda s: jt.sample(jt.texture1d(normal(4, 1)), (0.5,), s),
-            r"\('sphere',\), and 'sphere' addresses 2 axes together",
-        ),
-        (
-            lambda _: jt.sample(
-                jt.texture3d(normal(4, 4, 4, 1)), (0.5,) * 3, jt.Sampler(address_mode=("clamp", "sphere", "sphere"))
-            ),
-            "use it for the first 2 axes, x first, and no other",
-        ),
-        (
-            lambda _: jt.sample(jt.texture3d(normal(4, 4, 4, 1)), (0.5,) * 3, jt.Sampler(address_mode=("sphere",) * 3)),
-            "'sphere' addresses 2 axes together",
-        ),
+        (lambda s: jt.sample(jt.texture1d(normal(4, 1)), (0.5,), s), r"\('sphere',\), and 'sphere' addresses 2 axes"),
+        (lambda _: read_by("clamp", "sphere", "sphere"), "use it for the first 2 axes, x first, and no other"),
+        (lambda _: read_by("sphere", "sphere", "sphere"), "'sphere' addresses 2 axes together"),
+        (lambda _: read_by("sphere", "clamp"), r"\('sphere', 'clamp'\), and 'sphere' addresses 2 axes together"),
         (lambda s: jt.sample(jt.texture2d(normal(4, 7, 1)), (0.5, 0.5), s), "the texture is 7 texels wide; resize it"),
         (lambda s: jt.splat(normal(1), (0.5, 0.5), (4, 7, 1), s), "the texture is 7 texels wide"),
         (lambda s: jt.warp.resample(normal(4, 7, 1), lambda x, y: (x, y), sampler=s), "the texture is 7 texels wide"),
-        (
-            lambda _: jt.sample(
-                jt.texture2d(normal(4, 8, 1)), (0.5, 0.5), jt.Sampler(address_mode=("sphere", "clamp"))
-            ),
-            r"\('sphere', 'clamp'\), and 'sphere' addresses 2 axes together",
-        ),
-        (
-            lambda _: jt.spline_filter(
-                jt.texture2d(normal(4, 7, 1)), jt.Sampler(address_mode="sphere", filter_mode="bspline")
-            ),
-            "the texture is 7 texels wide",
-        ),
+        (lambda _: jt.spline_filter(jt.texture2d(normal(4, 7, 1)), sphere(filter_mode="bspline")), "is 7 texels wide"),
         (lambda _: sphere(arithmetic="hardware"), "address_mode='sphere', which no texture unit has"),
     ],
 )

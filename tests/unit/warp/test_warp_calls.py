@@ -1,8 +1,9 @@
-"""Every function of `jaxtex.warp` and `jaxtex.ndimage`, called in the forms in which callers bring images and fields.
+"""Every function of `jaxtex.warp` and `jaxtex.ndimage`, called in the forms in which callers bring what they have.
 
-A call in another form has the result of the plain call, or its error names the function and the argument.
+A call in another form is the program of the plain call, bit for bit, or its error names the function and the argument.
 """
 
+import functools
 import inspect
 import re
 
@@ -15,7 +16,7 @@ import jaxtex as jt
 from jaxtex import cuda, ndimage, warp
 from jaxtex._checks.calls import FLAGS
 from tests.support.jaxprs import equations
-from tests.support.tolerances import assert_close, assert_exact
+from tests.support.tolerances import assert_close, assert_exact, case
 
 RANDOM = np.random.default_rng(7)
 H, W = 6, 8
@@ -32,6 +33,8 @@ PROJECTIVE = np.float32([[0.9, 0.1, 0.4], [-0.1, 1.1, 0.2], [0.01, 0.0, 1.0]])
 CAMERA, LENS = np.float32([[9, 0, 4], [0, 9, 3], [0, 0, 1]]), np.float32([-0.1, 0.02, 0.0, 0.0])
 SOURCE = np.float32([[1, 1], [6, 1], [3, 5], [7, 4]])
 GEOMETRY = np.float32([0, 0]), np.float32([2, 1]), np.eye(2, dtype=np.float32)
+WITH_BORDER = jt.Sampler(address_mode="border")
+FINER = tuple(a / 2 for a in GEOMETRY)
 
 
 def turned(x, y):
@@ -62,7 +65,7 @@ WARPS = {
     "integrate_velocity": {"velocity": FLOW, "steps": 2},
     "invert_flow": {"flow": FLOW, "steps": 3},
     "jacobian_determinant": {"flow": FLOW},
-    "matrix_from_itk": {"matrix": AFFINE[:, :2], "input_geometry": GEOMETRY, "output_geometry": GEOMETRY},
+    "matrix_from_itk": {"matrix": AFFINE[:, :2], "input_geometry": GEOMETRY, "output_geometry": FINER},
     "matrix_from_nibabel": {
         "input_affine": 2 * np.eye(4, dtype=np.float32),
         "output_affine": np.eye(4, dtype=np.float32),
@@ -100,13 +103,13 @@ NDIMAGE = {
 CALLS = {f"warp.{name}": WARPS[name] for name in WARPS} | {f"ndimage.{name}": NDIMAGE[name] for name in NDIMAGE}
 IMAGES = ("image", "labels", "faces")
 FIELDS = ("flow", "velocity", "first", "second", "field", "grid")
-# Those that have no batches: they stream one image, or take the whole array for one.
-SINGLE = ("warp.resample_tiles", "warp.matrix_from_scipy")
+# Of those with an address mode: which of them do not take what is outside for a border by default.
+CLAMPED = ("warp.resize", "warp.compose_flows", "warp.integrate_velocity", "warp.invert_flow")
 
 
 def parameters_of(name):
     module, function = name.split(".")
-    return inspect.signature(getattr({"warp": warp, "ndimage": ndimage}[module], function)).parameters.values()
+    return inspect.signature(getattr({"warp": warp, "ndimage": ndimage}[module], function)).parameters
 
 
 def call(name, arguments):
@@ -115,27 +118,49 @@ def call(name, arguments):
     return run(**arguments)
 
 
-def arrays_of(value, change):
-    """A value with another form of its arrays."""
-    if callable(value) or isinstance(value, str):
-        return value
-    return jax.tree.map(lambda leaf: change(leaf) if isinstance(leaf, np.ndarray) else leaf, value)
+def program(name, arguments):
+    """What a call computes, and of which numbers; of tiles, which are no program, what they are."""
+    if name == "warp.resample_tiles":
+        return "", [call(name, arguments)]
+    closed = jax.make_jaxpr(lambda: call(name, arguments))()
+    return re.sub("0x[0-9a-f]+", "", str(closed)), closed.consts
+
+
+@functools.cache
+def plain(name):
+    return program(name, CALLS[name])
+
+
+def assert_same(name, arguments, expected=None):
+    """That a call is that of `expected`, the plain one by default, in another form."""
+    text, numbers = program(name, CALLS[name] | arguments)
+    expected, others = plain(name) if expected is None else program(name, CALLS[name] | expected)
+    assert text == expected
+    jax.tree.map(assert_exact, numbers, others)
+
+
+def differs(name, arguments, expected):
+    return program(name, CALLS[name] | arguments)[0] != program(name, CALLS[name] | expected)[0]
 
 
 def changed(name, change):
-    return {key: arrays_of(value, change) for key, value in CALLS[name].items()}
-
-
-def equal(got, expected):
-    jax.tree.map(assert_exact, got, expected)
+    """The arguments with another form of their arrays."""
+    form = lambda leaf: change(leaf) if isinstance(leaf, np.ndarray) else leaf
+    keep = lambda value: callable(value) or isinstance(value, str)
+    return {key: value if keep(value) else jax.tree.map(form, value) for key, value in CALLS[name].items()}
 
 
 def refused(name, argument, arguments):
     """The sentence of a call that is an error: it starts with the function and the argument."""
     with pytest.raises((TypeError, ValueError)) as error:
-        call(name, arguments)
+        call(name, CALLS[name] | arguments)
     assert re.match(rf"{name.split('.')[1]}: .*\b{argument}\b", str(error.value)), str(error.value)
     return str(error.value)
+
+
+def names(*arguments):
+    """The functions that have each of these arguments, and are programs."""
+    return [n for n in CALLS if {*arguments} <= {*parameters_of(n)} and n != "warp.resample_tiles"]
 
 
 def test_every_function_is_called():
@@ -144,113 +169,100 @@ def test_every_function_is_called():
     assert set(NDIMAGE) == set(ndimage.__all__)
 
 
-@pytest.fixture(scope="module")
-def plain():
-    """The results of the plain calls. The programs are compiled, so that other forms meet what JAX has cached."""
-    return {name: call(name, CALLS[name]) for name in CALLS}
+# Arrays
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_arrays_of_any_byte_order_and_stride(name, plain):
-    equal(call(name, changed(name, lambda a: a.astype(a.dtype.newbyteorder("S")))), plain[name])
-    equal(call(name, changed(name, lambda a: np.repeat(a, 2, -1)[..., ::2] if a.ndim else a)), plain[name])
+def test_arrays_of_any_byte_order_and_stride(name):
+    assert_same(name, changed(name, lambda a: a.astype(a.dtype.newbyteorder("S"))))
+    assert_same(name, changed(name, lambda a: np.repeat(a, 2, -1)[..., ::2] if a.ndim else a))
 
 
 def test_other_functions_take_any_byte_order():
-    def results(form):
-        image, x, key = map(form, (IMAGE, X / W, np.uint32([0, 7])))
-        texels = form(X.astype(np.int32)), form(Y.astype(np.int32))  # one sample each: sums have one order
-        texture = jt.texture2d(image, border_color=form(np.float32([1, 2])))
-        weights, bag = form(np.full((H, 2), 0.5, np.float32)), (form(X[0, :2]), form(Y[:, :2]))
-        array = cuda.memcpyToArray(cuda.mallocArray(cuda.createChannelDesc("float"), W, H), form(IMAGE[..., 0].copy()))
-        place, floats = cuda.ResourceDesc.Array(array), (form(X), form(Y))
-        return (
-            jt.sample(texture, (x, x), key=key),
-            jt.sample(texture, (x, x), jt.Sampler(address_mode="border")),
-            jt.fetch(texture, texels),
-            jt.gather(texture, (x, x)),
-            jt.splat(image, (x, x), (H, W, 2), jt.Sampler(deterministic=True)).texels,
-            jt.surface_write(texture, image, texels).texels,
-            jt.surface_add(texture, image, texels).texels,
-            jt.footprint(lambda x, y: (2 * x, y), (x, x)),
-            jt.nn.sample_weighted(texture, bag, weights),
-            jt.nn.roi_align(image[None], form(np.float32([[1, 1, 5, 4]])), 2),
-            jt.nn.correlation_pyramid(image[None], image[None], 1),
-            cuda.tex2D(cuda.createTextureObject(place, cuda.TextureDesc()), *floats),
-            cuda.memcpy(jnp.zeros(H * W), form(X.copy()), X.nbytes),
-        )
-
-    equal(results(lambda a: a.astype(a.dtype.newbyteorder("S"))), results(lambda a: a))
+    unit, x, y, at = X / W, X[0, :2], Y[:, :2], (X.astype(np.int32), Y.astype(np.int32))
+    of = jt.texture2d
+    # Each array once a call, as a program has one for each place.
+    calls = (
+        (lambda i, x, y, key: jt.sample(of(i), (x, y), key=key), IMAGE, unit, Y / H, np.uint32([0, 7])),
+        (lambda i, c, x: jt.sample(of(i, border_color=c), (x, 0.5), WITH_BORDER), IMAGE, np.float32([1, 2]), unit),
+        (lambda i, x, y: jt.fetch(of(i), (x, y)), IMAGE, *at),
+        (lambda i, x, y: jt.gather(of(i), (x, y)), IMAGE, unit, Y / H),
+        (lambda i, x, y: jt.splat(i, (x, y), (H, W, 2)).texels, IMAGE, unit, Y / H),
+        (lambda i, j, x, y: jt.surface_write(of(i), j, (x, y)).texels, IMAGE, 2 * IMAGE, *at),
+        (lambda i, j, x, y: jt.surface_add(of(i), j, (x, y)).texels, IMAGE, 2 * IMAGE, *at),
+        (lambda x, y: jt.footprint(lambda x, y: (2 * x, y), (x, y)), X, Y),
+        (lambda i, x, y, w: jt.nn.sample_weighted(of(i), (x, y), w), IMAGE, x, y, np.full((H, 2), 0.5, np.float32)),
+        (lambda i, boxes: jt.nn.roi_align(i, boxes, 2), IMAGE[None], np.float32([[1, 1, 5, 4]])),
+        (lambda i, j: jt.nn.correlation_pyramid(i, j, 1), IMAGE[None], 2 * IMAGE[None]),
+    )
+    swapped = lambda a: a.astype(a.dtype.newbyteorder("S"))
+    for run, *arrays in calls:
+        other, plain = (jax.make_jaxpr(lambda: run(*map(form, arrays)))() for form in (swapped, np.copy))  # noqa: B023
+        assert str(other) == str(plain)
+        jax.tree.map(assert_exact, other.consts, plain.consts)
+    array = cuda.memcpyToArray(cuda.mallocArray(cuda.createChannelDesc("float"), W, H), swapped(IMAGE[..., 0].copy()))
+    texture = cuda.createTextureObject(cuda.ResourceDesc.Array(array), cuda.TextureDesc())
+    assert_exact(cuda.tex2D(texture, swapped(X), swapped(Y)), IMAGE[..., 0])
+    assert_exact(cuda.memcpy(jnp.zeros(H * W), swapped(X), X.nbytes), X.ravel())
 
 
 @pytest.mark.parametrize("name", [name for name in CALLS if set(CALLS[name]) & {*IMAGES, *FIELDS}])
-def test_axes_of_images_and_fields(name, plain):
+def test_axes_of_images_and_fields(name):
     """Two images at once, none, images without channels or pixels, fields of three or four components."""
+    shape_of = lambda **arguments: jax.eval_shape(lambda: call(name, CALLS[name] | arguments)).shape
     for argument in set(CALLS[name]) & {*IMAGES, *FIELDS}:
-        given, expected = CALLS[name][argument], plain[name]
-        if name not in SINGLE:
-            # On a GPU, sums into texels have another order in every run.
-            both = call(name, CALLS[name] | {argument: np.stack([given, given])})
-            assert_close("sum", both[1], expected, 4 * np.abs(expected).max())
-            assert call(name, CALLS[name] | {argument: given[None][:0]}).shape == (0, *expected.shape)
+        given = CALLS[name][argument]
+        if name != "warp.resample_tiles":
+            for count in (2, 0):
+                several = np.stack([given] * 2)[:count]
+                assert shape_of(**{argument: several}) == (count, *shape_of())
         if argument in IMAGES:
-            words = refused(name, argument, CALLS[name] | {argument: given[..., 0]})
+            words = refused(name, argument, {argument: given[..., 0]})
             assert "[..., None]" in words or argument == "faces" or name == "warp.grid_sample"
-            refused(name, argument, CALLS[name] | {argument: given[..., :0, :, :]})
+            refused(name, argument, {argument: given[..., :0, :, :]})
         else:
             for components in (3, 4):
-                refused(name, argument, CALLS[name] | {argument: np.zeros((*given.shape[:-1], components), np.float32)})
+                refused(name, argument, {argument: np.zeros((*given.shape[:-1], components), np.float32)})
             if argument != "first" and name not in ("warp.forward_warp", "warp.compose_flows"):
-                assert call(name, CALLS[name] | {argument: given[:0]}).size == 0
+                assert 0 in shape_of(**{argument: given[:0]})
 
 
-@pytest.mark.parametrize("name", [name for name in CALLS if any(p.annotation in FLAGS for p in parameters_of(name))])
-def test_flags(name, plain):
-    for parameter in parameters_of(name):
-        if parameter.annotation not in FLAGS:
-            continue
-        for value in ("no", 1, 0.0, None) if parameter.annotation is bool else ("no", 1):
-            words = refused(name, parameter.name, CALLS[name] | {parameter.name: value})
-            assert words.endswith(f"{parameter.name} is {value!r}, expected True or False.")
-        default = np.bool_(parameter.default)
-        equal(call(name, CALLS[name] | {parameter.name: default}), plain[name])
-        equal(call(name, CALLS[name] | {parameter.name: jnp.asarray(default)}), plain[name])
-
-
-@pytest.mark.parametrize("name", ["warp.warp_perspective", "warp.warp_chain", "warp.warp_labels"])
-def test_projective_matrices_are_the_same_up_to_a_factor(name, plain):
-    for factor in (2.0**-43, 2.0**60, -1.0):  # powers of two, so that no bit of the matrix changes
-        matrix = np.float32(factor) * PROJECTIVE
-        scaled = (
-            {"matrix": matrix} if "matrix" in CALLS[name] else {"transforms": [matrix, *CALLS[name]["transforms"][1:]]}
-        )
-        equal(call(name, CALLS[name] | scaled), plain[name])
+def test_projective_matrices_are_the_same_up_to_a_factor():
+    """Powers of two, so that no bit of the matrix changes."""
     rng = np.random.default_rng(8)
     volume = rng.normal(size=(3, 4, 5, 1)).astype(np.float32)
-    matrix = np.eye(4, dtype=np.float32) + 0.1 * rng.normal(size=(4, 4)).astype(np.float32)
-    equal(warp.warp_perspective(volume, matrix * np.float32(2.0**-43)), warp.warp_perspective(volume, matrix))
+    solid = np.eye(4, dtype=np.float32) + 0.1 * rng.normal(size=(4, 4)).astype(np.float32)
+
+    @jax.jit
+    def run(matrix, solid):
+        return warp.warp_chain(IMAGE, [matrix, FLOW]), warp.warp_perspective(volume, solid)
+
+    expected = run(PROJECTIVE, solid)
+    for factor in np.float32([2.0**-43, 2.0**60, -1.0]):
+        jax.tree.map(assert_exact, run(factor * PROJECTIVE, factor * solid), expected)
 
 
-READS = [
-    name
-    for name in CALLS
-    if "address" in {p.name for p in parameters_of(name)}
-    and name != "warp.forward_warp"
-    and set(CALLS[name]) & {"image", "labels"}
-]
+READS = [name for name in names("address") if set(CALLS[name]) & {"image", "labels"} and name != "warp.forward_warp"]
 
 
-@pytest.mark.parametrize("name", READS)
-def test_an_image_of_one_pixel(name):
+def test_an_image_of_one_pixel():
     """Where the address mode repeats it, it is everywhere."""
-    pixel = np.asarray([[[3, 5]]], MAPS.dtype if "labels" in CALLS[name] else np.float32)
-    arguments = CALLS[name] | {key: pixel for key in IMAGES if key in CALLS[name]}
-    shape = {"output_shape": (2, 3)} if name not in ("warp.remap", "warp.warp_flow", "warp.resample_tiles") else {}
-    out = np.asarray(call(name, arguments | shape | {"address": "clamp"}))
-    assert_close("float32", out, np.broadcast_to(pixel, out.shape), 5.0)
+
+    @jax.jit
+    def run(pixel):
+        found = {}
+        for name in READS:
+            (argument,) = {*IMAGES} & {*CALLS[name]}
+            shape = {} if name in ("warp.remap", "warp.warp_flow") else {"output_shape": (2, 3)}
+            given = {argument: pixel.astype(CALLS[name][argument].dtype), "address": "clamp", **shape}
+            found[name] = call(name, CALLS[name] | given)
+        return found
+
+    for name, found in run(np.float32([[[3, 5]]])).items():
+        with case(name):
+            assert_close("float32", found, np.broadcast_to([3, 5], found.shape), 5.0)
 
 
-PRECISE = [name for name in CALLS if set(CALLS[name]) & {"image", "faces"} and name != "warp.resample_tiles"]
 # What moves numbers, and computes none.
 MOVES = (
     "broadcast_in_dim",
@@ -266,12 +278,190 @@ MOVES = (
 
 
 @pytest.mark.usefixtures("x64")
-@pytest.mark.parametrize("name", PRECISE)
+@pytest.mark.parametrize("name", [name for name in names() if set(CALLS[name]) & {"image", "faces"}])
 def test_coordinates_have_the_precision_of_the_image(name):
     """With an image in float64, a program computes in float64 alone, from numbers of Python and arrays in float32."""
     arguments = {key: float(a) if isinstance(a, np.floating) else a for key, a in CALLS[name].items()}
     (argument,) = set(arguments) & {*IMAGES}
-    program = jax.make_jaxpr(lambda image: call(name, arguments | {argument: image}))(np.float64(arguments[argument]))
-    computed = (e for e in equations(program.jaxpr) if e.primitive.name not in MOVES)
-    imprecise = [str(e) for e in computed if any(v.aval.dtype == np.float32 for v in e.outvars)]
-    assert not imprecise
+    closed = jax.make_jaxpr(lambda image: call(name, arguments | {argument: image}))(np.float64(arguments[argument]))
+    computed = (e for e in equations(closed.jaxpr) if e.primitive.name not in MOVES)
+    assert not [str(e) for e in computed if any(v.aval.dtype == np.float32 for v in e.outvars)]
+
+
+def test_points_are_a_tuple_or_one_array():
+    forms = {
+        "coords": [(name, {"transforms": None} if name == "warp.warp_labels" else {}) for name in names("coords")],
+        "center": [("warp.rotate", {})],
+        "flow": [("warp.warp_flow", {})],
+        "source_points": [("warp.thin_plate_spline", {})],
+    }
+    at = {"center": np.float32([4.2, 2.9]), "coords": np.stack([X + 0.2, Y], -1), "flow": FLOW}
+    at["source_points"] = SOURCE
+
+    @jax.jit
+    def run(at):
+        read = lambda name, more, points: jnp.stack([*call(name, CALLS[name] | more | points)])
+        return {
+            (name, key): [read(name, more, {key: points}) for points in (at[key], tuple(jnp.moveaxis(at[key], -1, 0)))]
+            for key in forms
+            for name, more in forms[key]
+        }
+
+    for name, (found, expected) in jax.device_get(run(at)).items():
+        with case(name):
+            found = np.moveaxis(found, -1, 0) if found.shape != expected.shape else found
+            assert_close("float32", found, expected, 8)
+
+
+# Flags, sizes and words
+
+
+@pytest.mark.parametrize("name", [n for n in CALLS if any(p.annotation in FLAGS for p in parameters_of(n).values())])
+def test_flags(name):
+    for key, parameter in parameters_of(name).items():
+        if parameter.annotation not in FLAGS:
+            continue
+        for value in ("no", 1, 0.0, None) if parameter.annotation is bool else ("no", 1):
+            assert refused(name, key, {key: value}).endswith(f"{key} is {value!r}, expected True or False.")
+        for value in (np.bool_(parameter.default), jnp.asarray(parameter.default)):
+            assert_same(name, {key: value})
+        if parameter.annotation is not bool:
+            assert_same(name, {key: None})
+        if name != "warp.resample_tiles" and key != "prefilter":
+            assert_same(name, {key: np.array(not parameter.default)}, {key: not parameter.default})
+
+
+@pytest.mark.parametrize("name", [name for name in names("output_shape") if name.startswith("warp.")])
+def test_sizes_are_numbers_of_any_kind(name):
+    for form in (np.array, jnp.array, lambda shape: [np.int64(shape[0]), np.array(shape[1])]):
+        assert_same(name, {"output_shape": form((4, 5))}, {"output_shape": (4, 5)})
+    for shape in ((4.5, 5), "44", (-1, 4), (0, 4), np.ones((2, 2), int)):
+        refused(name, "output_shape", {"output_shape": shape})
+    with pytest.raises(TypeError, match=r"output_shape is a traced array.*static_argnames"):
+        jax.jit(lambda n: call(name, CALLS[name] | {"output_shape": (n, 4)}))(4)
+
+
+def test_other_sizes_are_numbers_of_any_kind():
+    assert_same("warp.equirectangular_to_cubemap", {"size": np.int64(3)})
+    assert_same("warp.affine_grid", {"size": np.array([H, W])})
+    assert_same("warp.matrix_from_torch", {"input_shape": np.array([H, W])})
+    with pytest.raises(TypeError, match=r"affine_grid: align_corners is a traced array.*static_argnames"):
+        jax.jit(lambda flag: warp.affine_grid(AFFINE, (4, 4), flag))(True)
+    nnx = pytest.importorskip("jaxtex.layers.nnx")
+    layer = nnx.SpatialTransformer(lambda images: images[..., 0, 0, :], 2, np.array([3, 4]), antialias=np.bool_(False))
+    assert layer.output_shape == (3, 4)
+    assert jt.layers.theta_of(np.zeros(4, np.float32), np.array([3, 4]), "similarity").shape == (2, 3)
+
+
+def test_trilinear_is_bilinear_of_volumes():
+    volume = {"image": normal(1, 4, 5, 6), "grid": normal(2, 3, 4, 3), "data_format": "NCDHW"}
+    assert_same("warp.grid_sample", volume | {"mode": "trilinear"}, volume | {"mode": "bilinear"})
+    with pytest.raises(ValueError, match=r"grid_sample: mode is 'trilinear', for volumes.*use 'bilinear'"):
+        call("warp.grid_sample", CALLS["warp.grid_sample"] | {"mode": "trilinear"})
+
+
+# Filters, address modes and samplers
+
+
+def sampler(**options):
+    return {"sampler": jt.Sampler(**options)}
+
+
+@pytest.mark.parametrize("name", names("filter", "address", "sampler"))
+def test_filters_and_address_modes_leave_each_other_alone(name):
+    default = {"address_mode": "clamp" if name in CLAMPED else "border"}
+    assert_same(name, {}, sampler(**default))
+    assert_same(name, {"filter": "point"}, sampler(filter_mode="point", **default))
+    assert_same(name, {"filter": "nearest"}, {"filter": "point"})
+    assert_same(name, {"address": default["address_mode"]})
+    assert_same(name, {"address": "repeat"}, {"address": "wrap"})
+    assert differs(name, {"filter": "point"}, {})
+    for address in ("wrap", ("wrap", "mirror"), ["wrap", "mirror"]):
+        assert_same(name, {"address": address}, sampler(address_mode=address))
+        assert differs(name, {"address": address}, {})
+    # A sampler without an address mode leaves it alone.
+    bare = sampler(deterministic=True)
+    assert_same(name, bare, sampler(deterministic=True, **default))
+    assert_same(name, bare | {"address": "wrap"}, sampler(deterministic=True, address_mode="wrap"))
+
+
+@pytest.mark.parametrize("name", ["warp.equirectangular_to_cubemap", "warp.cubemap_to_equirectangular"])
+def test_panoramas_take_a_filter(name):
+    assert_same(name, {"filter": "point"}, sampler(filter_mode="point"))
+    assert differs(name, {"filter": "point"}, {})
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        (
+            {"filter": "cubic", **sampler(filter_mode="point")},
+            ValueError,
+            "filter is 'cubic', but sampler has filter_mode='point'; leave filter out, or make the sampler without "
+            "filter_mode",
+        ),
+        (
+            {"address": "wrap", **sampler(address_mode=("border", "mirror"))},
+            ValueError,
+            "address is 'wrap', but sampler has address_mode=('border', 'mirror'); leave address out",
+        ),
+        ({"filter": "sharpest"}, ValueError, "filter is 'sharpest', expected one of 'point', 'linear', 'cubic', 'bs"),
+        ({"address": "outside"}, ValueError, "address is 'outside', expected one of 'clamp', 'border', 'wrap'"),
+        ({"address": ("wrap", 3)}, TypeError, "address is 3, expected one of"),
+        ({"sampler": "repeat"}, TypeError, "sampler is 'repeat', expected a Sampler; pass address='repeat'"),
+        ({"sampler": 3.5}, TypeError, "sampler is 3.5, expected a Sampler; pass jaxtex.Sampler(...)"),
+        ({"sampler": "cubic"}, TypeError, "sampler is 'cubic', expected a Sampler; pass filter='cubic'"),
+    ],
+)
+def test_errors_say_how_to_mend_them(options, error, words):
+    for name in ("warp_affine", "forward_warp", "resize"):
+        with pytest.raises(error) as raised:
+            call(f"warp.{name}", WARPS[name] | options)
+        assert str(raised.value).startswith(f"{name}: {words}")
+        assert str(raised.value).endswith(".")
+
+
+# Masks and what is outside
+
+MASK, MOVED = IMAGE > 0, np.float32([[1, 0, 3], [0, 1, 0]])
+# Both ways in which filters are applied, to an image and to faces.
+BLENDS = ("warp.resize", "warp.warp_flow", "warp.cubemap_to_equirectangular")
+POINTS = ("warp.resize", "warp.remap")
+
+
+def test_masks_and_borders():
+    """Blended as zeros and ones, kept by the point filter; outside lies the border color, under every filter zero."""
+
+    def of_masks(mask):
+        given = {"image": mask, "faces": jnp.stack([mask[:4, :4]] * 6)}
+        of = lambda name, kind, **more: call(
+            name, CALLS[name] | {k: a.astype(kind) for k, a in given.items() if k in CALLS[name]} | more
+        )
+        blends = {name: [of(name, bool), of(name, jnp.float32)] for name in BLENDS}
+        points = {name: [of(name, bool, filter="point"), of(name, np.uint8, filter="point") == 1] for name in POINTS}
+        nearest = [of("warp.grid_sample", dtype, mode="nearest") for dtype in (bool, np.uint8)]
+        landed = [warp.forward_warp(mask.astype(dtype), FLOW) for dtype in (bool, jnp.float32)]
+        whole = [of("warp.resize", bool, dtype=bool), blends["warp.resize"][1] > 0.5]
+        return blends | {"landed": landed}, points | {"grid": [nearest[0], nearest[1] == 1], "whole": whole}
+
+    @jax.jit
+    def run(mask, image):
+        grid = {"grid": np.float32([[[-3.0, 0.0], [3.0, 0.0]]]), "data_format": "NHWC", **sampler(filter_mode="point")}
+        moved = functools.partial(warp.warp_affine, matrix=MOVED, filter="point")
+        border = (
+            moved(mask)[:, :3],
+            warp.warp_affine(image, 9 * MOVED, inverse_map=True, filter="cubic")[:, 2:],
+            warp.grid_sample(image, **grid),
+            ~moved(mask, border_color=True)[:, :3],
+        )
+        large = warp.resize(np.zeros((1, 1, 1), np.float32), (4, 1), address="border", border_color=1.0)
+        return of_masks(mask), border, warp.grid_sample(image, padding_mode="border", **grid), large[:, 0, 0]
+
+    (blends, points), borders, kept, large = jax.device_get(run(MASK, IMAGE))
+    for dtype, pairs in ((np.float32, blends), (bool, points)):
+        for name, (found, expected) in pairs.items():
+            with case(name):
+                assert_exact(found, expected, dtype)
+    assert not any(np.any(outside) for outside in borders)
+    assert_exact(kept[0], IMAGE[H // 2, [0, -1]])
+    assert_exact(large, np.float32([0.375, 0.125, 0.125, 0.375]))

@@ -3,13 +3,12 @@
 import itertools
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jaxtex as jt
 from tests.support.derivatives import assert_derivatives
-from tests.support.tolerances import assert_close, assert_exact
+from tests.support.tolerances import assert_close, assert_exact, case
 
 SIZE = 6, 8
 forward_warp = jt.warp.forward_warp
@@ -44,57 +43,46 @@ def reference(image, flow, importance=None, *, mode, shape=None):
     return total, coverage
 
 
-@pytest.mark.parametrize(
-    ("mode", "shape"), [("sum", None), ("average", (5, 11)), ("linear", (5, 11)), ("softmax", None)]
-)
-def test_modes_equal_a_loop_over_pixels(mode, shape):
+@jax.jit
+def with_gradients(*given):
+    """The result, with reproducible sums as well, and the gradients of its square."""
+    again = forward_warp(*given, sampler=jt.Sampler(deterministic=True))
+    return forward_warp(*given), again, jax.grad(lambda *given: (forward_warp(*given) ** 2).sum(), (0, 1, 2))(*given)
+
+
+def test_modes_equal_a_loop_over_pixels():
     image, flow, importance = draw(dtype=np.float32)
-    given = {"linear": np.abs(importance), "softmax": importance}.get(mode)
-    actual, coverage = forward_warp(image, flow, given, shape, mode=mode, return_coverage=True)
-    expected, expected_coverage = reference(image, flow, given, mode=mode, shape=shape)
-    # A mean of few pixels divides by their weight, here 0.01 at least.
-    assert_close("point", actual, expected, 100 * np.abs(image).max())
-    assert_close("sum", coverage, expected_coverage, SIZE[0] * SIZE[1])
+    shapes = {"sum": None, "average": (5, 11), "linear": (5, 11), "softmax": None}
+    given = {"linear": np.abs(importance), "softmax": importance}
+    step = np.full(SIZE, 2.0, np.float32), -1.0
 
+    @jax.jit
+    def run(image, flow, given):
+        warp = lambda mode: forward_warp(image, flow, given.get(mode), shapes[mode], mode=mode, return_coverage=True)
+        around = forward_warp(image, step, address="wrap"), forward_warp(image, flow, address="wrap", mode="sum")
+        whole = forward_warp(image, step, return_coverage=True), forward_warp(image, 0 * flow, mode="average")
+        return {mode: warp(mode) for mode in shapes}, whole, around
 
-def test_nothing_moves_without_flow():
-    image, flow, importance = draw(dtype=np.float32)
-    assert_exact(forward_warp(image, np.zeros_like(flow), mode="average"), image)
-    assert_close("float32", forward_warp(image, np.zeros_like(flow), importance), image, np.abs(image).max())
-
-
-def test_whole_steps_are_exact_and_leave_holes():
-    image = draw(dtype=np.float32)[0]
-    moved, coverage = forward_warp(image, (np.full(SIZE, 2.0, np.float32), -1.0), return_coverage=True)
-    expected = np.zeros_like(image)
-    expected[:-1, 2:] = image[1:, :-2]
-    assert_exact(moved, expected)
+    modes, ((moved, coverage), still), (around, total) = jax.device_get(run(image, flow, given))
+    for mode, found in modes.items():
+        expected, expected_coverage = reference(image, flow, given.get(mode), mode=mode, shape=shapes[mode])
+        with case(mode):
+            # A mean of few pixels divides by their weight, here 0.01 at least.
+            assert_close("point", found[0], expected, 100 * np.abs(image).max())
+            assert_close("sum", found[1], expected_coverage, SIZE[0] * SIZE[1])
+    # Whole steps are exact and leave holes, and sums are conserved.
+    assert_exact(still, image)
+    assert_exact(moved, np.pad(image[1:, :-2], ((0, 1), (2, 0), (0, 0))))
     assert_exact(coverage, np.pad(np.ones((SIZE[0] - 1, SIZE[1] - 2)), ((0, 1), (2, 0))))
-    around = forward_warp(image, (np.full(SIZE, 2.0, np.float32), -1.0), address="wrap")
     assert_exact(around, np.roll(image, (-1, 2), (0, 1)))
+    assert_close("sum", total.sum((0, 1)), image.astype(np.float64).sum((0, 1)), np.abs(image).sum())
 
 
-def test_sums_are_conserved():
-    image, flow, _ = draw(dtype=np.float32)
-    out = forward_warp(image, flow, address="wrap", mode="sum")
-    assert_close("sum", out.sum((0, 1)), image.astype(np.float64).sum((0, 1)), np.abs(image).sum())
-
-
-def test_the_greatest_importance_is_seen():
-    """Two pixels on one place: as the importance of one grows it hides the other."""
-    image, flow = np.float32([[[1.0], [2.0], [5.0]]]), (np.float32([[1, 0, 0]]), np.float32(0))
-    seen = [forward_warp(image, flow, np.float32([[z, 0, 0]]))[0, 1, 0] for z in (-1e4, -2, 0, 2, 1e4)]
-    expected = [2, (np.exp(-2) + 2) / (np.exp(-2) + 1), 1.5, (np.exp(2) + 2) / (np.exp(2) + 1), 1]
-    assert_close("float32", np.stack(seen), np.array(expected), 2)
-
-
-@pytest.mark.parametrize(("size", "wide"), [(1.0, False), (300.0, False), (1e5, True)])
-def test_what_is_far_hides_what_is_farther(size, wide):
+@pytest.mark.parametrize(("sizes", "wide"), [((1.0, 300.0), False), ((1e5,), True)])
+def test_what_is_far_hides_what_is_farther(sizes, wide):
     """Whatever lies in front elsewhere: of the pixels that meet, the greatest importance is taken off."""
-    with jax.enable_x64(wide):
-        image, flow, importance = draw(dtype=np.float64 if wide else np.float32)
-        importance = (size * importance).astype(image.dtype)
-        found = forward_warp(image, flow, importance)
+    image, flow, drawn = draw(dtype=np.float64 if wide else np.float32)
+    for importance in (size * drawn for size in sizes):
         total, weight = np.zeros(image.shape), np.zeros(SIZE)
         for target in np.ndindex(*SIZE):
             y, x = (np.indices(SIZE)[k] + np.float64(flow[..., 1 - k]) - target[k] for k in (0, 1))
@@ -103,66 +91,64 @@ def test_what_is_far_hides_what_is_farther(size, wide):
                 part = share * np.exp(np.minimum(np.float64(importance) - importance[share > 0].max(), 0))
                 weight[target], total[target] = part.sum(), (part[..., None] * image).sum((0, 1))
         expected = total / np.where(weight > 0, weight, 1)[..., None]
-        assert_close("float64" if wide else "point", found, expected, 1000 * np.abs(image).max())
-        again = forward_warp(image, flow, importance, sampler=jt.Sampler(deterministic=True))
-        assert_close("float64" if wide else "point", again, expected, 1000 * np.abs(image).max())
-        gradients = jax.jit(jax.grad(lambda *args: (forward_warp(*args) ** 2).sum(), (0, 1, 2)))(
-            image, flow, importance
-        )
+        with jax.enable_x64(wide):
+            *found, gradients = with_gradients(image, flow, importance.astype(image.dtype))
+        for each in found:
+            assert_close("float64" if wide else "point", each, expected, 1000 * np.abs(image).max())
         assert all(np.isfinite(a).all() for a in gradients)
-
-
-def test_a_pixel_that_has_just_begun_to_move():
-    """Without a flow, a pixel has no part of its neighbor, however important, but the slope of one to the right."""
-    image, score = np.float32([[[1.0], [2.0], [5.0]]]), np.float32([[0, -1, 1]])
-    run = lambda dx: forward_warp(image, (dx, np.float32(0)), score)[0, :, 0]
-    seen, slopes = run(np.zeros((1, 3), np.float32)), jax.jacobian(run)(jnp.zeros((1, 3)))
-    assert_close("float32", seen, image[0, :, 0], 8)
-    assert_close("float32", slopes[:, 0], [[0, 0, 0], [-np.exp(1), 0, 0], [0, -3 * np.exp(-2), 0]], 32)
-    hidden = forward_warp(image, np.zeros((1, 3, 2), np.float32), np.float32([[1e9, -1e9, 1e9]]))
-    assert_exact(hidden, image)
 
 
 def test_a_pixel_of_little_importance_is_seen_where_it_lands_alone():
     image, flow, importance = draw(dtype=np.float32)
     importance = np.where(np.arange(SIZE[1]) < 4, -1e6, 1e6 + importance).astype(np.float32)
-    out = forward_warp(image, np.zeros_like(flow), importance)
+    out, _, gradients = with_gradients(image, np.zeros_like(flow), importance)
     assert_close("float32", out, image, np.abs(image).max())
-    loss = lambda *arrays: (forward_warp(*arrays) ** 2).sum()
-    for gradient in jax.jit(jax.grad(loss, (0, 1, 2)))(*map(jnp.asarray, (image, flow, importance))):
-        assert np.isfinite(gradient).all()
+    assert all(np.isfinite(gradient).all() for gradient in gradients)
 
 
 def test_what_is_not_finite_lands_nowhere():
     image, flow, importance = draw(dtype=np.float32)
-    broken = flow.copy()
+    broken, away = flow.copy(), flow.copy()
     broken[2, 3], broken[4, 1, 0], broken[1, 2, 1] = np.inf, np.nan, np.nan
-    away = flow.copy()
     away[2, 3] = away[4, 1] = away[1, 2] = 1e4
-    assert_exact(forward_warp(image, broken, importance), forward_warp(image, away, importance))
-    loss = lambda *arrays: (forward_warp(*arrays) ** 2).sum()
-    to_image, to_flow = jax.jit(jax.grad(loss, (0, 1)))(jnp.asarray(image), jnp.asarray(broken))
+    found, _, (to_image, to_flow, _) = jax.device_get(with_gradients(image, broken, importance))
+    assert_exact(found, with_gradients(image, away, importance)[0])
     assert np.isfinite(to_image).all()
     assert np.isfinite(to_flow).all()
     assert_exact(to_flow[2, 3], np.zeros(2))
 
 
-def test_an_importance_that_is_not_finite_counts_where_it_lands_alone():
-    image, flow = np.float32([[[1.0], [2.0], [5.0]]]), (np.float32([[1, 0, 0]]), np.float32(0))
-    lowest = forward_warp(image, flow, np.full((1, 3), -np.inf, np.float32))[0, :, 0]
-    assert_close("float32", lowest, [0, 1.5, 5], 5)
-    unknown = forward_warp(image, flow, np.float32([[0, 0, np.nan]]))[0, :, 0]
-    assert_close("float32", unknown[:2], [0, 1.5], 2)
+def test_pixels_on_one_place():
+    """As the importance of one grows it hides the other; and one that has just begun to move has no part yet."""
+    image = np.float32([[[1.0], [2.0], [5.0]]])
+    line = lambda dx, score: forward_warp(image, (dx, np.float32(0)), score)[0, :, 0]
+    with_slopes = jax.jit(lambda *given: (line(*given), jax.jacobian(line)(*given)[:, 0]))
+    run = lambda dx, score: jax.device_get(with_slopes(np.float32([dx]), np.float32([score])))
+    one, two = np.exp([-2, 2])
+    for z, expected in ((-1e4, 2), (-2, (one + 2) / (one + 1)), (0, 1.5), (2, (two + 2) / (two + 1)), (1e4, 1)):
+        with case(z):
+            assert_close("float32", run([1, 0, 0], [z, 0, 0])[0][1], expected, 2)
+    # Without a flow a pixel has no part of its neighbor, however important, but the slope of one to the right.
+    seen, slopes = run([0, 0, 0], [0, -1, 1])
+    assert_close("float32", seen, image[0, :, 0], 8)
+    assert_close("float32", slopes, [[0, 0, 0], [-np.exp(1), 0, 0], [0, -3 * np.exp(-2), 0]], 32)
+    assert_exact(run([0, 0, 0], [1e9, -1e9, 1e9])[0], image[0, :, 0])
+    # An importance that is not finite counts where it lands alone.
+    assert_close("float32", run([1, 0, 0], [-np.inf] * 3)[0], [0, 1.5, 5], 5)
+    assert_close("float32", run([1, 0, 0], [0, 0, np.nan])[0][:2], [0, 1.5], 2)
+    # Under the point filter a pixel lands whole.
+    whole = forward_warp(image, (np.float32([[0.9, 0, 0]]), np.float32(0)), np.float32([[1, 0, 0]]), filter="point")
+    assert_close("float32", whole[0, :, 0], [0, (np.exp(1) + 2) / (np.exp(1) + 1), 5], 5)
 
 
 def test_batches_broadcast_and_bytes_round():
     images = np.random.default_rng(0).integers(0, 256, (3, 1, *SIZE, 2), np.uint8)
     flows = np.stack([draw(seed=k, dtype=np.float32)[1] for k in range(2)])
     importance = draw(dtype=np.float32)[2]
-    out, coverage = forward_warp(images, flows, importance, return_coverage=True)
-    assert out.shape == (3, 2, *SIZE, 2)
-    assert coverage.shape == (3, 2, *SIZE)
-    expected = forward_warp(images[2, 0], flows[1], importance, dtype=np.float32)
+    one = lambda images, flows: forward_warp(images[2, 0], flows[1], importance, dtype=np.float32)
+    run = jax.jit(lambda *given: (forward_warp(*given, importance, return_coverage=True), one(*given)))
+    (out, coverage), expected = jax.device_get(run(images, flows))
+    assert (out.shape, coverage.shape) == ((3, 2, *SIZE, 2), (3, 2, *SIZE))
     assert_exact(out[2, 1], np.round(expected), np.uint8)
 
 

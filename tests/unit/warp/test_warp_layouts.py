@@ -2,6 +2,7 @@
 
 import warnings
 
+import jax
 import numpy as np
 import pytest
 
@@ -50,14 +51,18 @@ def test_batches_with_channels_are_never_mentioned():
             mention_layout("rotate", "image", shape, FLOAT)
 
 
+def traced(function, *args):
+    return jax.eval_shape(lambda: function(*args))
+
+
 # Warps of every path to a read.
 WARPS = {
-    "rotate": lambda image: jt.warp.rotate(image, 20.0),
-    "resize": lambda image: jt.warp.resize(image, (4, 4)),
-    "resample": lambda image: jt.warp.resample(image, lambda x, y: (y, x)),
+    "rotate": lambda image: traced(jt.warp.rotate, image, 20.0),
+    "resize": lambda image: traced(jt.warp.resize, image, (4, 4)),
+    "resample": lambda image: traced(jt.warp.resample, image, lambda x, y: (y, x)),
     "resample_tiles": lambda image: next(jt.warp.resample_tiles(image, lambda x, y: (y, x))),
     "SizedResize": lambda image: jt.warp.SizedResize()(image, (4, 4)),
-    "forward_warp": lambda image: jt.warp.forward_warp(image, np.zeros((*image.shape[:2], 2), np.float32)),
+    "forward_warp": lambda image: traced(jt.warp.forward_warp, image, np.zeros((*image.shape[:2], 2), np.float32)),
 }
 
 

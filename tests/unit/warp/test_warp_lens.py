@@ -1,4 +1,9 @@
-"""Lens distortion against the model written out in NumPy, against OpenCV, and against finite differences."""
+"""Lenses: their models in NumPy, OpenCV's maps and points, the oracle's reads, and finite differences."""
+
+import functools
+import io
+import lzma
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +14,7 @@ import jaxtex as jt
 from tests.oracles import reads as oracle
 from tests.support import peers
 from tests.support.derivatives import assert_derivatives
-from tests.support.tolerances import assert_close, assert_exact
+from tests.support.tolerances import assert_close, assert_exact, case
 
 HEIGHT, WIDTH = 24, 32
 CAMERA = np.array([[26.0, 0, 17.0], [0, 28.0, 11.5], [0, 0, 1]])
@@ -20,16 +25,33 @@ LENSES = {
     "moustache": [-0.3, 0.12, 0.001, -0.001, -0.02],
     "rational": [0.5, -0.1, 0.003, -0.002, 0.01, 0.8, 0.1, 0.02],
 }
-AT_ANY_LENS = pytest.mark.parametrize("lens", LENSES.values(), ids=LENSES)
-# With zeros up to eight coefficients, so that one compiled program serves for all.
-AT_ANY_PADDED_LENS = pytest.mark.parametrize("lens", [k + [0.0] * (8 - len(k)) for k in LENSES.values()], ids=LENSES)
+# With zeros up to eight coefficients, so that they are a batch.
+PADDED = np.array([lens + [0.0] * (8 - len(lens)) for lens in LENSES.values()])
+# Lenses of a fisheye that are recorded.
+FISHEYES = [f"fisheye{number}" for number in range(3)]
+BENT = np.array([0.1, -0.03, 0.02, -0.005])
 # OpenCV's first pixel is at (0, 0).
 TO_OPENCV = np.array([[0, 0, -0.5], [0, 0, -0.5], [0, 0, 0]])
+READ = {"filter_mode": "linear", "address_mode": "border", "normalized_coords": False}
 
 
-def grid():
+@functools.cache
+def recorded():
+    data = (Path(__file__).parents[2] / "data" / "lenses_opencv.npz.xz").read_bytes()
+    return dict(np.load(io.BytesIO(lzma.decompress(data))))
+
+
+def fisheyes(dtype=np.float32):
+    """Camera matrix, coefficients of three lenses and the matrix of the ideal camera, in our pixels."""
+    data = recorded()
+    lenses = np.stack([np.ravel(data[f"{name}/coefficients"]) for name in FISHEYES]).astype(dtype)
+    camera, ideal = (data[name].astype(dtype) - TO_OPENCV.astype(dtype) for name in ("camera", "new_camera"))
+    return camera, lenses, ideal
+
+
+def grid(height=HEIGHT, width=WIDTH, dtype=np.float64):
     """The centers of all pixels, (x, y)."""
-    return tuple(np.meshgrid(np.arange(WIDTH) + 0.5, np.arange(HEIGHT) + 0.5))
+    return tuple(np.meshgrid(np.arange(width, dtype=dtype) + 0.5, np.arange(height, dtype=dtype) + 0.5))
 
 
 def bend(x, y, lens, camera=CAMERA, ideal=IDEAL):
@@ -54,193 +76,213 @@ def singles(*arrays):
 # Points
 
 
-@AT_ANY_LENS
-def test_points_follow_the_model(lens):
-    x, y = grid()
-    found = jt.warp.distort_points(singles(x, y), *singles(CAMERA, lens), new_camera_matrix=np.float32(IDEAL))
-    for actual, expected in zip(found, bend(x, y, lens)):
-        assert actual.dtype == jnp.float32
-        assert_close("point", actual, expected, WIDTH)
+def test_points_follow_the_model_and_opencv():
+    """Lenses of four, five and eight coefficients, and of a fisheye."""
+    camera, lenses, ideal = fisheyes()
+    given = {name: singles(CAMERA, lens, IDEAL) for name, lens in LENSES.items()}
+    given |= {name: (camera, lens, ideal) for name, lens in zip(FISHEYES, lenses, strict=True)}
+
+    @jax.jit
+    def run(at, given):
+        models = {name: {"model": "fisheye"} if name in FISHEYES else {} for name in given}
+        to = lambda name, *lens, ideal: jt.warp.distort_points(at, *lens, new_camera_matrix=ideal, **models[name])
+        return {name: jnp.stack(to(name, *lens, ideal=ideal)) for name, (*lens, ideal) in given.items()}
+
+    def program(cv2, camera, lens, ideal):
+        return cv2.initUndistortRectifyMap(camera, lens, None, ideal, (WIDTH, HEIGHT), cv2.CV_32FC1)
+
+    found = jax.device_get(run(grid(dtype=np.float32), given))
+    for name, lens in LENSES.items():
+        with case(name):
+            assert found[name].dtype == np.float32
+            assert_close("point", found[name], np.stack(bend(*grid(), lens)), WIDTH)
+            of_opencv = CAMERA + TO_OPENCV, np.array(lens), IDEAL + TO_OPENCV
+            for theirs in peers.results("cv2", f"map of a lens {lens}", program, *of_opencv):
+                assert_close("point", found[name], np.add(theirs, 0.5), WIDTH)
+    for name in FISHEYES:
+        with case(name):
+            assert_close("point", np.moveaxis(found[name], 0, -1), recorded()[f"{name}/distorted"] + 0.5, WIDTH)
 
 
-@AT_ANY_PADDED_LENS
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.usefixtures("x64")
-def test_inverse_points_solve_the_model(lens, dtype):
-    x, y = grid()
-    values = (np.asarray(a, dtype) for a in (CAMERA, lens, IDEAL))
-    camera, coefficients, ideal = values
-    found = jt.warp.undistort_points((x.astype(dtype), y.astype(dtype)), camera, coefficients, new_camera_matrix=ideal)
+def test_inverse_points_solve_the_model(dtype, x64):
+    """Of several cameras and lenses at once."""
+    cameras = CAMERA * np.array([[1, 1, 1], [1.1, 1, 1], [1, 1, 0.9], [1, 1.05, 1]])[:, None]
+    given = (a.astype(dtype) for a in (cameras[:, None, None], PADDED[:, None, None], IDEAL))
+    run = jax.jit(lambda at, *lens, ideal: jt.warp.undistort_points(at, *lens, new_camera_matrix=ideal))
+    camera, lens, ideal = given
+    found = jax.device_get(run(grid(dtype=dtype), camera, lens, ideal=ideal))
     assert all(a.dtype == dtype for a in found)
     row = "point" if dtype is np.float32 else "point float64"
-    for actual, expected in zip(bend(*(np.asarray(a, np.float64) for a in found), lens), (x, y)):
-        assert_close(row, actual, expected, WIDTH)
+    for k, name in enumerate(LENSES):
+        with case(name):
+            back = bend(*(np.asarray(a[k], np.float64) for a in found), PADDED[k], cameras[k])
+            assert_close(row, np.stack(back), np.stack(grid()), WIDTH)
+
+
+def test_inverse_points_of_a_fisheye_are_those_of_opencv_in_front_of_the_camera(x64):
+    camera, lenses, ideal = fisheyes(np.float64)
+    run = jax.jit(lambda at, lens: jt.warp.undistort_points(at, camera, lens, new_camera_matrix=ideal, model="fisheye"))
+    # OpenCV holds radii at pi / 2, and shows what lies behind the camera somewhere in front.
+    radius = np.hypot(*((c - camera[k, 2]) / camera[k, k] for k, c in enumerate(grid())))
+    for name, *points in zip(FISHEYES, *jax.device_get(run(grid(), lenses[:, None, None])), strict=True):
+        found, expected = np.stack(points, -1), recorded()[f"{name}/ideal"] + 0.5
+        in_front = np.isfinite(found).all(-1)
+        sure = in_front & (radius < 1.5)
+        # Toward a right angle the ideal image goes to infinity, and its slope with it.
+        scale = 1 + ((expected - ideal[[0, 1], 2]) / 9) ** 2
+        with case(name):
+            assert in_front[radius < 1.3].all()
+            assert sure.mean() > 0.7
+            assert_close("fixed point", found[sure], expected[sure], (WIDTH * scale)[sure])
 
 
 def test_where_a_lens_folds_the_near_side_counts_and_beyond_is_nothing():
-    # r (1 - r^2 / 3) is largest at r = 1, two thirds.
-    lens, camera = np.float32([-1 / 3, 0, 0, 0]), np.eye(3, dtype=np.float32)
-    radius = np.float32([0.1, 0.5, 0.66, 0.6666, 0.6667, 0.7, 2.0, 1e6])
-    x, y = jt.warp.undistort_points((0.6 * radius, -0.8 * radius), camera, lens)
+    """r (1 - r^2 / 3) is largest at r = 1, two thirds. Where nothing is, nothing moves."""
+    camera, radius = np.eye(3, dtype=np.float32), np.float32([0.1, 0.5, 0.66, 0.6666, 0.6667, 0.7, 2.0, 1e6])
+    around = np.meshgrid(*[np.linspace(-6, 6, 25, dtype=np.float32)] * 2)
+
+    @jax.jit
+    def run(radius, around):
+        back = lambda at, k: jnp.stack(jt.warp.undistort_points(at, camera, np.float32([k, 0, 0, 0])))
+        along = jax.jvp(lambda r: back((0.6 * r, -0.8 * r), -1 / 3), (radius,), (jnp.ones_like(radius),))
+        return along, back(around, -1)
+
+    ((x, y), moved), turned = jax.device_get(run(radius, around))
     near = np.hypot(x, y)[:4]
     assert (near < 1).all()
     assert_close("point", near * (1 - near**2 / 3), radius[:4].astype(np.float64), 1)
     np.testing.assert_array_equal(x[4:], np.inf)
     np.testing.assert_array_equal(y[4:], -np.inf)
-    # Where nothing is, nothing moves.
-    along = lambda radius: jt.warp.undistort_points((0.6 * radius, -0.8 * radius), camera, lens)
-    moved = jax.jvp(along, (radius,), (np.ones_like(radius),))[1]
-    assert np.abs(np.stack(moved)[:, :3]).min() > 0.5
-    np.testing.assert_array_equal(np.stack(moved)[:, 4:], 0)
+    assert np.abs(moved[:, :3]).min() > 0.5
+    np.testing.assert_array_equal(moved[:, 4:], 0)
     # Farther out the image is turned by half a turn, which is no mirror, and rays lead to points on the other side.
-    grid = np.meshgrid(*[np.linspace(-6, 6, 25, dtype=np.float32)] * 2)
-    x, y = jt.warp.undistort_points(grid, camera, -np.float32([1, 0, 0, 0]))
-    outside = np.hypot(*grid) > 1
-    np.testing.assert_array_equal(np.abs(x)[outside], np.inf)
-    np.testing.assert_array_equal(np.abs(y)[outside], np.inf)
+    np.testing.assert_array_equal(np.abs(turned)[:, np.hypot(*around) > 1], np.inf)
 
 
-def test_points_and_cameras_broadcast():
-    x, y = np.float32([[3.0], [20.0]]), np.float32([5.0, 9.0, 11.0])
-    cameras = np.stack([CAMERA, IDEAL]).astype(np.float32)[:, None, None]
-    lens = np.float32(LENSES["barrel"])
-    both = jt.warp.distort_points((x, y), cameras, lens)
-    for k, camera in enumerate((CAMERA, IDEAL)):
-        for actual, expected in zip(both, bend(x, y, lens, camera, camera)):
-            assert_close("point", actual[k], np.broadcast_to(expected, (2, 3)), WIDTH)
+def test_points_of_a_fisheye_come_back_and_behind_the_camera_is_nothing(x64):
+    """At the center a quotient of zeros would stand without the series; its derivatives are those of the model."""
+    camera, angle = np.eye(3), np.array([0.0, 1e-9, 1e-3, 0.03, 0.5, 1.2, 1.55])
+    r = np.tan(angle)
+
+    @jax.jit
+    def run(r, behind):
+        there = jt.warp.distort_points((0.6 * r, -0.8 * r), camera, BENT, model="fisheye")
+        nothing = jt.warp.undistort_points((behind, -0.1), camera, 0 * BENT, model="fisheye")
+        radial = lambda x: jt.warp.distort_points((x, 0.0), camera, BENT, model="fisheye")[0]
+        slopes = jax.grad(radial)(0.0), jax.grad(jax.grad(jax.grad(radial)))(0.0)
+        return there, jt.warp.undistort_points(there, camera, BENT, model="fisheye"), nothing, slopes
+
+    there, back, (x, y), slopes = jax.device_get(run(r, np.array([1.7, 3.0, 50.0])))
+    bent = angle * (1 + 0.1 * angle**2 - 0.03 * angle**4 + 0.02 * angle**6 - 0.005 * angle**8)
+    assert_close("point float64", np.stack(there), np.stack([0.6 * bent, -0.8 * bent]), 1)
+    assert_close("point float64", np.stack(back), np.stack([0.6 * r, -0.8 * r]), 1 + r**2)
+    np.testing.assert_array_equal(x, np.inf)
+    np.testing.assert_array_equal(y, -np.inf)
+    # t + 0.1 t^3 with t = x - x^3 / 3
+    assert_close("float32", slopes, [1, 6 * (0.1 - 1 / 3)], 1)
 
 
 # Images
 
 
-@AT_ANY_PADDED_LENS
-@pytest.mark.usefixtures("x64")
-def test_undistort_reads_where_the_model_says(lens):
-    image, options = draw_image(), {"filter_mode": "linear", "address_mode": "border", "normalized_coords": False}
-    shape = (HEIGHT - 3, WIDTH + 5)
-    actual = jt.warp.undistort(image, CAMERA, np.array(lens), shape, new_camera_matrix=IDEAL)
-    x, y = np.meshgrid(np.arange(shape[1]) + 0.5, np.arange(shape[0]) + 0.5)
-    expected = oracle.sample(image, bend(x, y, lens), dtype=np.float64, **options)
-    assert_close("point float64", actual, expected, WIDTH * np.abs(image).max())
+def test_undistort_reads_where_the_model_says(x64):
+    """Several lenses at once, of a fisheye too, and several images."""
+    images, shape = draw_image(4), (HEIGHT - 3, WIDTH + 5)
+    camera, lenses, ideal = fisheyes(np.float64)
+
+    @jax.jit
+    def run(images):
+        by_model = jt.warp.undistort(images, CAMERA, PADDED, shape, new_camera_matrix=IDEAL)
+        return by_model, jt.warp.undistort(images[0], camera, lenses, new_camera_matrix=ideal, model="fisheye")
+
+    by_model, of_fisheyes = run(images)
+    points = [bend(*grid(*shape), lens) for lens in PADDED]
+    expected = [oracle.sample(image, at, dtype=np.float64, **READ) for image, at in zip(images, points, strict=True)]
+    assert_close("point float64", by_model, np.stack(expected), WIDTH * np.abs(images).max())
+    points = [np.moveaxis(recorded()[f"{name}/distorted"] + 0.5, -1, 0) for name in FISHEYES]
+    expected = [oracle.sample(images[0], tuple(at), dtype=np.float64, **READ) for at in points]
+    # OpenCV's map is one of float32.
+    assert_close("point", of_fisheyes, np.stack(expected), WIDTH * np.abs(images).max())
 
 
-@AT_ANY_PADDED_LENS
-@pytest.mark.usefixtures("x64")
-def test_distort_shows_at_each_place_what_the_model_brings_there(lens):
+def test_distort_shows_at_each_place_what_the_model_brings_there(x64):
     """A plane is read without error: at ideal pixels (u, v), u and v."""
-    ideal = np.stack(np.meshgrid(np.arange(WIDTH) + 0.5, np.arange(HEIGHT) + 0.5), -1)
     camera = CAMERA * np.array([[2.0], [2.0], [1]])  # far from the edges of the image
-    shown = jt.warp.distort(ideal, camera, np.array(lens), (48, 64), address="clamp", new_camera_matrix=IDEAL)
-    shown = np.asarray(shown)
-    x, y = np.meshgrid(np.arange(64) + 0.5, np.arange(48) + 0.5)
-    inside = (shown > 1).all(-1) & (shown < (WIDTH - 1, HEIGHT - 1)).all(-1)
-    assert inside.mean() > 0.4
-    back = np.stack(bend(shown[..., 0], shown[..., 1], lens, camera), -1)
-    assert_close("point float64", back[inside], np.stack([x, y], -1)[inside], 64)
+    options = {"address": "clamp", "new_camera_matrix": IDEAL}
+    run = jax.jit(lambda ideal: jt.warp.distort(ideal, camera, PADDED, (48, 64), **options))
+    for name, shown in zip(LENSES, jax.device_get(run(np.stack(grid(), -1))), strict=True):
+        inside = (shown > 1).all(-1) & (shown < (WIDTH - 1, HEIGHT - 1)).all(-1)
+        back = bend(shown[..., 0], shown[..., 1], PADDED[[*LENSES].index(name)], camera)
+        with case(name):
+            assert inside.mean() > 0.4
+            assert_close("point float64", np.stack(back)[:, inside], np.stack(grid(48, 64))[:, inside], 64)
 
 
 def test_distort_undoes_undistort():
+    """Two cubic reads of a wave of length 2 pi h: of the order of 1 / h^3, more at the edge, where texels repeat."""
     x, y = grid()
     smooth = np.float32(np.sin(x / 6) * np.cos(y / 5))[..., None]
-    lens = singles(CAMERA, LENSES["moustache"])
-    sampler = jt.Sampler(filter_mode="cubic")
-    there = jt.warp.undistort(smooth, *lens, (2 * HEIGHT, 2 * WIDTH), sampler, new_camera_matrix=2 * lens[0])
-    back = jt.warp.distort(there, *lens, (HEIGHT, WIDTH), sampler, new_camera_matrix=2 * lens[0])
-    # A cubic read of a wave of length 2 pi h, twice: of the order of 1 / h^3, more at the edge, where texels repeat.
+    camera, wide = singles(CAMERA, [[40, 0, 16], [0, 40, 12], [0, 0, 1]])
+    lenses = {
+        "moustache": (camera, np.float32(LENSES["moustache"]), {"new_camera_matrix": 2 * camera}),
+        "fisheye": (wide, np.float32(BENT), {"new_camera_matrix": wide, "model": "fisheye", "address": "clamp"}),
+    }
+
+    @jax.jit
+    def there_and_back(image):
+        size, sampler = {"moustache": (2 * HEIGHT, 2 * WIDTH), "fisheye": None}, jt.Sampler(filter_mode="cubic")
+        there = {
+            name: jt.warp.undistort(image, camera, lens, size[name], sampler, **more)
+            for name, (camera, lens, more) in lenses.items()
+        }
+        return {
+            name: jt.warp.distort(there[name], camera, lens, (HEIGHT, WIDTH), sampler, **more)
+            for name, (camera, lens, more) in lenses.items()
+        }
+
     inside = np.s_[3:-3, 3:-3]
-    assert_close("cubic wave", back[inside], smooth[inside], 1)
+    for name, back in jax.device_get(there_and_back(smooth)).items():
+        with case(name):
+            assert_close("cubic wave", back[inside], smooth[inside], 1)
 
 
-def test_cameras_and_images_are_batches():
-    images = draw_image(3, dtype=np.float32)
-    lens = np.float32(LENSES["barrel"]) * np.float32([[0], [1], [2]])
-    together = jt.warp.undistort(images, np.float32(CAMERA), lens)
-    for k in range(3):
-        alone = jt.warp.undistort(images[k], np.float32(CAMERA), lens[k])
-        assert_close("float32", together[k], alone, np.abs(images).max())
-
-
-def test_no_distortion_is_the_identity_for_bytes():
-    image = np.random.default_rng(1).integers(0, 256, (HEIGHT, WIDTH, 3), np.uint8)
-    assert_exact(jt.warp.distort(image, np.float32(CAMERA), np.zeros(8, np.float32)), image, np.uint8)
-
-
-def test_what_a_lens_shows_nothing_of_is_border_with_finite_gradients():
+def test_bytes_without_distortion_and_what_a_lens_shows_nothing_of():
+    """The same bytes; and a border, with finite gradients."""
+    codes = np.random.default_rng(1).integers(0, 256, (HEIGHT, WIDTH, 3), np.uint8)
     image, camera = draw_image(dtype=np.float32), np.float32(CAMERA) * np.float32([[0.4], [0.4], [1]])
-    lens = jnp.float32([-1.0, 0, 0, 0])
-    shown = jt.warp.distort(image, camera, lens, border_color=7.0)
-    np.testing.assert_array_equal(shown[0, 0], np.float32([7, 7]))
-    loss = lambda image, camera, lens: jt.warp.distort(image, camera, lens).sum()
-    for gradient in jax.jit(jax.grad(loss, (0, 1, 2)))(jnp.asarray(image), camera, lens):
-        assert np.isfinite(gradient).all()
+
+    @jax.jit
+    def run(codes, image, camera, lens):
+        loss = lambda *args: jt.warp.distort(*args).sum()
+        shown = jt.warp.distort(image, camera, lens, border_color=7.0)
+        same = jt.warp.distort(codes, np.float32(CAMERA), np.zeros(8, np.float32))
+        return same, shown, jax.grad(loss, (0, 1, 2))(image, camera, lens)
+
+    same, shown, gradients = jax.device_get(run(codes, image, camera, np.float32([-1.0, 0, 0, 0])))
+    assert_exact(same, codes, np.uint8)
+    assert_exact(shown[0, 0], np.float32([7, 7]))
+    assert all(np.isfinite(gradient).all() for gradient in gradients)
 
 
-# OpenCV
-
-
-def of_opencv(lens):
-    """A lens as OpenCV takes it: the camera, the coefficients and the ideal camera."""
-    return CAMERA + TO_OPENCV, np.array(lens), IDEAL + TO_OPENCV
-
-
-@AT_ANY_LENS
-def test_maps_equal_those_of_opencv(lens):
-    def program(cv2, camera, lens, ideal):
-        return cv2.initUndistortRectifyMap(camera, lens, None, ideal, (WIDTH, HEIGHT), cv2.CV_32FC1)
-
-    found = jt.warp.distort_points(singles(*grid()), *singles(CAMERA, lens), new_camera_matrix=np.float32(IDEAL))
-    for theirs in peers.results("cv2", f"map of a lens {lens}", program, *of_opencv(lens)):
-        for actual, expected in zip(found, theirs, strict=True):
-            assert_close("point", actual, expected + 0.5, WIDTH)
-
-
-@AT_ANY_PADDED_LENS
-@pytest.mark.usefixtures("x64")
-def test_inverse_points_equal_those_of_opencv(lens):
-    points = np.stack(grid(), -1)
-
-    def program(cv2, camera, lens, ideal, points):
-        criteria = (cv2.TERM_CRITERIA_COUNT + cv2.TERM_CRITERIA_EPS, 1000, 1e-14)
-        solved = cv2.undistortPoints(points.reshape(-1, 1, 2), camera, lens, P=ideal, criteria=criteria)
-        return [solved.reshape(points.shape)]
-
-    found = jt.warp.undistort_points(tuple(np.moveaxis(points, -1, 0)), CAMERA, np.array(lens), new_camera_matrix=IDEAL)
-    for (theirs,) in peers.results("cv2", f"points of a lens {lens}", program, *of_opencv(lens), points - 0.5):
-        assert_close("fixed point", np.stack(found, -1), theirs + 0.5, WIDTH)
-
-
-@AT_ANY_PADDED_LENS
-def test_images_equal_those_of_opencv(lens):
-    image = draw_image(channels=3, dtype=np.float32)
-
-    def program(cv2, camera, lens, ideal, image):
-        return [cv2.undistort(image, camera, lens, newCameraMatrix=ideal)]
-
-    actual = jt.warp.undistort(image, *singles(CAMERA, lens), new_camera_matrix=np.float32(IDEAL))
-    for (theirs,) in peers.results("cv2", f"image of a lens {lens}", program, *of_opencv(lens), image):
-        assert_close("OpenCV's 1/32", actual, theirs, np.ptp(image))
-
-
-# Gradients
-
-
-@pytest.mark.usefixtures("x64")
-def test_gradients_to_image_camera_and_lens():
+@pytest.mark.parametrize(("model", "lens"), [("brown_conrady", np.add(LENSES["rational"], 0.01)), ("fisheye", BENT)])
+def test_gradients(model, lens, x64):
+    """Of images, and of both ways through the model, as `distort` looks where its solution is."""
     camera, ideal = (np.array([[f, 0, 3.1], [0, f + 0.4, 2.6], [0, 0, 1]]) for f in (5.3, 4.9))
-    lens = np.array(LENSES["rational"]) + 0.01
-    function = lambda image, *lens: jt.warp.undistort(image, *lens[:2], (4, 5), new_camera_matrix=lens[2])
-    assert_derivatives(function, draw_image()[:5, :6], camera, lens, ideal)
+    points = tuple(np.random.default_rng(0).uniform(1, 5, (2, 5)))
+
+    def function(image, camera, lens, ideal, points):
+        options = {"new_camera_matrix": ideal, "model": model}
+        there = jt.warp.distort_points(points, camera, lens, **options)
+        found = [*there, *jt.warp.undistort_points(points, camera, lens, **options)]
+        if model == "brown_conrady":  # where images are read does not depend on what moves points
+            found.append(jt.warp.undistort(image, camera, lens, (4, 5), **options).ravel())
+        return jnp.concatenate(found)
+
+    assert_derivatives(function, draw_image()[:5, :6], camera, lens, ideal, points)
 
 
-@pytest.mark.usefixtures("x64")
-def test_gradients_to_points_camera_and_lens():
-    """Of the solution of the model: `distort` looks there."""
-    points = tuple(np.random.default_rng(k).uniform(2, 20, 5) for k in range(2))
-    function = lambda points, *lens: jnp.stack(jt.warp.undistort_points(points, *lens[:2], new_camera_matrix=lens[2]))
-    assert_derivatives(function, points, CAMERA, np.array(LENSES["rational"]), IDEAL)
-
-
-# Errors
+# Arguments
 
 
 def test_errors_say_what_came_and_what_was_expected():
@@ -252,9 +294,33 @@ def test_errors_say_what_came_and_what_was_expected():
         jt.warp.distort(image, camera[:2], lens)
     with pytest.raises(ValueError, match=r"distort_points: new_camera_matrix has shape \(3,\)"):
         jt.warp.distort_points((1.0, 2.0), camera, lens, new_camera_matrix=camera[0])
-    with pytest.raises(
-        ValueError, match=r"undistort_points: coords has shape \(5, 3\), expected \(..., 2\), x before y"
-    ):
+    with pytest.raises(ValueError, match=r"undistort_points: coords has shape \(5, 3\), expected \(..., 2\), x befo"):
         jt.warp.undistort_points(np.zeros((5, 3), np.float32), camera, lens)
     with pytest.raises(ValueError, match=r"undistort_points: .* do not broadcast .*camera_matrix\[:, None\]"):
         jt.warp.undistort_points((np.zeros(5, np.float32), 0.0), np.stack([camera] * 2), lens)
+
+
+def test_a_calibration_of_opencv_in_any_of_its_shapes():
+    theirs = np.float32([[500, 0, 319.5], [0, 500, 239.5], [0, 0, 1]])
+    for shape in ((5,), (1, 5), (5, 1)):
+        camera, lens = jt.warp.camera_from_opencv(theirs, np.arange(5.0).reshape(shape))
+        np.testing.assert_array_equal(camera, theirs + np.float32([[0, 0, 0.5], [0, 0, 0.5], [0, 0, 0]]))
+        np.testing.assert_array_equal(lens, np.arange(5.0))
+    batch = jt.warp.camera_from_opencv(np.stack([theirs] * 2), np.zeros((2, 4)))
+    assert [a.shape for a in batch] == [(2, 3, 3), (2, 4)]
+    with pytest.raises(ValueError, match=r"from_opencv: distortion has shape \(2, 4\) and camera_matrix \(3, 3\)"):
+        jt.warp.camera_from_opencv(theirs, np.zeros((2, 4)))
+
+
+@pytest.mark.parametrize(
+    ("lens", "model", "words"),
+    [
+        (np.zeros(5), "fisheye", r"distortion has shape \(5,\).*n = 4: k1, k2, k3, k4; jaxtex has no more"),
+        (np.zeros((5, 1)), "brown_conrady", r"distortion has shape \(5, 1\).*pass distortion.ravel\(\)"),
+        (np.zeros(14), "brown_conrady", r"distortion has shape \(14,\).*: pass distortion\[..., :8\] if the rest is"),
+        (np.zeros(4), "kannala", r"model is 'kannala', expected one of 'brown_conrady', 'fisheye'"),
+    ],
+)
+def test_errors_say_what_to_pass(lens, model, words):
+    with pytest.raises(ValueError, match=f"undistort_points: {words}"):
+        jt.warp.undistort_points((1.0, 2.0), np.eye(3, dtype=np.float32), np.float32(lens), model=model)

@@ -8,7 +8,7 @@ import pytest
 import jaxtex as jt
 from tests.oracles import reads as oracle
 from tests.support.derivatives import assert_derivatives
-from tests.support.tolerances import assert_close, assert_exact
+from tests.support.tolerances import assert_close, assert_exact, case
 
 HEIGHT, WIDTH, SIZE = 32, 64, 17  # an odd face has a texel right at a pole
 TO_FACES, TO_PANORAMA = jt.warp.equirectangular_to_cubemap, jt.warp.cubemap_to_equirectangular
@@ -45,88 +45,75 @@ def faces(size=SIZE, dtype=np.float32):
     return harmonics(face_directions(size)).astype(dtype)
 
 
-# Where directions are
-
-
 def test_what_lies_ahead_above_and_to_the_right():
     """Sixths of the sphere, told by their colors, in both formats; the fine rows are the ones nearest the poles."""
     numbered = np.broadcast_to(np.arange(6, dtype=np.float32)[:, None, None, None], (6, 9, 9, 1))
-    picture = np.asarray(TO_PANORAMA(numbered, (18, 36), filter="point"))[..., 0]
+
+    @jax.jit
+    def run(numbered):
+        picture = TO_PANORAMA(numbered, (18, 36), filter="point")
+        return picture[..., 0], TO_FACES(picture, 3, filter="point")[:, 1, 1, 0]
+
+    picture, middles = jax.device_get(run(numbered))
     middle = {18: 4, 27: 0, 0: 5, 35: 5, 9: 1}  # column: face, ahead +z, right +x, behind -z, left -x
     assert {column: picture[9, column] for column in middle} == middle
     np.testing.assert_array_equal(picture[[0, -1]], np.repeat(np.float32([[2], [3]]), 36, 1))
-    np.testing.assert_array_equal(TO_FACES(picture[..., None], 3, filter="point")[:, 1, 1, 0], np.arange(6))
+    np.testing.assert_array_equal(middles, np.arange(6))
 
 
-@pytest.mark.parametrize("shape", [(HEIGHT, WIDTH), (33, 65)], ids=["even", "odd"])
-def test_functions_of_direction_come_out_on_the_cube(shape):
-    """Poles and seams too: there the picture goes on half a turn away."""
-    assert_close("linear on a sphere", TO_FACES(panorama(*shape), SIZE), faces(), (np.pi / shape[0]) ** 2)
+EVEN, ODD = (HEIGHT, WIDTH), (33, 65)
+TEXEL = np.pi / HEIGHT
+# Of each case: the shape of the picture, how it is read, and how far the result may be off. Across from a column of an
+# odd number of them is the mean of two, which is a linear read.
+CUBES = {
+    "linear": (EVEN, {}, "linear on a sphere", TEXEL**2),
+    "cubic": (EVEN, {"filter": "cubic"}, "cubic on a sphere", TEXEL**2),
+    "cubic, odd": (ODD, {"filter": "cubic"}, "linear on a sphere", TEXEL**2),
+}
 
 
-@pytest.mark.parametrize(
-    ("filter", "shape"), [("cubic", (HEIGHT, WIDTH)), ("cubic", (33, 65)), ("lanczos3", (HEIGHT, WIDTH))]
-)
-def test_wide_filters_go_on_beyond_poles_and_seams(filter, shape):
-    """Across from a column of an odd number of them is the mean of two, which is a linear read."""
-    found, texel = TO_FACES(panorama(*shape), SIZE, filter=filter), np.pi / shape[0]
-    odd, sharp = shape[1] % 2, filter == "lanczos3"
-    row, scale = (
-        ("lanczos ramp", 2 * texel) if sharp else ("linear on a sphere" if odd else "cubic on a sphere", texel**2)
-    )
-    assert_close(row, found, faces(), scale)
-
-
-def test_a_mirrored_picture_of_an_odd_width_has_mirrored_faces():
+def test_functions_of_direction_come_out_in_the_other_format():
+    """Poles and seams too: there the picture goes on half a turn away. A texture unit reads rows laid there."""
     image = np.random.default_rng(0).random((4, 5, 2)).astype(np.float32)
-    faces, mirrored = (np.asarray(TO_FACES(picture, 6)) for picture in (image, image[:, ::-1]))
-    assert_close("float32", mirrored, faces[[1, 0, 2, 3, 4, 5], :, ::-1], 1)
 
+    @jax.jit
+    def run(pictures, cube, image):
+        cubes = {name: TO_FACES(pictures[shape[0]], SIZE, **how) for name, (shape, how, *_) in CUBES.items()}
+        unit = TO_FACES(pictures[HEIGHT], SIZE, jt.Sampler(arithmetic="hardware"))
+        mirrored = TO_FACES(image, 6), TO_FACES(image[:, ::-1], 6)
+        return cubes, unit, TO_PANORAMA(cube, ODD), mirrored
 
-def test_a_texture_unit_reads_panoramas():
-    """It has no address mode for a sphere, so rows are laid beyond the poles."""
-    found = TO_FACES(panorama(), SIZE, jt.Sampler(arithmetic="hardware"))
-    assert_close("texture unit axis", found, TO_FACES(panorama(), SIZE), 4)
-
-
-@pytest.mark.parametrize("shape", [(HEIGHT, WIDTH), (33, 65)], ids=["even", "odd"])
-def test_functions_of_direction_come_out_in_the_panorama(shape):
-    assert_close("linear at a cube's corner", TO_PANORAMA(faces(), shape), panorama(*shape), (2 / SIZE) ** 2)
-
-
-def test_there_and_back():
-    """Through a cube as fine as the picture nothing is lost but what two linear reads lose."""
-    back = TO_PANORAMA(TO_FACES(panorama(), 32), (HEIGHT, WIDTH))
-    assert_close("linear at a cube's corner", back, panorama(), (np.pi / HEIGHT) ** 2)
+    cubes, unit, back, (plain, mirrored) = run({n: panorama(n, m) for n, m in (EVEN, ODD)}, faces(), image)
+    for name, (_, _, row, scale) in CUBES.items():
+        with case(name):
+            assert_close(row, cubes[name], faces(), scale)
+    assert_close("texture unit axis", unit, cubes["linear"], 4)
+    assert_close("linear at a cube's corner", back, panorama(*ODD), (2 / SIZE) ** 2)
+    # A mirrored picture of an odd width has mirrored faces.
+    assert_close("float32", mirrored, np.asarray(plain)[[1, 0, 2, 3, 4, 5], :, ::-1], 1)
 
 
 def test_shrunk_with_antialiasing():
     """To a sixteenth: smooth functions stay, and noise of a pixel goes to its mean."""
     sampler = jt.Sampler(max_anisotropy=4)
-    shrunk = jax.jit(lambda picture: TO_FACES(picture, 5, sampler, antialias=True))
-    scale = 2 * (2 / 5) ** 2
     smooth = panorama(64, 128)
     noisy = smooth + np.where(np.indices((64, 128)).sum(0) % 2, 1, -1)[..., None].astype(np.float32)
-    reference = shrunk(smooth)
-    assert_close("linear on a sphere", reference, faces(5), scale)
-    assert_close("linear on a sphere", shrunk(noisy), reference, 2.0**-4)
-    back = jax.jit(lambda faces: TO_PANORAMA(faces, (5, 10), sampler, antialias=True))(faces(40))
+
+    @jax.jit
+    def run(pictures, cube):
+        return TO_FACES(pictures, 5, sampler, antialias=True), TO_PANORAMA(cube, (5, 10), antialias=True)
+
+    (shrunk, of_noisy), back = jax.device_get(run(np.stack([smooth, noisy]), faces(40)))
+    assert_close("linear on a sphere", shrunk, faces(5), 2 * (2 / 5) ** 2)
+    assert_close("linear on a sphere", of_noisy, shrunk, 2.0**-4)
     assert_close("linear on a sphere", back, panorama(5, 10), (np.pi / 5) ** 2)
 
 
-# Formats
-
-
 def test_batches_and_bytes():
-    pictures = np.random.default_rng(0).integers(0, 256, (2, 1, 8, 14, 3), np.uint8)
-    cubes = TO_FACES(pictures, 5)
-    assert cubes.shape == (2, 1, 6, 5, 5, 3)
-    assert_exact(cubes[1, 0], TO_FACES(pictures[1, 0], 5), np.uint8)
-    back = TO_PANORAMA(cubes, (6, 9))
-    assert back.shape == (2, 1, 6, 9, 3)
-    assert back.dtype == np.uint8
-    constant = np.full((3, 7, 2), 201, np.uint8)  # fewer rows than a cubic filter reaches over both poles
-    assert_exact(TO_PANORAMA(TO_FACES(constant, 4, filter="cubic"), (3, 7)), constant, np.uint8)
+    """Of one color each, with fewer rows than a cubic filter reaches over both poles."""
+    pictures = np.broadcast_to(np.uint8([[[201]], [[90]]])[..., None, None], (2, 1, 3, 7, 2))
+    run = jax.jit(lambda pictures: TO_PANORAMA(TO_FACES(pictures, 4, filter="cubic"), (3, 6)))
+    assert_exact(run(pictures), pictures[..., :6, :], np.uint8)
 
 
 # Gradients

@@ -11,7 +11,7 @@ import jaxtex as jt
 from jaxtex import warp
 from tests.oracles import reads as oracle
 from tests.support.derivatives import assert_derivatives
-from tests.support.tolerances import assert_close, assert_codes_close, assert_exact
+from tests.support.tolerances import assert_close, assert_codes_close, assert_exact, case
 
 SIZES, OUT = (9, 7), (6, 8)  # height and width of the input and the output
 AFFINE = np.array([[0.9, 0.2, 1.3], [-0.15, 1.1, 0.4]])
@@ -21,6 +21,10 @@ THETA = np.array([[0.8, 0.1, 0.05], [-0.2, 0.9, -0.1]])
 
 def image(*shape, seed=0):
     return np.random.default_rng(seed).normal(size=shape)
+
+
+def codes(*shape):
+    return np.random.default_rng(0).integers(0, 255, shape).astype(np.uint8)
 
 
 FLOW = 1.5 * image(*OUT, 2, seed=1)
@@ -37,24 +41,25 @@ def through(matrix, x, y):
     return (x / w[0], y / w[0]) if w else (x, y)
 
 
-def turned(x, y):
-    """The points of the input for a rotation by 30 degrees and a scale of 1.5, center to center."""
-    x, y = (x - OUT[1] / 2) / 1.5, (y - OUT[0] / 2) / 1.5
-    cos, sin = np.cos(np.pi / 6), np.sin(np.pi / 6)
+def backward(matrix, x, y):
+    return through(np.linalg.inv([*matrix, [0, 0, 1]][:3]), x, y)
+
+
+def turned(parameters, x, y):
+    """The points of the input for a rotation by some degrees and a scale, center to center."""
+    degrees, scale = parameters
+    x, y, angle = (x - OUT[1] / 2) / scale, (y - OUT[0] / 2) / scale, np.deg2rad(degrees)
+    cos, sin = np.cos(angle), np.sin(angle)
     return cos * x - sin * y + SIZES[1] / 2, sin * x + cos * y + SIZES[0] / 2
 
 
-def unit(c, size):
-    return 2 * c / size - 1
-
-
-def in_theta(x, y):
-    u, v = through(THETA, unit(x, OUT[1]), unit(y, OUT[0]))
+def in_theta(theta, x, y):
+    u, v = through(theta, 2 * x / OUT[1] - 1, 2 * y / OUT[0] - 1)
     return (u + 1) * SIZES[1] / 2, (v + 1) * SIZES[0] / 2
 
 
-def bent(x, y):
-    return x + 0.1 * y * y, 0.9 * y + 0.3
+def bent(k, x, y):
+    return x + k * y * y, 0.9 * y + 0.3
 
 
 def curved(k, x, y):
@@ -68,121 +73,149 @@ def bent_by(x, y, k):
     return x + k * (y * y), 0.9 * y + 0.3
 
 
-# Of each warp: how it is called with an image and parameters, its parameters, and the points it should read.
+# Of each warp: how it is called with an image and parameters, its parameters, and the points that they lead to.
 WARPS = {
     "resample": (lambda i, k, **o: warp.resample(i, functools.partial(curved, k), OUT, **o), 0.1, bent),
     "resample, parameters": (lambda i, k, **o: warp.resample(i, bent_by, OUT, parameters=(k,), **o), 0.1, bent),
-    "warp_affine": (
-        lambda i, m, **o: warp.warp_affine(i, m, OUT, inverse_map=True, **o),
-        AFFINE,
-        functools.partial(through, AFFINE),
-    ),
+    "warp_affine": (lambda i, m, **o: warp.warp_affine(i, m, OUT, inverse_map=True, **o), AFFINE, through),
     "warp_affine, forward": (
         lambda i, m, **o: warp.warp_affine(i, m, OUT, **o),
-        np.linalg.inv(np.vstack([AFFINE, [0, 0, 1]]))[:2],
-        functools.partial(through, AFFINE),
+        np.linalg.inv([*AFFINE, [0, 0, 1]])[:2],
+        backward,
     ),
     "warp_perspective": (
         lambda i, m, **o: warp.warp_perspective(i, m, OUT, inverse_map=True, **o),
         HOMOGRAPHY,
-        functools.partial(through, HOMOGRAPHY),
+        through,
     ),
     "warp_perspective, forward": (
         lambda i, m, **o: warp.warp_perspective(i, m, OUT, **o),
         np.linalg.inv(HOMOGRAPHY),
-        functools.partial(through, HOMOGRAPHY),
+        backward,
     ),
     "rotate": (lambda i, p, **o: warp.rotate(i, p[..., 0], OUT, scale=p[..., 1], **o), np.array([30, 1.5]), turned),
     "spatial_transform": (lambda i, m, **o: warp.spatial_transform(i, m, OUT, **o), THETA, in_theta),
     "remap": (
         lambda i, c, **o: warp.remap(i, (c[..., 0], c[..., 1]), **o),
         np.stack(centers(), -1) + FLOW,
-        lambda x, y: (x + FLOW[..., 0], y + FLOW[..., 1]),
+        lambda c, *_: (c[..., 0], c[..., 1]),
     ),
-    "warp_flow": (warp.warp_flow, FLOW, lambda x, y: (x + FLOW[..., 0], y + FLOW[..., 1])),
+    "warp_flow": (warp.warp_flow, FLOW, lambda f, x, y: (x + f[..., 0], y + f[..., 1])),
+}
+# The batches of images and parameters, by which of them are paired: both, either, and both under `vmap`.
+PAIRS = {
+    "both": ((0, 0), (1, 1)),
+    "one image": ((0, 0), (0, 1)),
+    "one warp": ((0, 0), (1, 0)),
+    "vmap": ((0, 0), (1, 1)),
 }
 
 
-@pytest.mark.parametrize("name", WARPS)
-def test_where_a_warp_looks(name):
-    """Against the oracle, with a border color."""
-    call, parameters, points = WARPS[name]
-    texels = image(*SIZES, 2)
+def test_where_warps_look():
+    """Of images and parameters with leading axes, against the oracle, with a border color."""
+    images, color = np.float32(image(2, *SIZES, 2)), np.float32([2.0, -1.0])
+    several = {
+        name: np.float32(parameters) * np.float32([1, 0.97]).reshape(2, *[1] * np.ndim(parameters))
+        for name, (_, parameters, _) in WARPS.items()
+    }
+
+    def batches(name, images, several):
+        one = functools.partial(WARPS[name][0], border_color=color)
+        # A function makes its own coordinates, batch axes too.
+        many = (lambda i, k: one(i, k.reshape(-1, 1, 1))) if name == "resample" else one
+        found = {"both": many(images, several)}
+        if name in ("resample", "warp_perspective", "warp_flow"):
+            found |= {"one image": many(images[0], several), "one warp": one(images, several[0])}
+            found["vmap"] = jax.vmap(one)(images, several)
+        return found
+
+    run = jax.jit(lambda images, several: {name: batches(name, images, several[name]) for name in WARPS})
     options = {"address_mode": "border", "filter_mode": "linear", "normalized_coords": False, "dtype": np.float64}
-    expected = oracle.sample(texels, points(*centers()), border_color=[2.0, -1.0], **options)
-    actual = call(np.float32(texels), np.float32(parameters), border_color=np.float32([2.0, -1.0]))
-    assert actual.dtype == jnp.float32
-    assert_close("peer gradient", actual, expected, np.abs(texels).max())
+    for name, found in jax.device_get(run(images, several)).items():
+        at = [WARPS[name][2](np.float64(parameters), *centers()) for parameters in several[name]]
+        read = lambda k, j, at=at: oracle.sample(images[k], at[j], border_color=color, **options)
+        for batch in found:
+            with case((name, batch)):
+                assert found[batch].dtype == jnp.float32
+                expected = np.stack([read(k, j) for k, j in PAIRS[batch]])
+                assert_close("peer gradient", found[batch], expected, np.abs(images).max())
 
 
-# Those that `test_where_a_warp_looks` has alone: a matrix of the forward map is inverted first.
-INVERSE = ("warp_affine", "warp_perspective")
-
-
-@pytest.mark.parametrize("name", [name for name in WARPS if name not in INVERSE])
-def test_batches_of_images_and_parameters(name):
-    """Leading axes of either or both; the same as one by one."""
-    call, parameters, _ = WARPS[name]
-    images = np.float32(image(3, *SIZES, 2))
-    several = np.float32(parameters) * np.float32([1, 1.02, 0.97]).reshape(3, *[1] * np.ndim(parameters))
-    # A function makes its own coordinates, batch axes too.
-    call_many = (lambda i, k: call(i, k.reshape(-1, 1, 1))) if name == "resample" else call
-    one = lambda k, j: np.asarray(call(images[k], several[j]))
-    both, scale = np.asarray(call_many(images, several)), np.abs(images).max()
-    assert_close("peer", both, np.stack([one(k, k) for k in range(3)]), scale)
-    assert_close("peer", call_many(images[0], several), np.stack([one(0, k) for k in range(3)]), scale)
-    assert_close("peer", call(images, several[0]), np.stack([one(k, 0) for k in range(3)]), scale)
-    assert_close("peer", jax.jit(jax.vmap(call))(images, several), both, scale)
+# That of `test_where_warps_look` alone: a matrix of the forward map is inverted first.
+ONCE = ("warp_affine", "warp_perspective", "remap")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in WARPS if name not in (*INVERSE, "remap")])
+@pytest.mark.parametrize("name", [*(name for name in WARPS if name not in ONCE), "antialias"])
 def test_derivatives_in_image_and_parameters(name, x64):
-    """To the second order, against differences; a filter whose slopes are continuous."""
-    call, parameters, _ = WARPS[name]
-    sampler = jt.Sampler(address_mode="clamp", filter_mode="cubic")
-    read = lambda i, p: call(i, p, sampler=sampler)
-    # So short a step that no pixel comes to another cell.
-    assert_derivatives(read, image(*SIZES, 1), np.asarray(parameters, np.float64), step=2e-5)
-
-
-@pytest.mark.parametrize("dtype", ["uint8", "int16", "uint16", "int32", "float16", "bfloat16", "float32", "float64"])
-def test_every_dtype_is_read_as_numbers_and_kept(dtype, x64):
-    texels = np.round(image(*SIZES, 3) * 40 + (100 if dtype.startswith("u") else 0)).clip(
-        0 if dtype[0] == "u" else -128, 255
-    )
-    expected = warp.rotate(texels.astype(np.float32), np.float32(20.0))
-    actual = warp.rotate(jnp.asarray(texels, dtype), np.float32(20.0))
-    assert actual.dtype == dtype
-    if "int" in dtype:
-        assert_codes_close("peer", actual, expected, 255)
-        unrounded = warp.rotate(jnp.asarray(texels, dtype), np.float32(20.0), dtype=jnp.float32)
-        assert_close("peer", unrounded, expected, 255)
+    """To the second order, against differences; a filter whose slopes are continuous, or a smoothed one."""
+    if name == "antialias":
+        read = lambda i, m: warp.warp_affine(i, m, (3, 4), address="clamp", inverse_map=True, antialias=True)
+        texels, parameters = image(16, 16, 1), [[2.71, 0.33, 1.137], [-0.23, 2.43, 1.319]]
     else:
-        row = dtype if "16" in dtype else "peer"
-        assert_close(row, actual.astype(jnp.float32), expected, 255)
+        (call, parameters, _), texels = WARPS[name], image(*SIZES, 1)
+        read = lambda i, p: call(i, p, sampler=jt.Sampler(filter_mode="cubic"), address="clamp")
+    # So short a step that no pixel comes to another cell.
+    assert_derivatives(read, texels, np.asarray(parameters, np.float64), step=2e-5)
 
 
-def test_point_filter_returns_texels_as_they_are():
-    texels = np.random.default_rng(0).integers(0, 255, (*SIZES, 4)).astype(np.uint8)
-    assert_exact(warp.resize(texels, (18, 14), filter="point"), texels.repeat(2, 0).repeat(2, 1))
-    assert_exact(warp.warp_affine(texels, np.eye(2, 3, dtype=np.float32), filter="point"), texels)
+def test_every_dtype_is_read_as_numbers_and_kept(x64):
+    dtypes = ("uint8", "int16", "uint16", "int32", "float16", "bfloat16", "float32", "float64")
+    texels = {dtype: np.round(image(*SIZES, 3) * 40 + (100 if dtype[0] == "u" else 0)) for dtype in dtypes}
+    texels = {
+        dtype: a.clip(0 if dtype[0] == "u" else -128, 255).astype(jnp.dtype(dtype)) for dtype, a in texels.items()
+    }
+    turn = functools.partial(warp.rotate, degrees=np.float32(20.0))
+
+    @jax.jit
+    def run(texels):
+        unrounded = {dtype: turn(texels[dtype], dtype=jnp.float32) for dtype in ("uint8", "int32")}
+        exact = {dtype: turn(texels[dtype].astype(jnp.float32)) for dtype in ("uint8", "float32")}
+        return {dtype: turn(a) for dtype, a in texels.items()}, unrounded, exact
+
+    found, unrounded, exact = run(texels)
+    for dtype in dtypes:
+        expected = exact["uint8" if dtype[0] == "u" else "float32"]
+        with case(dtype):
+            assert found[dtype].dtype == dtype
+            if "int" in dtype:
+                assert_codes_close("peer", found[dtype], expected, 255)
+                assert_close("peer", unrounded.get(dtype, expected), expected, 255)
+            else:
+                assert_close(dtype if "16" in dtype else "peer", found[dtype], expected, 255)
 
 
-def test_identity_and_whole_steps_are_exact():
-    texels = np.random.default_rng(0).integers(0, 255, (*SIZES, 4)).astype(np.uint8)
-    assert_exact(warp.rotate(texels, 0.0), texels)
-    assert_exact(warp.resize(texels, SIZES), texels)
-    shifted = warp.warp_affine(texels, np.float32([[1, 0, 2], [0, 1, -1]]))
-    assert_exact(shifted[:-1, 2:], texels[1:, :-2])
-    assert not shifted[-1].any()
-    assert not shifted[:, :2].any()
+def test_texels_as_they_are_and_turns():
+    """The point filter, identities and whole steps return stored texels; a quarter turn is counter-clockwise."""
+    texels, square, real = codes(*SIZES, 4), np.float32(image(6, 6, 1)), np.float32(image(*SIZES, 3))
 
+    @jax.jit
+    def run(texels, square, real):
+        turn = functools.partial(warp.rotate, real, 30.0, scale=1.5)
+        return (
+            {
+                "resize, point": warp.resize(texels, (18, 14), filter="point"),
+                "affine, point": warp.warp_affine(texels, np.eye(2, 3, dtype=np.float32), filter="point"),
+                "rotate": warp.rotate(texels, 0.0),
+                "rotate, antialias": warp.rotate(texels, 0.0, antialias=True),
+                "resize": warp.resize(texels, SIZES),
+                "affine": warp.warp_affine(texels, np.float32([[1, 0, 2], [0, 1, -1]])),
+            },
+            [warp.rotate(square, 90.0), warp.rotate(square, 90.0, center=np.float32([3, 3]))],
+            (turn(antialias=True), turn()),
+        )
 
-def test_a_quarter_turn_is_counter_clockwise():
-    square = np.float32(image(6, 6, 1))
-    assert_close("peer", warp.rotate(square, 90.0), np.rot90(square), np.abs(square).max())
-    assert_close("peer", warp.rotate(square, 90.0, center=np.float32([3, 3])), np.rot90(square), np.abs(square).max())
+    exact, turns, (smooth, plain) = run(texels, square, real)
+    shifted = np.zeros_like(texels)
+    shifted[:-1, 2:] = texels[1:, :-2]
+    others = {"resize, point": texels.repeat(2, 0).repeat(2, 1), "affine": shifted}
+    for name, found in exact.items():
+        with case(name):
+            assert_exact(found, others.get(name, texels), np.uint8)
+    for found in turns:
+        assert_close("peer", found, np.rot90(square), np.abs(square).max())
+    # Antialiasing without shrinking changes nothing.
+    assert_close("peer", smooth, plain, np.abs(real).max())
 
 
 def test_volumes():
@@ -191,54 +224,24 @@ def test_volumes():
     matrix = np.eye(3, 4, dtype=np.float32) + np.float32(0.1 * image(3, 4, seed=3))
     z, y, x = np.indices((3, 4, 5), np.float32) + np.float32(0.5)
     coords = tuple(r[0] * x + r[1] * y + r[2] * z + r[3] for r in matrix)
-    plain = jt.Sampler(address_mode="border", normalized_coords=False)
-    expected = np.stack([jt.sample(jt.texture3d(v), coords, plain) for v in volume])
-    scale = np.abs(volume).max()
-    by_function = lambda x, y, z: tuple(r[0] * x + r[1] * y + r[2] * z + r[3] for r in matrix)
-    for actual in (
-        warp.warp_affine(volume, matrix, (3, 4, 5), inverse_map=True),
-        warp.warp_perspective(volume, np.vstack([matrix, np.float32([[0, 0, 0, 1]])]), (3, 4, 5), inverse_map=True),
-        warp.remap(volume, coords),
-        warp.warp_flow(volume, np.stack([c - p for c, p in zip(coords, (x, y, z), strict=True)], -1)),
-        warp.resample(volume, by_function, (3, 4, 5)),
-    ):
-        assert_close("peer", actual, expected, scale)
-    small = warp.resize(volume, (2, 3, 3))
-    assert small.shape == (2, 2, 3, 3, 2)
-    assert_close("peer", warp.resize(np.ones_like(volume), (2, 3, 3)), np.ones(small.shape), 1)
 
+    @jax.jit
+    def run(volume, coords, matrix):
+        by_function = lambda x, y, z: tuple(r[0] * x + r[1] * y + r[2] * z + r[3] for r in matrix)
+        square = jnp.concatenate([matrix, np.float32([[0, 0, 0, 1]])])
+        return {
+            "warp_affine": warp.warp_affine(volume, matrix, (3, 4, 5), inverse_map=True),
+            "warp_perspective": warp.warp_perspective(volume, square, (3, 4, 5), inverse_map=True),
+            "remap": warp.remap(volume, coords),
+            "warp_flow": warp.warp_flow(volume, jnp.stack([c - p for c, p in zip(coords, (x, y, z))], -1)),
+            "resample": warp.resample(volume, by_function, (3, 4, 5)),
+        }
 
-# -------------------------------------------------------------------------------------------------- antialiasing
-
-
-def checkerboard(size, channels=1):
-    return np.float32((np.indices((size, size)).sum(0) % 2)[..., None].repeat(channels, -1))
-
-
-@pytest.mark.parametrize("degrees", [0.0, 25.0])
-def test_a_shrunk_checkerboard_is_gray(degrees):
-    """Read point by point it aliases; smoothed it is its mean."""
-    board = checkerboard(64)
-    inner = np.s_[3:-3, 3:-3]
-    shrink = functools.partial(warp.rotate, board, degrees, (16, 16), address="mirror", scale=0.24)
-    assert np.abs(shrink()[inner] - 0.5).max() > 0.2
-    assert np.abs(shrink(antialias=True)[inner] - 0.5).max() < 0.02
-
-
-def test_antialiasing_without_shrinking_changes_nothing():
-    texels = np.float32(image(*SIZES, 3))
-    turned = functools.partial(warp.rotate, texels, 30.0, scale=1.5)
-    assert_close("peer", turned(antialias=True), turned(), np.abs(texels).max())
-    bytes_ = np.random.default_rng(0).integers(0, 255, (*SIZES, 3)).astype(np.uint8)
-    assert_exact(warp.rotate(bytes_, 0.0, antialias=True), bytes_)
-
-
-def test_a_resized_image_is_smoothed_where_it_shrinks():
-    board = checkerboard(64)
-    assert np.abs(warp.resize(board, (13, 13), antialias=False) - 0.5).max() > 0.2
-    assert np.abs(warp.resize(board, (13, 13)) - 0.5)[1:-1, 1:-1].max() < 0.01
-    bytes_ = np.asarray(warp.resize(np.uint8(200 * board), (16, 16)))
-    assert_exact(bytes_[1:-1, 1:-1], np.full((14, 14, 1), 100), np.uint8)
+    options = {"address_mode": "border", "filter_mode": "linear", "normalized_coords": False}
+    expected = np.stack([oracle.sample(v, coords, **options) for v in volume])
+    for name, found in run(volume, coords, matrix).items():
+        with case(name):
+            assert_close("peer", found, expected, np.abs(volume).max())
 
 
 @pytest.mark.parametrize("dtype", ["float32", "uint8"])
@@ -252,60 +255,49 @@ def test_a_resized_image_that_shrinks_nowhere_is_the_plain_read(dtype):
     assert program((4, 3), filter="point") == program((4, 3), filter="point", antialias=False)
 
 
-def test_an_axis_that_keeps_its_size_stays_sharp():
-    rows = np.broadcast_to(np.float32(np.arange(64) % 2)[:, None, None], (64, 64, 1))
-    assert_close("peer", warp.resize(rows, (64, 13)), rows[:, :13], 1)
-    assert_close("peer", warp.resize(rows.swapaxes(0, 1), (13, 64)), rows[:, :13].swapaxes(0, 1), 1)
-    assert np.abs(warp.resize(checkerboard(64), (64, 8)) - 0.5).max() < 0.1
-
-
-def test_an_axis_of_a_volume_that_keeps_its_size_stays_sharp():
-    slices = np.broadcast_to(np.float32(np.arange(16) % 2)[:, None, None, None], (16, 16, 16, 1))
-    assert_close("peer", warp.resize(slices, (16, 16, 4)), slices[:, :, :4], 1)
-
-
 def test_volumes_are_smoothed_in_hardware_arithmetic():
-    volume = np.float32(image(8, 9, 6, 2))
-    hardware = warp.resize(volume, (3, 3, 3), sampler=jt.Sampler(arithmetic="hardware"))
-    chain, sampler = jt.build_mipmaps(jt.texture3d(volume)), jt.Sampler(mipmap_filter_mode="linear")
+    volume, sampler = np.float32(image(8, 9, 6, 2)), jt.Sampler(mipmap_filter_mode="linear")
     z, y, x = (np.indices((3, 3, 3)) + np.float32(0.5)) / 3
-    expected = jt.sample(chain, (x, y, z), sampler, lod=np.float32(np.log2(3)))
-    assert_close("texture unit axis", hardware, expected, 4 * np.ptp(volume))
 
+    @jax.jit
+    def run(volume):
+        chain = jt.build_mipmaps(jt.texture3d(volume))
+        hardware = warp.resize(volume, (3, 3, 3), sampler=jt.Sampler(arithmetic="hardware"))
+        return hardware, jt.sample(chain, (x, y, z), sampler, lod=np.float32(np.log2(3)))
 
-@pytest.mark.slow
-def test_antialiased_warps_have_gradients(x64):
-    """Linear, and by so short a step that no pixel comes to another cell."""
-    read = lambda t, m: warp.warp_affine(t, m, (3, 4), address="clamp", inverse_map=True, antialias=True)
-    assert_derivatives(read, image(16, 16, 1), np.array([[2.71, 0.33, 1.137], [-0.23, 2.43, 1.319]]), step=2e-5)
-
-
-# ------------------------------------------------------------------------------------------------------ the rest
+    assert_close("texture unit axis", *run(volume), 4 * np.ptp(volume))
 
 
 def test_a_point_on_the_horizon_reads_the_corner():
     matrix = np.float32([[1, 0, 0], [0, 1, 0], [1, 0, -0.5]])  # x - 0.5 = 0 along the first column
     texels = np.float32(image(3, 3, 1))
     column = lambda m: warp.warp_perspective(texels, m, address="clamp", inverse_map=True)[:, 0]
-    assert_exact(column(matrix), np.broadcast_to(texels[0, 0], (3, 1)))
-    assert np.isfinite(jax.jit(jax.grad(lambda m: column(m).sum()))(matrix)).all()
+    found, gradient = jax.jit(lambda m: (column(m), jax.grad(lambda m: column(m).sum())(m)))(matrix)
+    assert_exact(found, np.broadcast_to(texels[0, 0], (3, 1)))
+    assert np.isfinite(gradient).all()
 
 
-def test_reverse_mode_keeps_a_field_and_not_its_components():
+def kept(read, *primals):
+    """The shapes of what lives between the passes of reverse mode, besides a line of pixels along each axis."""
+    pull = jax.eval_shape(lambda *primals: jax.vjp(read, *primals)[1], *primals)
+    return sorted(a.shape for a in jax.tree.leaves(pull) if a.ndim > 1 and 1 not in a.shape)
+
+
+def test_reverse_mode_keeps_a_field_and_the_image_alone():
+    """Not the components of the field, nor points that are computed from parameters."""
     flow, pixels = np.float32(FLOW), np.float32(image(*SIZES, 3))
     reads = {
         "warp_flow": lambda flow, pixels: warp.warp_flow(pixels, flow),
         "grid_sample": lambda flow, pixels: warp.grid_sample(pixels, flow, data_format="NHWC"),
         "of halves": lambda flow, pixels: warp.warp_flow(pixels, flow.astype(jnp.float16)),
     }
-    for read in reads.values():
-        # Besides a line of pixels along each axis.
-        pull = jax.eval_shape(lambda flow, pixels, read=read: jax.vjp(read, flow, pixels)[1], flow, pixels)
-        kept = [a.shape for a in jax.tree.leaves(pull) if a.ndim > 1 and 1 not in a.shape]
-        assert sorted(kept) == sorted([(*OUT, 2), (*SIZES, 3)])
+    for name, read in reads.items():
+        with case(name):
+            assert kept(read, flow, pixels) == sorted([(*OUT, 2), (*SIZES, 3)])
+    by_parameters = lambda k, pixels: warp.resample(pixels, bent_by, (40, 50), parameters=(k,))
+    assert kept(by_parameters, np.float32(0.1), pixels) == [(*SIZES, 3)]
 
 
-@pytest.mark.compiled
 def test_one_call_compiles_once(caplog):
     texels = np.float32(image(*SIZES, 2))
     with jax.log_compiles():
@@ -317,14 +309,6 @@ def test_one_call_compiles_once(caplog):
 
 def with_parameters(function, parameters=()):
     return warp.resample(np.ones((4, 4, 1), np.float32), function, parameters=parameters)
-
-
-def test_points_of_parameters_are_not_kept():
-    """Between the passes of reverse mode lives the image alone."""
-    texels = np.float32(image(*SIZES, 2))
-    run = lambda texels, k: warp.resample(texels, bent_by, (40, 50), parameters=(k,))
-    kept = jax.tree.leaves(jax.vjp(run, texels, np.float32(0.1))[1])
-    assert max(leaf.size for leaf in kept) == texels.size
 
 
 @pytest.mark.parametrize(
