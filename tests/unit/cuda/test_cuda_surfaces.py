@@ -414,7 +414,8 @@ def test_data_of_another_type_is_told_the_type_that_cuda_deduces():
             )
             with pytest.raises(CudaError, match=f"data has dtype {base}, expected float32.*pass T='{T}'"):
                 write()
-            assert jax.eval_shape(functools.partial(write, T=T)).kind == array.kind
+            if kind in ("1d", "2d"):
+                assert jax.eval_shape(functools.partial(write, T=T)).kind == array.kind
     with pytest.raises(CudaError, match="or name the type of the access with T"):
         cuda.surf2Dread(FLOATS, 2 * x, 0)
     with pytest.raises(CudaError, match=r"expected uint32.*pass T='int'"):
