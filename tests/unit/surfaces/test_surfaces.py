@@ -401,14 +401,6 @@ def test_a_loop_writes_in_place(channels):
     assert_exact(run(texture).texels[:, :3, 0], np.broadcast_to(np.float32([3, 3, 0]), (64, 3)))
 
 
-def test_a_donated_argument_is_consumed():
-    write = jax.jit(lambda t: jt.surface_write(t, 1.0, (0,)), donate_argnums=0)
-    texture = jt.texture1d(jnp.zeros((1024, 1)))
-    out = write(texture)
-    assert texture.texels.is_deleted()
-    assert np.asarray(out.texels)[0, 0] == 1
-
-
 # -------------------------------------------------------------------------------------------------------- traps
 
 
