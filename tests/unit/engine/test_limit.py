@@ -101,7 +101,7 @@ def test_layers_batches_and_dtypes():
 
     All numbers are multiples of a quarter, so that sums are exact, however XLA fuses them, and rounded once.
     """
-    texels, (x, y) = (jax.tree.map(lambda a: np.round(4 * a) / 4, drawn(2)))
+    texels, (x, y) = jax.tree.map(lambda a: np.round(4 * a) / 4, drawn(2))
     stack = np.stack([texels, -texels]).astype(np.float16)
 
     @jax.jit
