@@ -21,7 +21,6 @@ from jaxtex._engine.describe.plan import layout_of
 from jaxtex._engine.describe.spec import Read, TexelReader
 from jaxtex._engine.rules import primitives
 from jaxtex._engine.rules.meanings import are_available
-from jaxtex._engine.sharded import routes
 from jaxtex._engine.sharded.counted import total_of, with_count
 from jaxtex._engine.sharded.partition import Partition
 from jaxtex._engine.sharded.read import DeviceTexels, by_halo, by_routing
@@ -241,15 +240,6 @@ def test_two_devices_exchange_rows_once(method):
     assert_trees_close("sum", found, wanted, 2**8)
     assert 0.3 < reached.mean() < 1
     assert len(re.findall(r"collective-permute(-start)?\(", cut.lower(*args).compile().as_text())) == 1
-
-
-@pytest.mark.parametrize("rows", [3, routes.MOST_COUNTED + 1])
-def test_places(rows):
-    """Counted or sorted, equal numbers are numbered in order; those past the last row stay where they are."""
-    row = np.random.default_rng(0).integers(0, rows + 1, 100)
-    found = jax.jit(routes.places, static_argnums=1)(row.astype(np.int32), rows)
-    expected = [np.sum(row[:k] == n) for k, n in enumerate(row)]
-    np.testing.assert_array_equal(np.asarray(found)[row < rows], np.asarray(expected)[row < rows])
 
 
 # The same calls, under explicit mesh axes
