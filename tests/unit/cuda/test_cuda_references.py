@@ -13,7 +13,7 @@ from tests.support.tolerances import assert_exact
 from tests.unit.cuda.test_cuda import refused
 
 STORE = ArrayFlags.SurfaceLoadStore
-H2D, D2H, D2D = MemcpyKind.HostToDevice, MemcpyKind.DeviceToHost, MemcpyKind.DeviceToDevice
+H2D = MemcpyKind.HostToDevice
 FLOAT = cuda.createChannelDesc("float")
 
 
@@ -209,33 +209,6 @@ def test_unbound_references_are_errors():
 
 
 # -------------------------------------------------------------------------------------------------------- copies
-
-
-REFUSED = {
-    "past the end": (1, lambda a, h: cuda.memcpyToArray(a, 4, 1, h, 12, H2D)),
-    "past a row": (1, lambda a, h: cuda.memcpyToArray(a, 16, 0, h, 4, H2D)),
-    "part of an element": (1, lambda a, h: cuda.memcpyToArray(a, 0, 0, h, 6, H2D)),
-    "an offset within an element": (1, lambda a, h: cuda.memcpyToArray(a, 2, 0, h, 4, H2D)),
-    "a negative count": (1, lambda a, h: cuda.memcpyToArray(a, 0, 0, h, -4, H2D)),
-    "too little memory": (1, lambda a, h: cuda.memcpyToArray(a, 0, 0, h[:2], 12, H2D)),
-    "too little memory for the result": (1, lambda a, h: cuda.memcpyFromArray(h[:2], a, 0, 0, 12, D2H)),
-    "no direction": (21, lambda a, h: cuda.memcpyToArray(a, 0, 0, h, 4, 5)),
-    "no direction from an array": (21, lambda a, h: cuda.memcpyFromArray(h, a, 0, 0, 4, -1)),
-    "no direction between arrays": (21, lambda a, h: cuda.memcpyArrayToArray(a, 0, 0, a, 0, 0, 4, 9)),
-    "a volume": (1, lambda a, h: cuda.memcpyToArray(cuda.malloc3DArray(FLOAT, (2, 2, 2)), 0, 0, h, 4, H2D)),
-    "elements of other sizes": (
-        1,
-        lambda a, h: cuda.memcpy2DArrayToArray(
-            cuda.mallocArray(cuda.createChannelDesc("uchar"), 4), 0, 0, a, 0, 0, 4, 1
-        ),
-    ),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_copies_that_do_not_fit(name):
-    code, call = REFUSED[name]
-    refused(lambda: call(cuda.mallocArray(FLOAT, 3, 2), np.arange(6, dtype=np.float32)), code)
 
 
 def test_gradients_of_runs_of_bytes():
