@@ -21,7 +21,7 @@ GROUPS = tuple(dict.fromkeys(case.group for case in CASES))
 # is missing here has none.
 KNOWN = {"aniso": 5745}
 # Of 4,096 values each: sums of texels that differ much in exponent.
-AT_MOST_OF_EXPONENTS = {"val1d_n": 0, "val1d_mixed": 0, "val2d_n": 0, "val2d_mixed": 0, "val3d_n": 0, "val3d_mixed": 0}
+EXPONENTS = [f"val{n}d_{kind}" for n in (1, 2, 3) for kind in ("n", "mixed")]
 
 FLOAT16_PATTERNS = np.arange(2**16, dtype=np.uint16).view(np.float16)
 
@@ -108,7 +108,7 @@ def test_levels_of_an_anisotropic_sampler(anisotropy):
 
 
 def test_texels_that_differ_in_exponent():
-    """Coordinates in texels, clamp, linear. Exact, but where the slices of a volume lie far apart."""
+    """Coordinates in texels, clamp, linear."""
     sampler = HARDWARE(normalized_coords=False)
     build = {"1": jt.texture1d, "2": jt.texture2d, "3": jt.texture3d}
     read = jax.jit(
@@ -116,10 +116,9 @@ def test_texels_that_differ_in_exponent():
             name: jt.sample(build[name[3]](texels), coords, sampler) for name, (texels, coords) in arrays.items()
         }
     )
-    found = read({n: (data()[f"{n}/texels"], tuple(data()[f"{n}/coords"].T)) for n in AT_MOST_OF_EXPONENTS})
-    different = {name: int(unlike(np.asarray(v), data()[f"{name}/out"]).sum()) for name, v in found.items()}
-    print(f"\nof {found['val1d_n'].size} values each, different: {different}")
-    assert all(different[name] <= most for name, most in AT_MOST_OF_EXPONENTS.items()), different
+    found = read({n: (data()[f"{n}/texels"], tuple(data()[f"{n}/coords"].T)) for n in EXPONENTS})
+    for name, values in found.items():
+        assert not unlike(np.asarray(values), data()[f"{name}/out"]).any(), name
 
 
 def test_srgb_table():
