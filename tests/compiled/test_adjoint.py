@@ -1,7 +1,6 @@
 """The adjoint: which form a program gets, large gradients in blocks, and sums in any order."""
 
 import contextlib
-import dataclasses
 import functools
 import math
 import types
@@ -15,7 +14,6 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._engine.compute import texel_sums
 from jaxtex._engine.compute.texel_sums import Units
 from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.cuda.read import operand_sums
@@ -42,17 +40,7 @@ def uniform(*shape):
     return np.random.default_rng(sum(shape)).uniform(-0.3, 1.3, shape).astype(np.float32)
 
 
-LEVELS = np.random.default_rng(0).uniform(-1, 5, (9, 33)).astype(np.float32)
 BYTES = np.random.default_rng(0).integers(0, 256, (6, 7, 3)).astype(np.uint8)
-# A texture, coordinates, the options of a sampler, and the arguments beside it.
-CASES = {
-    "2d": (jt.texture2d(normal(6, 7, 4)), tuple(uniform(2, 17, 40)), {"address_mode": "mirror"}, {}),
-    "a cube": (jt.cubemap(normal(6, 5, 5, 3)), tuple(normal(3, 9, 33)), {}, {}),
-    "a mip chain": (
-        jt.build_mipmaps(jt.texture2d(normal(16, 16, 3))),
-        *(tuple(uniform(2, 9, 33)), {"mipmap_filter_mode": "linear"}, {"lod": LEVELS}),
-    ),
-}
 
 
 def test_a_large_gradient_is_taken_in_blocks():
@@ -265,27 +253,6 @@ def test_sums_by_parts_keep_what_is_not_finite():
     np.testing.assert_array_equal(coarse + fine, values)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_deterministic_gradients_are_the_gradients(name):
-    """Also when taken again, and of second order."""
-    texture, coords, options, more = CASES[name]
-
-    def gradients(**exactly):
-        sampler = jt.Sampler(**options, **exactly)
-
-        def loss(texels):
-            return jnp.sin(jt.sample(dataclasses.replace(texture, texels=texels), coords, sampler, **more)).sum()
-
-        first = jax.grad(loss)
-        return jax.jit(lambda t: (first(t), jax.grad(lambda t: (first(t) ** 2).sum())(t)))
-
-    exactly, texels = gradients(deterministic=True), texture.texels
-    found, again, expected = exactly(texels), exactly(texels), gradients()(texels)
-    for a, b, c in zip(found, again, expected):
-        assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
-        assert_close("sum", a, c, 4 * np.abs(c).max())
-
-
 @pytest.mark.gpu
 def test_deterministic_gradients_have_the_same_bits_in_every_run():
     """Many samples in few texels, in every order that the GPU likes; by default the bits do change."""
@@ -297,20 +264,6 @@ def test_deterministic_gradients_have_the_same_bits_in_every_run():
         runs[deterministic] = len({np.asarray(gradient(texels)).tobytes() for _ in range(10)})
     assert runs[True] == 1
     assert runs[False] > 1
-
-
-def test_private_copies_are_bounded():
-    """In number, in memory, and only where samples crowd."""
-    for samples in (2**10, 2**16, 2**24):
-        for side in (1, 16, 64, 1024):
-            for channels in (1, 4, 64):
-                copies = texel_sums.num_private_copies(samples, side * side, channels)
-                assert copies & (copies - 1) == 0
-                assert 1 <= copies <= texel_sums.MAX_COPIES
-                if samples < texel_sums.CROWDED_SAMPLES * side * side:
-                    assert copies == 1
-                memory = 4 * copies * side * side * channels
-                assert copies == 1 or memory <= max(texel_sums.COPIES_BYTES, 0.05 * 4 * samples * channels)
 
 
 @pytest.mark.parametrize(("capability", "known"), [("7.5", False), ("8.0", True), ("12.0", True), ("gfx942", False)])

@@ -8,7 +8,6 @@ import pytest
 
 import jaxtex as jt
 from jaxtex import warp
-from jaxtex._engine.forms import cpu
 from jaxtex._jax.float_bits import rounded_to
 from tests.support.tolerances import assert_close, assert_codes_close, assert_exact
 
@@ -46,24 +45,6 @@ def test_texels_of_four_bytes_are_channels_read_alone(mode, color):
     apart, finite = np.concatenate(each, -1), np.isfinite(together)
     assert_exact(np.where(finite, 0, together), np.where(finite, 0, apart))
     assert_close("float32", np.where(finite, together, 0), np.where(finite, apart, 0), 3)
-
-
-def test_words_are_loaded_where_samples_make_up_for_them(monkeypatch):
-    asked = []
-
-    def loads_words(stored):
-        asked.append(stored.shape)
-        return loads(stored)
-
-    loads = cpu.loads_words
-    monkeypatch.setattr(cpu, "loads_words", loads_words)
-    texels = codes(*SIZE, 4)
-    for count, filter_mode, channels in ((64, "linear", 4), (62, "linear", 4), (64, "point", 4), (64, "linear", 3)):
-        read(texels[..., :channels], None, points(count), filter_mode)
-    assert asked == [(63, 4)]
-    monkeypatch.setattr(cpu, "MOST_TEXELS", 62)
-    read(texels, None, points(65))
-    assert asked == [(63, 4)]
 
 
 def test_words_of_a_batch():

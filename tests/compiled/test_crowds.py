@@ -1,7 +1,6 @@
 """Kernels of the adjoint where samples crowd, or where each of many small textures has a small image of them."""
 
 import functools
-import types
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +9,6 @@ import pytest
 
 import jaxtex as jt
 from jaxtex._engine.cuda import adjoint_kernel
-from jaxtex._engine.cuda.samples import sample_tiles
 from jaxtex._engine.cuda.scatter import crowds
 from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_trees_close
@@ -75,19 +73,3 @@ def test_a_window_of_each_volume(address_mode, shape, monkeypatch):
     assert own
     assert all(own)
     assert_trees_close("sum", found, plain, 125 * 8)
-
-
-def test_an_image_is_a_row_of_lanes():
-    tiles = sample_tiles.tiles_of((5, 9, 9), 1, 2, sample_tiles.Lanes.of(1), sample_tiles.STEPS)
-    assert (tiles.rank, tiles.row_axes, tiles.steps, tiles.total) == (0, 2, (1, 1, 3), 5)
-    whole = sample_tiles.tiles_of((5, 64, 64), 1, 2, sample_tiles.Lanes.of(1), sample_tiles.STEPS)
-    assert (whole.rank, whole.row_axes) == (2, 0)
-
-
-@pytest.mark.parametrize(
-    ("texels", "samples", "width", "copies"),
-    [(27, 3000, 1, crowds.MOST_COPIES), (27, 800, 1, 1), (16**3, 10**6, 2, 32)],
-)
-def test_so_many_copies_as_fit(texels, samples, width, copies):
-    plan = types.SimpleNamespace(num_texels=texels, shape=(samples,))
-    assert crowds.num_copies(plan, width) == copies

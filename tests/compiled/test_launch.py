@@ -235,10 +235,6 @@ def test_an_architecture_that_nvrtc_does_not_know_is_the_newest_before_it(monkey
         nvrtc.known_below((7, 0))
 
 
-def test_nvrtc_says_its_version():
-    assert nvrtc.version_of(FakeLibrary((13, 1), [])) == (13, 1)
-
-
 def test_ptx_is_kept_where_jax_keeps_programs(no_library, monkeypatch, tmp_path):
     """One file for each source, compiler and GPU; a file that cannot be read or written is as good as none."""
     compiled = []

@@ -6,23 +6,15 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
+from tests.compiled.calls import NAN_CODES, nan_texels
 from tests.support.tolerances import assert_exact
 
-# Signaling and quiet NaN of both signs with payloads, and a number.
-CODES = {
-    "bfloat16": (0x7F81, 0xFFA5, 0x7FC1, 0xFF90, 0x7F82, 0x3F80),
-    "float16": (0x7C01, 0xFD55, 0x7E01, 0xFC02, 0x7C04, 0x3C00),
-    "float32": (0x7F800001, 0xFFA00005, 0x7FC00001, 0xFF800010, 0x7F800400, 0x3F800000),
-}
 WRITES = {"write": jt.surface_write, "add": jt.surface_add, "min": jt.surface_min, "max": jt.surface_max}
 SIZES = (8, 9)
 
 
-def draw(dtype, channels=2):
-    """Texels of which most are NaN."""
-    stored = jnp.dtype(dtype)
-    codes = np.random.default_rng(0).choice(np.array(CODES[dtype], f"uint{8 * stored.itemsize}"), (*SIZES, channels))
-    return codes.view(stored)
+def draw(dtype):
+    return nan_texels(dtype, *SIZES, 2)
 
 
 def bits(array):
@@ -30,7 +22,7 @@ def bits(array):
     return array.view(f"uint{8 * array.dtype.itemsize}")
 
 
-@pytest.mark.parametrize(("dtype", "mode"), [*zip(CODES, ("clamp", "zero", "trap"))])
+@pytest.mark.parametrize(("dtype", "mode"), [*zip(NAN_CODES, ("clamp", "zero", "trap"))])
 def test_reads_return_the_bits_of_nan(dtype, mode):
     texels, (y, x) = draw(dtype), np.indices(SIZES)
     read = lambda t, x, y: jt.surface_read(jt.texture2d(t), (x, y), boundary_mode=mode)
@@ -58,7 +50,7 @@ PLACES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WRITES)
 @pytest.mark.parametrize("way", PLACES)
-@pytest.mark.parametrize("dtype", CODES)
+@pytest.mark.parametrize("dtype", NAN_CODES)
 def test_texels_that_nobody_writes_keep_the_bits_of_nan(dtype, way, name):
     texels, (x, y) = draw(dtype), PLACES[way]
     touched = np.zeros(SIZES, bool)

@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import re
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,27 +13,14 @@ from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jaxtex as jt
-from jaxtex._checks.arguments import ReadArguments
-from jaxtex._engine.arithmetic import FLOAT
-from jaxtex._engine.describe.levels import Cut
-from jaxtex._engine.describe.plan import layout_of
-from jaxtex._engine.describe.spec import Read, TexelReader
-from jaxtex._engine.rules import primitives
-from jaxtex._engine.rules.meanings import are_available
-from jaxtex._engine.sharded import routes
 from jaxtex._engine.sharded.counted import total_of, with_count
-from jaxtex._engine.sharded.partition import Partition
-from jaxtex._engine.sharded.read import DeviceTexels, by_halo, by_routing
-from jaxtex._hardware import HARDWARE
-from jaxtex._reads.calls import plan_of_call
 from tests.support.tolerances import assert_trees_close
 
 pytestmark = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
-PARTS, REACH = 8, 6
+PARTS, HALO = 8, jt.sharded.Halo(6)
 # Samples that travel do so in several rounds, or all in one, in programs of half the size.
-CAPACITY, ALL = 3, 100
-ONE_ROUND = jt.sharded.Routing(slack=PARTS)
-COLLECTIVES = {"halo": "with_edges", "edges": "with_edges", "routing": "all_to_all", "whole": "all_gather"}
+ROUNDS, ONE_ROUND, WHOLE = jt.sharded.Routing(0.3), jt.sharded.Routing(slack=PARTS), jt.sharded.Whole()
+TRAVEL = {jt.sharded.Halo: "collective-permute", jt.sharded.Routing: "all-to-all", jt.sharded.Whole: "all-gather"}
 
 
 def drawn(seed, *shape, low=0.0, high=1.0):
@@ -46,210 +32,52 @@ def on_host(tree):
     return jax.tree.map(np.asarray, tree)
 
 
-def engine_read(texels, operands, spec):
-    return primitives.read(texels, None, Read(spec, operands))
+FOUND = re.compile("all-gather|all-to-all|collective-permute|reduce-scatter")
 
 
-def plan(texture, arguments, sampler, arithmetic=FLOAT):
-    return plan_of_call(arithmetic, layout_of(texture), arguments, sampler, np.dtype(np.float32))
+def collectives(program):
+    return set(FOUND.findall(program.as_text()))
 
 
-class ReadResult(NamedTuple):
-    """The values of samples, and the mask of those that the method is to read."""
-
-    values: jax.Array
-    reached: jax.Array
-
-
-def cut_read(method, spec, size, parts=PARTS, read=engine_read, capacity=ALL):
-    """A read of texels, whose first dimension is cut, as are the samples; and which samples are right."""
-    mesh = jax.make_mesh((parts,), ("rows",), axis_types=(AxisType.Auto,), devices=jax.devices()[:parts])
-    partition = Partition(spec.axes, 0, ("rows",), Cut(0, parts), ((size,),))
-
-    def on_device(texels, *operands):
-        how = TexelReader(
-            lambda texels, color, given: read(texels, given.operands, given.spec), takes_halo=method == "edges"
-        )
-        part = DeviceTexels(how, texels, None, partition)
-        if method in ("halo", "edges"):
-            values = by_halo(part, Read(spec, operands), REACH)
-            reached = are_available(*partition.in_window(Read(spec, operands), REACH))
-            return ReadResult(values, jnp.broadcast_to(reached, values.shape[:-1]))
-        if method == "routing":
-            values = by_routing(part, Read(spec, operands), min(capacity, operands[0].size))
-        else:
-            everywhere = jax.lax.all_gather(texels, "rows", axis=0, tiled=True)
-            values = read(everywhere[:size], operands, spec)
-        return ReadResult(values, jnp.ones(values.shape[:-1], bool))
-
-    run = jax.shard_map(on_device, mesh=mesh, in_specs=P("rows"), out_specs=P("rows"))
-    filling = partition.own * parts - size
-    filled = lambda texels: jnp.pad(texels, [(0, filling), *[(0, 0)] * (texels.ndim - 1)])
-    return jax.jit(lambda texels, *operands: run(filled(texels), *operands))
-
-
-@functools.cache
-def whole_read(spec, read=engine_read):
-    """The same of the whole texture on one device."""
-    return jax.jit(lambda texels, *operands: read(texels, operands, spec))
-
-
-def derivatives(function):
-    """Gradients with respect to texels and coordinates, and their derivative along a direction."""
-
-    def run(*args):
-        gradient = jax.grad(lambda *args: jnp.sum(function(*args) ** 2), tuple(range(len(args))))
-        return jax.jvp(gradient, args, tuple(jnp.flip(a, -1) for a in args))
-
-    return run
-
-
-def where_reached(function, reached):
-    """`function`, with zero for the samples that reach too far."""
-    return lambda *args: jnp.where(reached[..., None], function(*args), 0)
-
-
-def derivatives_of(function, filter_mode):
-    """Of two orders, but of one where a filter has many taps."""
-    return derivatives(function) if filter_mode == "linear" else jax.grad(lambda *args: jnp.sum(function(*args) ** 2))
-
-
-@functools.cache
-def whole_rows(mode, filter_mode):
-    """A read of 29 rows, and a program of the whole texture: values, and derivatives of those that are reached."""
-    texture, y = jt.texture1d(drawn(0, 29, 2)), drawn(1, 16, 5, low=-0.5, high=1.5)
-    given = plan(texture, ReadArguments((y,)), jt.Sampler(address_mode=mode, filter_mode=filter_mode))
-    spec = given.spec
-    whole = lambda texels, *operands: engine_read(texels, operands, spec)
-
-    @jax.jit
-    def run(reached, *args):
-        return whole(*args), derivatives_of(where_reached(whole, reached), filter_mode)(*args)
-
-    return spec, (texture.texels, *given.operands), run
-
-
-# Only routing looks at every address mode. The others ask whether it is cyclic.
+# Only routing looks at every address mode; the others ask whether it is cyclic. With a border color a part gets rows of
+# its neighbors in one array, and else in arrays beside its own.
 @pytest.mark.parametrize(
-    ("mode", "filter_mode", "method"),
+    ("mode", "filter_mode", "method", "parts"),
     [
-        *(("wrap", "linear", method) for method in ("halo", "edges", "routing", "whole")),
-        *(("border", "cubic", method) for method in ("halo", "routing")),
-        *(("mirror", "bspline", method) for method in ("edges", "routing")),
-        *(("clamp", "point", method) for method in ("halo", "routing")),
+        *(("wrap", "linear", method, PARTS) for method in (HALO, ROUNDS, WHOLE)),
+        *(("border", "cubic", method, PARTS) for method in (HALO, ONE_ROUND)),
+        *(("mirror", "bspline", method, PARTS) for method in (HALO, ONE_ROUND)),
+        *(("clamp", "point", ONE_ROUND, PARTS), ("clamp", "linear", HALO, 2), ("wrap", "linear", ROUNDS, 2)),
     ],
 )
-def test_rows(mode, filter_mode, method):
-    """Uneven rows: of 29 the last device stores one. Random samples take several rounds, or one; some reach too far."""
-    spec, args, whole = whole_rows(mode, filter_mode)
-    cut = cut_read(method, spec, 29, capacity=CAPACITY if mode == "wrap" else ALL)
+def test_rows(mode, filter_mode, method, parts):
+    """Values, gradients, and of a linear filter the second order: of the samples that a method reaches."""
+    texels, y = drawn(0, 32, 2), drawn(1, 16, 5, low=-0.5, high=1.5)
+    color, sampler = 0.5 if mode == "border" else None, jt.Sampler(address_mode=mode, filter_mode=filter_mode)
+    read = lambda texels, y: jt.sample(jt.texture1d(texels, border_color=color), (y,), sampler)
 
-    @jax.jit
+    def derivatives(reached, *args):
+        loss = lambda *args: jnp.sum(jnp.where(reached[..., None], read(*args), 0) ** 2)
+        gradient = jax.grad(loss, (0, 1))
+        if filter_mode != "linear":
+            return gradient(*args)
+        return jax.jvp(gradient, args, tuple(jnp.flip(a, -1) for a in args))
+
     def run(*args):
-        values, reached = cut(*args)
-        right = where_reached(lambda *args: cut(*args).values, reached)
-        return values, reached, derivatives_of(right, filter_mode)(*args)
+        values = read(*args)
+        reached = ~jnp.isnan(values).any(-1)
+        return values, reached, derivatives(reached, *args)
 
-    traced = run.trace(*args)
-    values, reached, found = on_host(traced.lower().compile()(*args))
-    expected, wanted = on_host(whole(reached, *args))
-    np.testing.assert_array_equal(values[reached], expected[reached])
+    mesh = jax.make_mesh((parts,), ("rows",), axis_types=(AxisType.Explicit,), devices=jax.devices()[:parts])
+    with jax.set_mesh(mesh), jt.sharded.using(method):
+        placed = [jax.device_put(a, P("rows")) for a in (texels, y)]
+        program = jax.jit(run).lower(*placed).compile()
+        values, reached, found = on_host(program(*placed))
+    expected, wanted = on_host(jax.jit(lambda *args: (read(*args[1:]), derivatives(*args)))(reached, texels, y))
+    assert TRAVEL[type(method)] in collectives(program) or parts == 2
+    assert 0.3 < reached.mean() < 0.95 if method is HALO else reached.all()
+    assert_trees_close("reordered", values[reached], expected[reached])
     assert_trees_close("sum", found, wanted, 2**8)
-    share = reached.mean()
-    assert 0.3 < share < 0.95 if method in ("halo", "edges") else share == 1
-    assert COLLECTIVES[method] in str(traced.jaxpr)
-
-
-def test_means_of_several_reads():
-    """Along a footprint, each read must be within reach; those without weight need not be."""
-    texture, (x, y) = jt.texture2d(drawn(0, 24, 9, 1)), drawn(1, 2, 8, 6)
-    y = (y + np.arange(8, dtype=np.float32)[:, None]) / 8
-    side = drawn(2, 8, 6, high=0.3), drawn(3, 8, 6, high=0.3)
-    arguments = ReadArguments((x, y), None, None, None, side, tuple(s * np.float32(0.1) for s in side[::-1]))
-
-    @jax.jit
-    def both(texture, arguments):
-        given = plan(texture, arguments, jt.Sampler(max_anisotropy=4))
-        spec = given.spec
-        assert spec.num_reads > 1
-        args = texture.texels, *given.operands
-        return *cut_read("halo", spec, 24)(*args), whole_read(spec)(*args)
-
-    values, reached, expected = on_host(both(texture, arguments))
-    np.testing.assert_array_equal(values[reached], expected[reached])
-    assert reached.mean() > 0.8
-
-
-@pytest.mark.parametrize("method", ["routing", "whole"])
-def test_layers(method):
-    """A layer is an axis like any other."""
-    texture = jt.texture2d_layered(drawn(0, 11, 5, 6, 1))
-    x, y = drawn(1, 2, 8, 4, low=-0.2, high=1.2)
-    layer = np.random.default_rng(2).integers(-1, 13, (8, 4), np.int32)
-    given = plan(texture, ReadArguments((x, y), layer), jt.Sampler())
-    spec = given.spec
-    found = on_host(cut_read(method, spec, 11)(texture.texels, *given.operands))
-    np.testing.assert_array_equal(found.values, whole_read(spec)(texture.texels, *given.operands))
-    assert found.reached.all()
-
-
-@pytest.mark.parametrize("method", ["halo", "routing"])
-def test_hardware_arithmetic(method):
-    texture, y = jt.texture1d(drawn(0, 40, 2)), drawn(1, 8, 6)
-    given = plan(texture, ReadArguments((y,)), jt.Sampler(arithmetic="hardware"), HARDWARE)
-    spec = given.spec
-    values, reached = on_host(cut_read(method, spec, 40, read=hardware_read)(texture.texels, *given.operands))
-    expected = on_host(whole_read(spec, hardware_read)(texture.texels, *given.operands))
-    np.testing.assert_array_equal(values[reached], expected[reached])
-
-
-def hardware_read(texels, operands, spec):
-    from jaxtex._hardware import read
-
-    return read.read(texels, None, Read(spec, operands))
-
-
-@pytest.mark.parametrize("parts", [1, 2])
-def test_few_parts(parts):
-    """Two devices exchange what the other one needs alone, here in several rounds, of which the last is not full."""
-    texture, y = jt.texture1d(drawn(0, 6, 2)), drawn(1, 4, 6)
-    given = plan(texture, ReadArguments((y,)), jt.Sampler(address_mode="wrap"))
-    spec = given.spec
-    expected = on_host(whole_read(spec)(texture.texels, *given.operands))
-    for method in COLLECTIVES:
-        found = on_host(cut_read(method, spec, 6, parts, capacity=5)(texture.texels, *given.operands))
-        np.testing.assert_array_equal(found.values, expected)
-        assert found.reached.all()
-
-
-@pytest.mark.parametrize("method", ["halo", "edges"])
-def test_two_devices_exchange_rows_once(method):
-    """Each has one neighbor: what it receives lies before its own rows or after them."""
-    texture, y = jt.texture1d(drawn(0, 15, 2)), drawn(1, 4, 6)
-    given = plan(texture, ReadArguments((y,)), jt.Sampler(address_mode="clamp"))
-    spec, args = given.spec, (texture.texels, *given.operands)
-    cut, whole = cut_read(method, spec, 15, 2), whole_read(spec)
-
-    @jax.jit
-    def run(*args):
-        values, reached = cut(*args)
-        both = (where_reached(read, reached) for read in (lambda *args: cut(*args).values, whole))
-        return values, reached, [derivatives(read)(*args) for read in both]
-
-    values, reached, (found, wanted) = on_host(run(*args))
-    np.testing.assert_array_equal(values[reached], on_host(whole(*args))[reached])
-    assert_trees_close("sum", found, wanted, 2**8)
-    assert 0.3 < reached.mean() < 1
-    assert len(re.findall(r"collective-permute(-start)?\(", cut.lower(*args).compile().as_text())) == 1
-
-
-@pytest.mark.parametrize("rows", [3, routes.MOST_COUNTED + 1])
-def test_places(rows):
-    """Counted or sorted, equal numbers are numbered in order; those past the last row stay where they are."""
-    row = np.random.default_rng(0).integers(0, rows + 1, 100)
-    found = jax.jit(routes.places, static_argnums=1)(row.astype(np.int32), rows)
-    expected = [np.sum(row[:k] == n) for k, n in enumerate(row)]
-    np.testing.assert_array_equal(np.asarray(found)[row < rows], np.asarray(expected)[row < rows])
 
 
 # The same calls, under explicit mesh axes
@@ -272,13 +100,6 @@ def calls():
         "resize": (lambda t, x, y: jt.warp.resize(t, (30, 20)), everything),
         "mips": (lambda t, x, y: jt.sample(jt.build_mipmaps(of(t)), (x, y), lod=1.3), travel | everything),
     }, (x, y)
-
-
-FOUND = re.compile("all-gather|all-to-all|collective-permute|reduce-scatter")
-
-
-def collectives(program):
-    return set(FOUND.findall(program.as_text()))
 
 
 def both_of(function):
@@ -377,7 +198,6 @@ def test_other_kinds(name):
 
 
 turned = jax.jit(jt.warp.rotate)
-TRAVEL = {jt.sharded.Halo: "collective-permute", jt.sharded.Routing: "all-to-all"}
 
 
 @pytest.mark.parametrize("method", [jt.sharded.Halo(4), ONE_ROUND], ids=["halo", "routing"])

@@ -15,14 +15,12 @@ from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jaxtex as jt
-from jaxtex._engine.compute import operators
 from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.cuda.trace.statements import PrimitiveOfCaller
 from jaxtex._engine.describe import storage
-from jaxtex._engine.describe.operands import as_given
 from jaxtex._engine.describe.plan import layout_of, plan_of_grid
 from jaxtex._engine.describe.spec import Read
-from jaxtex._engine.forms import choice, device_axes, gpu_kernels, partitioned_call
+from jaxtex._engine.forms import choice, gpu_kernels, partitioned_call
 from jaxtex._engine.rules import primitives
 from tests.support.device_parts import COLLECTIVE, lowered_in_parts
 from tests.support.tolerances import assert_trees_close
@@ -304,24 +302,6 @@ def test_parts_may_be_uneven_or_empty(devices, rows, wrt, parts):
     assert parts.shapes("read") == {((7, 2), (-(-rows // devices), 3))}
 
 
-def test_padding_that_is_no_number_adds_nothing():
-    """Values and operands, in parts that are full, that have less and that have nothing."""
-    rows, part, axes = 5, 2, device_axes.DeviceAxes(tuple(jax.devices()[:4]), (2, 2))
-    values, x = texels_of(rows, 3, 2), coords_of(rows, 3)
-    texture = jt.texture1d(texels_of(7, 2))
-    plan = plan_of_grid(layout_of(texture), as_given, (x,), jt.Sampler(address_mode="wrap"), np.dtype(np.float32))
-    spec = plan.spec
-    result = jax.ShapeDtypeStruct((7, 2), np.float32)
-    call = partitioned_call.PartitionedCall.of(storage.SPLAT, (values, x), (result,), spec=spec, batch=0)
-    cut = partitioned_call.CallPartition(axes, {"sample0": axes.names})
-    local = functools.partial(partitioned_call.sum_of_parts, call, cut, operators.splat, spec)
-    split = P(axes.names)
-    mapped = jax.shard_map(local, mesh=axes.mesh, in_specs=split, out_specs=(P(),), check_vma=False)
-    padded = [np.pad(a, [(0, 4 * part - rows)] + [(0, 0)] * (a.ndim - 1), constant_values=np.nan) for a in (values, x)]
-    (found,) = jax.jit(mapped)(*padded)
-    assert_trees_close("reordered", found, jax.jit(functools.partial(operators.splat, spec=spec))(values, x))
-
-
 def test_sums_of_narrow_texels_are_wide(parts):
     """Terms of devices are added in float32, and rounded once."""
     mesh = mesh_of((8,))
@@ -383,28 +363,6 @@ def test_a_loop_of_steps(parts):
         return jax.lax.scan(step, texels, None, length=3)[0]
 
     assert run(parts, steps, args, put(mesh, args, (P(), P("a"))))[0] == ["all-reduce"]
-
-
-def test_reads_in_hardware_arithmetic(parts):
-    mesh, args = mesh_of((8,)), (texels_of(7, 2), coords_of(16, 3))
-    sampler = jt.Sampler(address_mode="border", arithmetic="hardware")
-    f = lambda texels, x: jt.sample(jt.texture1d(texels, border_color=0.5), (x,), sampler)
-    assert run(parts, f, args, put(mesh, args, (P(), P("a"))))[0] == []
-    assert parts.shapes("unit read") == {((7, 2), (2,), (2, 3))}
-    args = texels_of(8, 7, 2), coords_of(8, 2, 3)
-    assert run(parts, jax.vmap(f), args, put(mesh, args, (P("a"),) * 2))[0] == []
-    assert {shapes[0] for shapes in parts.shapes("unit read")} == {(1, 7, 2)}
-
-
-@pytest.mark.slow
-def test_levels_and_faces(parts):
-    mesh, x = mesh_of((8,)), coords_of(16, 3)
-    sampler = jt.Sampler(mipmap_filter_mode="linear")
-    chain = lambda t, x: jt.sample(jt.build_mipmaps(jt.texture1d(t)), (x,), sampler, lod=x)
-    cube = lambda t, x: jt.sample(jt.cubemap(t), (x, 1 - x, x * x))
-    for f, texels in ((gradient(chain), texels_of(8, 2)), (gradient(cube, 0), texels_of(6, 4, 4, 2))):
-        args = texels, x
-        assert run(parts, f, args, put(mesh, args, (P(), P("a"))))[0] == ["all-reduce"]
 
 
 def test_reproducible_sums_are_of_all_samples(parts):
@@ -499,21 +457,3 @@ def test_a_program_for_several_gpus_runs_kernels_on_parts(monkeypatch):
     mesh = mesh_of((4, 2))
     mapped = jax.shard_map(read, mesh=mesh, in_specs=specs, out_specs=P("a"), axis_names={"a"})
     assert "@CustomSPMDPartitioning" not in for_cuda(monkeypatch, mapped, *put(mesh, args, (P(), P())))
-
-
-def test_device_axes_count_parts_in_any_mesh():
-    """From which part each device holds, whatever the names; numbers that follow no axes have none."""
-    devices = tuple(jax.devices()[:6])
-    for sizes in ((2, 3), (3, 2), (6,)):
-        mesh = Mesh(np.array(devices).reshape(sizes), tuple("ab")[: len(sizes)])
-        for spec in (P("a"), P(None, mesh.axis_names), P(mesh.axis_names[::-1]), P(*mesh.axis_names)):
-            sharding = NamedSharding(mesh, spec)
-            parts = device_axes.parts_of(sharding, 2, 6)
-            axes = device_axes.device_axes(parts, devices)
-            again = axes.sharding([axes.counting(part) for part in parts])
-            assert again.is_equivalent_to(sharding, 2)
-    axes = device_axes.DeviceAxes(devices, (2, 3))
-    assert axes.counting(np.zeros(6, int)) == ()
-    assert axes.counting(np.array([0, 1, 2, 2, 1, 0])) is None
-    assert list(device_axes.orders([2, 2, 3])) == [(2, 2, 3), (2, 3, 2), (3, 2, 2)]
-    assert device_axes.prime_factors(360) == [2, 2, 2, 3, 3, 5]

@@ -86,20 +86,6 @@ def test_what_differs_or_fails_is_not_timed(module, work):
     assert [figure.problem for figure in fails] == ["ValueError: no such function"] * 2
 
 
-@pytest.mark.slow
-@ON_EIGHT
-def test_the_training_step_is_cut(module, work):
-    """Devices add up their gradients: each sends those of all parameters twice, less one part."""
-    pytest.importorskip("flax")
-    measure, transformer = module("measure"), module("transformer")
-    place = measure.Place(work("transformer", "step"), 16, 8)
-    args = place.arrays(place.work.make(16))
-    figure = measure.Figure("transformer", "step", 16, 8)
-    measure.describe(figure, place.compiled("step", args))
-    parameters = sum(a.nbytes for a in jax.tree.leaves(transformer.network()[1]))
-    assert 1 <= figure.sent / (2 * 7 / 8 * parameters) < 1.001
-
-
 def test_bytes_of_collectives(module):
     """Started ones return operands and results; branches are not counted; a ring sends a sum twice."""
     text = """

@@ -10,13 +10,10 @@ import lzma
 from pathlib import Path
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._hardware.footprint import even, read_along
-from tests.support.tolerances import assert_close, assert_trees_close
 
 PATH = Path(__file__).parents[1] / "data" / "anisotropy_unit.npz.xz"
 SIZE = 64
@@ -80,17 +77,6 @@ def test_directions(anisotropy):
         assert np.mean(off > 0.1) < 0.003
 
 
-@pytest.mark.parametrize("anisotropy", [1, 2, 3, 6, 12, 16])
-def test_weights_of_a_footprint_are_one(anisotropy):
-    log_ratio = np.minimum(np.arange(1025, dtype=np.int32), int(np.floor(256 * np.log2(even(anisotropy)))))
-    numbers = np.arange(1, even(anisotropy) + 1, dtype=np.float32)
-    offsets, weights = jax.jit(jax.vmap(read_along, (None, 0)))(log_ratio, numbers)
-    np.testing.assert_array_equal(np.sum(weights, axis=0), 1)
-    moments = np.multiply(weights, offsets)
-    assert_close("sum", moments.sum(axis=0), np.zeros(log_ratio.shape), np.abs(moments).sum(axis=0))
-    assert (np.asarray(weights) >= 0).all()
-
-
 def test_what_a_long_footprint_keeps():
     """Stripes across a footprint that is 8 texels long and 1 wide stay; one read at its level would blur them."""
     stripes = np.broadcast_to(np.arange(SIZE, dtype=np.float32)[:, None, None] % 2, (SIZE, SIZE, 1))
@@ -110,17 +96,3 @@ def test_an_infinite_side_is_a_very_long_one():
     infinite, long = (jax.value_and_grad(read)(0.5, side) for side in (np.inf, 3e38))
     assert infinite == long
     assert infinite[0] > 0.1  # the read in the middle
-
-
-def test_gradients_are_those_of_the_float_read():
-    rng = np.random.default_rng(0)
-    chain = jax.jit(jt.build_mipmaps)(jt.texture2d(rng.normal(size=(16, 16, 2)).astype(np.float32)))
-    x, y, *sides = rng.uniform(0, 0.3, (6, 20)).astype(np.float32)
-
-    def loss(arithmetic, x, y, sides):
-        sampler = jt.Sampler(address_mode="wrap", mipmap_filter_mode="linear", max_anisotropy=2, arithmetic=arithmetic)
-        out = jt.sample(chain, (x, y), sampler, ddx=(sides[0], sides[1]), ddy=(sides[2], sides[3]))
-        return (out * jnp.arange(1.0, 41).reshape(20, 2)).sum()
-
-    gradient = jax.jit(jax.grad(loss, (1, 2, 3)), static_argnums=0)
-    assert_trees_close("reordered", gradient("hardware", x, y, sides), gradient("float", x, y, sides))

@@ -6,7 +6,6 @@ proved to be one: the hardware's rule, in exact arithmetic, gives the recorded t
 """
 
 import functools
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -135,24 +134,3 @@ def test_what_was_recorded():
         assert np.float32(value) in special
     assert np.isnan(special).any()
     assert np.any((special == 0) & np.signbit(special))
-
-
-def test_how_many_samples_part():
-    """Under a tenth of all; a quarter of the samples was put on texel edges and centers on purpose."""
-    parted, samples = Counter(), Counter()
-    for case in CASES:
-        if case.gather:
-            hardware, ours = (corners(case, lows) for lows in footprint_lows(case))
-        elif case.filter == "point" and case.normalized:
-            hardware, ours = (point_texels(case, axes(case, rule)) for rule in (hardware_position, float_position))
-        else:
-            continue
-        apart = np.any(hardware != ours, axis=-1)
-        assert apart.mean() < 0.25
-        parted[case.group] += int(apart.sum())
-        samples[case.group] += apart.size
-    print("\nsamples on a texel's very edge, where the hardware reads the neighbor (shown by pytest -n 0 -s)")
-    for group in samples:
-        print(f"{group:12}{parted[group]:6} of {samples[group]:6}{parted[group] / samples[group]:8.1%}")
-    print(f"{'all':12}{parted.total():6} of {samples.total():6}{parted.total() / samples.total():8.1%}")
-    assert parted.total() < 0.1 * samples.total()

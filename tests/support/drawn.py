@@ -45,19 +45,5 @@ def integers(*shape, low, high):
     return lambda rng: rng.integers(low, high, shape, np.int32, endpoint=True)
 
 
-def indices(*shape, near, extremes):
-    """Of int32: near a texture, far off, or anywhere."""
-
-    def draw(rng):
-        kinds = rng.integers(*near, shape), rng.choice(extremes, shape), rng.integers(-(2**31), 2**31, shape)
-        return np.choose(rng.integers(0, 3, shape), kinds).astype(np.int32)
-
-    return draw
-
-
-def one_of(*options):
-    return lambda rng: options[int(rng.integers(len(options)))]
-
-
 def tuples(*draws):
     return lambda rng: tuple(draw(rng) for draw in draws)

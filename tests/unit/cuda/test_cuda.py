@@ -346,7 +346,7 @@ def test_formats_read_modes_and_filters(form):
     resource = ResourceDesc.Linear(memory(desc), desc)
     for srgb, ((read, mode), code) in itertools.product((0, 1), zip(READS, MATRIX[form])):
         modes = TextureDesc(readMode=read, filterMode=mode, sRGB=srgb)
-        create = lambda: jax.eval_shape(lambda: cuda.createTextureObject(resource, modes))  # noqa: B023, called at once
+        create = lambda: cuda.createTextureObject(resource, modes)  # noqa: B023, called at once
         if code == 801 and not srgb and getattr(form, "name", "").endswith("SRGB"):
             code = 1  # these are read only with sRGB
         if code:
@@ -660,8 +660,7 @@ def test_every_function_is_a_read_of_the_core():
             plain, explicit, sides = (getattr(cuda, f"tex{name}{suffix}") for suffix in ("", "Lod", "Grad"))
             read = lambda **where: jt.sample(texture, coords, SAMPLER, layer=layer if layers else None, **where)  # noqa: B023
             padded = lambda d: d[0] if n == 1 else d if n == 2 else (*d, 0.0)  # noqa: B023
-            struct = {1: lambda d: d, 2: lambda d: cuda.make_float2(*d), 3: lambda d: cuda.make_float4(*d, 0.0)}[n]
-            in_lists = lambda d: d if n == 1 else list(d)  # noqa: B023
+            struct = cuda.make_float2 if n == 2 else lambda *d: cuda.make_float4(*d, 0.0)
             expected = read(ddx=ddx, ddy=ddy)
             results[name] = {
                 "plain": (plain(t, *coords, *layers), read()),
@@ -670,9 +669,10 @@ def test_every_function_is_a_read_of_the_core():
                     sides(t, *coords, *layers, padded(ddx), padded(ddy), T="float4"),
                     jnp.pad(expected, ((0, 0), (0, 2))),
                 ),
-                "Grad of structs": (sides(t, *coords, *layers, struct(ddx), struct(ddy)), expected),
-                "Grad of lists": (sides(t, *coords, *layers, in_lists(ddx), in_lists(ddy)), expected),
             }
+            forms = {"of structs": lambda d: struct(*d), "of lists": list} if n > 1 else {}  # noqa: B023
+            for form, made in forms.items():
+                results[name][f"Grad {form}"] = sides(t, *coords, *layers, made(ddx), made(ddy)), expected
         return results
 
     for name, results in reads(given).items():
@@ -765,7 +765,7 @@ def test_functions_of_another_shape():
     flat, line = image([[1, 2]]), cuda.createTextureObject(ResourceDesc.Linear(jnp.zeros(4)), TextureDesc())
     for call in (
         lambda: cuda.tex1D(image([[1], [2]]), 0.5),
-        lambda: cuda.tex3D(flat, 0.5, 0.5, 0.5),
+        lambda: jax.jit(cuda.tex3D)(flat, 0.5, 0.5, 0.5),
         lambda: cuda.tex2DLayered(flat, 0.5, 0.5, 0),
         lambda: cuda.texCubemap(flat, 0.5, 0.5, 0.5),
         lambda: cuda.tex1Dfetch(flat, 0),
@@ -808,20 +808,15 @@ def test_objects_are_arguments_of_transformed_functions():
     assert (float(of_color), np.asarray(of_texels).sum()) == (0.25, 2.75)
 
 
-def test_an_error_is_raised_while_tracing():
-    t = image([[1, 2]])
-    refused(lambda: jax.jit(cuda.tex3D)(t, 0.5, 0.5, 0.5), 1)
-
-
 # ---------------------------------------------------------------------------------------------------- programs
 
 
-# Which texel of four the indices -7 to 11 read, in the coordinates in which each mode works.
+# Which texel of four the indices -7 to 11 read, and the number below 4, in coordinates in which each mode works.
 TABLE = {
-    AddressMode.Clamp: "0 0 0 0 0 0 0 0 1 2 3 3 3 3 3 3 3 3 3",
-    AddressMode.Border: "0 0 0 0 0 0 0 0 1 2 3 0 0 0 0 0 0 0 0",
-    AddressMode.Wrap: "1 2 3 0 1 2 3 0 1 2 3 0 1 2 3 0 1 2 3",
-    AddressMode.Mirror: "1 2 3 3 2 1 0 0 1 2 3 3 2 1 0 0 1 2 3",
+    AddressMode.Clamp: "0 0 0 0 0 0 0 0 1 2 3 3 3 3 3 3 3 3 3 3",
+    AddressMode.Border: "0 0 0 0 0 0 0 0 1 2 3 0 0 0 0 0 0 0 0 3",
+    AddressMode.Wrap: "1 2 3 0 1 2 3 0 1 2 3 0 1 2 3 0 1 2 3 3",
+    AddressMode.Mirror: "1 2 3 3 2 1 0 0 1 2 3 3 2 1 0 0 1 2 3 3",
 }
 
 
@@ -833,7 +828,8 @@ def test_programs_of_reads():
         read = lambda array, x, **options: cuda.tex1D(
             cuda.bindTextureToArray(TextureReference("float", **options), array), x
         )
-        x, repeats = np.arange(-7, 12, dtype=np.float32), (AddressMode.Wrap, AddressMode.Mirror)
+        x = np.append(np.arange(-7, 12, dtype=np.float32), np.nextafter(np.float32(4), np.float32(0)))
+        repeats = AddressMode.Wrap, AddressMode.Mirror
         modes = {
             mode: read(
                 four,
@@ -869,16 +865,6 @@ def test_program_gather():
     third, rounded = gathers(array, image(columns, GATHER, "hardware"))
     assert_exact(third, [31, 29, 37, 30], np.uint8)
     assert_exact(rounded, [[2, 3, 3, 2], [1, 2, 2, 1], [2, 3, 3, 2]], np.float32)
-
-
-def test_program_ranges_of_coordinates():
-    """64 x 32 texels: valid are [0, 64) and [0, 32); a byte of 0xff is 1.0."""
-    texels = np.full((32, 64), 0xFF, np.uint8)
-    resource = ResourceDesc.Pitch2D(texels)
-    t = cuda.createTextureObject(resource, TextureDesc(addressMode=AddressMode.Border, **FRACTIONS))
-    x = np.array([0, np.nextafter(np.float32(64), np.float32(0)), 64, 0, 0, -0.5], np.float32)
-    y = np.array([0, 0, 0, np.nextafter(np.float32(32), np.float32(0)), 32, 0], np.float32)
-    assert_exact(cuda.tex2D(t, x, y), [1, 1, 0, 1, 0, 0], np.float32)
 
 
 # ---------------------------------------------------------------------------------------------------- levels

@@ -11,7 +11,6 @@ from tests.unit.cuda.test_cuda import refused
 
 KIND = cuda.ChannelFormatKind
 BC1, BC7 = (cuda.createChannelDesc(KIND[f"UnsignedBlockCompressed{k}"]) for k in (1, 7))
-FORMATS = {8: BC1, 16: BC7}
 FRACTIONS = cuda.ReadMode.NormalizedFloat
 
 
@@ -43,85 +42,6 @@ def test_allocations(name):
 def test_a_format_has_the_bits_of_its_kind():
     assert cuda.createChannelDesc(KIND.SignedBlockCompressed6H).bits == (16, 16, 16, 0)
     refused(lambda: cuda.mallocArray(cuda.ChannelFormatDesc(32, 8, 8, 8, BC1.f), 32, 32), 20)
-
-
-# The blocks that a copy writes, as (first row, rows, first column, columns), or the code of an error.
-COPIES_2D = {
-    (0, 0, 8, 8): (0, 8, 0, 8),
-    (0, 0, 8, 32): 1,
-    (0, 0, 8, 9): 1,
-    (0, 0, 4, 4): (0, 4, 0, 4),
-    (1, 1, 1, 1): (1, 1, 1, 1),
-    (0, 4, 8, 4): (4, 4, 0, 8),
-    (0.5, 0, 1, 1): 1,
-    (0, 0, 0.5, 1): 1,
-    (0, 0, 9, 1): 1,
-    (0, 8, 8, 1): 1,
-}
-
-
-def test_rows_of_copies_are_rows_of_blocks():
-    ones = jnp.full(8192, 255, jnp.uint8)
-
-    def copy(array, size, part):
-        x, y, width, height = (int(size * part[0]), part[1], int(size * part[2]), part[3])
-        return cuda.memcpy2DToArray(array, x, y, ones, width, width, height)
-
-    assert_written(copy, COPIES_2D)
-
-
-# Positions and extents in texels.
-COPIES_3D = {
-    (0, 0, 32, 32): (0, 8, 0, 8),
-    (0, 0, 8, 8): (0, 2, 0, 2),
-    (4, 4, 4, 4): (1, 1, 1, 1),
-    (1, 1, 1, 1): (0, 1, 0, 1),
-    (0, 0, 30, 30): (0, 8, 0, 8),
-    (2, 0, 4, 4): (0, 1, 0, 1),
-    (0, 0, 8, 32): (0, 8, 0, 2),
-    (28, 28, 4, 4): (7, 1, 7, 1),
-}
-
-
-def test_boxes_of_copies_are_in_texels():
-    ones = jnp.full(32768, 255, jnp.uint8)
-
-    def copy(array, size, part):
-        x, y, width, height = part
-        parms = cuda.Memcpy3DParms(
-            srcPtr=cuda.PitchedPtr(ones, 1024, 64, 32),
-            dstArray=array,
-            dstPos=cuda.Pos(x, y, 0),
-            extent=cuda.Extent(width, height, 1),
-        )
-        return cuda.memcpy3D(parms)
-
-    assert_written(copy, COPIES_3D)
-
-
-def test_runs_of_bytes_fill_rows_of_blocks():
-    ones = jnp.full(1024, 255, jnp.uint8)
-    copy = lambda array, size, count: cuda.memcpyToArray(array, 0, 0, ones, int(size * count))
-    assert_written(copy, {64: (0, 8, 0, 8), 8: (0, 1, 0, 8), 16: (0, 2, 0, 8), 1: (0, 1, 0, 1), 0.5: 1})
-
-
-def assert_written(copy, parts):
-    """Copies write these blocks, whatever their size, or are refused with this code: one program for all."""
-    allowed = [part for part, expected in parts.items() if isinstance(expected, tuple)]
-    arrays = {size: cuda.mallocArray(desc, 32, 32) for size, desc in FORMATS.items()}
-    copies = jax.jit(
-        lambda arrays: {
-            (size, part): copy(array, size, part).texels for size, array in arrays.items() for part in allowed
-        }
-    )
-    for (size, part), texels in copies(arrays).items():
-        top, rows, left, columns = parts[part]
-        words = np.zeros((8, 8, size // 4), np.uint32)
-        words[top : top + rows, left : left + columns] = 2**32 - 1
-        np.testing.assert_array_equal(texels, words, err_msg=f"{part} of blocks of {size} bytes")
-    for part in parts.keys() - allowed:
-        for size, array in arrays.items():
-            refused(lambda: copy(array, size, part), parts[part])  # noqa: B023, called at once
 
 
 def test_all_blocks_of_an_array_are_bytes_or_words():

@@ -13,7 +13,7 @@ from tests.support.tolerances import assert_exact
 from tests.unit.cuda.test_cuda import refused
 
 STORE = ArrayFlags.SurfaceLoadStore
-H2D, D2H, D2D = MemcpyKind.HostToDevice, MemcpyKind.DeviceToHost, MemcpyKind.DeviceToDevice
+H2D = MemcpyKind.HostToDevice
 FLOAT = cuda.createChannelDesc("float")
 
 
@@ -209,64 +209,6 @@ def test_unbound_references_are_errors():
 
 
 # -------------------------------------------------------------------------------------------------------- copies
-
-
-def test_copies_count_bytes_and_run_over_rows():
-    host, three = np.arange(1, 7, dtype=np.float32), np.zeros(3, np.float32)
-
-    @jax.jit
-    def copies(first, other):
-        array = cuda.memcpyToArray(first, 0, 0, host, 6 * 4, cuda.MemcpyKind.HostToDevice)
-        arrays = [array := cuda.memcpyToArray(array, 4, 0, -host, 3 * 4, 1)]
-        arrays.append(array := cuda.memcpyToArray(array, 8, 1, host.view(np.uint8), 4, H2D))
-        arrays.append(array := cuda.memcpyToArray(array, 0, 1, [7, 8], 8))
-        arrays.append(cuda.memcpyToArray(array, 0, 0, host, 0, H2D))
-        arrays.append(cuda.memcpyToArray(array, src=host.reshape(2, 3)))
-        arrays.append(cuda.memcpyArrayToArray(other, 4, 0, array, 8, 0, 3 * 4))
-        arrays.append(cuda.memcpy2DArrayToArray(other, 0, 1, array, 4, 0, 8, 2, D2D))
-        numbers = [cuda.memcpyFromArray(three, array, 8, 0, count, D2H) for count in (3 * 4, 4)]
-        numbers.append(cuda.memcpy(three, host, 8, D2D))
-        return [array.texels[..., 0] for array in arrays], numbers, (cuda.memcpyFromArray(src=array), array.texels)
-
-    arrays, numbers, (back, texels) = copies(cuda.mallocArray(FLOAT, 3, 2), cuda.mallocArray(FLOAT, 2, 3))
-    assert [np.asarray(array).astype(int).tolist() for array in arrays] == [
-        [[1, -1, -2], [-3, 5, 6]],
-        [[1, -1, -2], [-3, 5, 1]],
-        [[1, -1, -2], [7, 8, 1]],
-        [[1, -1, -2], [7, 8, 1]],
-        [[1, 2, 3], [4, 5, 6]],
-        [[0, -2], [7, 8], [0, 0]],
-        [[0, 0], [-1, -2], [8, 1]],
-    ]
-    assert_exact(np.stack(numbers), np.float32([[-2, 7, 8], [-2, 0, 0], [1, 2, 0]]))
-    assert_exact(back, texels)
-
-
-REFUSED = {
-    "past the end": (1, lambda a, h: cuda.memcpyToArray(a, 4, 1, h, 12, H2D)),
-    "past a row": (1, lambda a, h: cuda.memcpyToArray(a, 16, 0, h, 4, H2D)),
-    "part of an element": (1, lambda a, h: cuda.memcpyToArray(a, 0, 0, h, 6, H2D)),
-    "an offset within an element": (1, lambda a, h: cuda.memcpyToArray(a, 2, 0, h, 4, H2D)),
-    "a negative count": (1, lambda a, h: cuda.memcpyToArray(a, 0, 0, h, -4, H2D)),
-    "too little memory": (1, lambda a, h: cuda.memcpyToArray(a, 0, 0, h[:2], 12, H2D)),
-    "too little memory for the result": (1, lambda a, h: cuda.memcpyFromArray(h[:2], a, 0, 0, 12, D2H)),
-    "no direction": (21, lambda a, h: cuda.memcpyToArray(a, 0, 0, h, 4, 5)),
-    "no direction from an array": (21, lambda a, h: cuda.memcpyFromArray(h, a, 0, 0, 4, -1)),
-    "no direction between arrays": (21, lambda a, h: cuda.memcpyArrayToArray(a, 0, 0, a, 0, 0, 4, 9)),
-    "a volume": (1, lambda a, h: cuda.memcpyToArray(cuda.malloc3DArray(FLOAT, (2, 2, 2)), 0, 0, h, 4, H2D)),
-    "elements of other sizes": (
-        1,
-        lambda a, h: cuda.memcpy2DArrayToArray(
-            cuda.mallocArray(cuda.createChannelDesc("uchar"), 4), 0, 0, a, 0, 0, 4, 1
-        ),
-    ),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_copies_that_do_not_fit(name):
-    code, call = REFUSED[name]
-    refused(lambda: call(cuda.mallocArray(FLOAT, 3, 2), np.arange(6, dtype=np.float32)), code)
 
 
 def test_gradients_of_runs_of_bytes():

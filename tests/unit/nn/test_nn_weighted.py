@@ -157,17 +157,6 @@ def of_chain_plain(texels, color, x, y, w, lod):
     return (jt.sample(texture, (x, y), sampler, lod=lod) * w[..., None]).sum(0)
 
 
-def of_layers(texels, x, y, w, limit=None):
-    sampler = jt.Sampler(filter_mode="cubic", limit=limit)
-    return jt.nn.sample_weighted(jt.texture2d_layered(texels), (x, y), w, sampler, layer=jnp.arange(3))
-
-
-def of_layers_plain(texels, x, y, w, limit=None):
-    sampler = jt.Sampler(filter_mode="cubic", limit=limit)
-    read = jt.sample(jt.texture2d_layered(texels), (x, y), sampler, layer=jnp.arange(3))
-    return (read * w[..., None]).sum(-2)
-
-
 IN_ONE_PASS = {
     "pyramid of heads": (
         of_pyramid,
@@ -178,11 +167,6 @@ IN_ONE_PASS = {
         of_chain,
         of_chain_plain,
         lambda: (array(6, 5, 3), array(3), places(3, 4), places(3, 4), array(3, 4), 2 * places(3, 4)),
-    ),
-    "limited": (
-        functools.partial(of_layers, limit="taps"),
-        functools.partial(of_layers_plain, limit="taps"),
-        lambda: (array(3, 5, 4, 2), places(7, 3), places(7, 3), array(7, 3)),
     ),
 }
 

@@ -4,7 +4,6 @@ import functools
 import itertools
 import re
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,10 +13,9 @@ from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jaxtex as jt
-from tests.oracles import surfaces as surface_oracle
+from tests.oracles import memory as oracle
 from tests.support.derivatives import assert_derivatives
-from tests.support.drawn import given, indices, integers
-from tests.support.tolerances import assert_exact, assert_trees_close
+from tests.support.tolerances import assert_close, assert_exact, assert_trees_close
 
 MODES = ("trap", "clamp", "zero")
 SHAPES = {
@@ -64,11 +62,6 @@ def arguments(kind, places):
     return tuple(places[len(outer) :][::-1]), dict(zip(outer, places))
 
 
-def as_bytes(texels):
-    texels = np.ascontiguousarray(texels)
-    return texels.view(np.uint8).reshape(*texels.shape[:-2], -1)
-
-
 def accesses(kind, mode, texels, values, places):
     """Reads, writes and, of signed numbers, sums and extremes."""
     (coords, given), texture = arguments(kind, places), make(kind)(texels)
@@ -80,19 +73,21 @@ def accesses(kind, mode, texels, values, places):
 
 
 def assert_accesses(results, case, texels, values, places):
-    """Every byte is that of the oracle."""
+    """Every bit is that of the oracle."""
     kind, *_, mode = case
-    size, rows = texels.shape[-1] * texels.itemsize, values.view(np.uint8).reshape(len(values), -1)
-    where = places[-1].astype(np.int64) * size, places[:-1], [k < len(OUTER.get(kind, ())) for k in range(len(places))]
-    outside = "zero" if mode == "trap" else mode
+    indices, where = list(map(oracle.exact, places)), "clamp" if mode == "clamp" else "zero"
+    flat, inside = oracle.place(indices, SHAPES[kind], where, len(OUTER.get(kind, ())))
+    rows, joined = texels.reshape(-1, texels.shape[-1]), {"write": oracle.write, "add": oracle.add}
+    joined |= {rule: functools.partial(oracle.extreme, rule=rule) for rule in ("min", "max")}
     for how, result in results.items():
-        if how == "read":
-            expected = surface_oracle.read(as_bytes(texels), size, *where, outside)
-        else:
-            expected = surface_oracle.change(as_bytes(texels), rows, *where, outside, how, texels.dtype)
+        expected = oracle.read(rows, flat, inside) if how == "read" else joined[how](rows, values, flat, inside)
         assert result.dtype == texels.dtype
-        found = np.asarray(result).view(np.uint8).reshape(expected.shape)
+        found, expected = (bits(a).reshape(expected.shape) for a in (result, expected))
         np.testing.assert_array_equal(found, expected, err_msg=f"{how} of {case}")
+
+
+def bits(array):
+    return np.asarray(array).view(f"u{array.dtype.itemsize}")
 
 
 # ---------------------------------------------------------------------------------------------------- values
@@ -116,121 +111,6 @@ def test_accesses_equal_the_oracle_byte_for_byte():
     run = jax.jit(lambda given: {case: accesses(case[0], case[-1], *arrays) for case, arrays in given.items()})
     for case, results in run(given).items():
         assert_accesses(results, case, *given[case])
-
-
-FUZZED = 24
-
-
-@functools.cache
-def in_every_mode(kind):
-    """Accesses of a surface of a kind as a compiled function."""
-    return jax.jit(lambda *args: {mode: accesses(kind, mode, *args) for mode in MODES})
-
-
-@pytest.mark.parametrize("kind", ["2d", "3d", "cubemap_layered"])
-@given(places=indices(5, FUZZED, near=(-3, 9), extremes=EXTREMES), values=integers(FUZZED, 4, low=0, high=255))
-def test_no_coordinate_touches_a_wrong_texel(kind, places, values):
-    args = draw_texels(kind, "uint8", 4), values.astype(np.uint8), [*places[: len(SHAPES[kind])]]
-    for mode, results in in_every_mode(kind)(*args).items():
-        assert_accesses(results, (kind, mode), *args)
-
-
-def test_indices_of_any_width_saturate():
-    """What int32 does not hold is outside, not some texel that it wraps to."""
-    texture = jt.texture1d(np.arange(5, dtype=np.float32)[:, None])
-    places = [
-        np.array([0, 4, 5, np.iinfo(dtype).max, np.iinfo(dtype).min], dtype)
-        for dtype in (np.int8, np.uint16, np.uint32)
-    ]
-    reads = jax.jit(lambda places: [jt.surface_read(texture, (x,), boundary_mode="zero")[:, 0] for x in places])
-    for x, read in zip(places, reads(places)):
-        assert_exact(read, np.where((x >= 0) & (x < 5), x, 0).astype(np.float32))
-
-
-@pytest.mark.usefixtures("x64")
-def test_indices_of_64_bits_saturate():
-    x, nines = np.array([3, 2**32, 2**32 + 2, -(2**32), 2**63 - 1], np.int64), np.full((5, 1), 9, np.float32)
-
-    @jax.jit
-    def run(texels, x):
-        written = jt.surface_write(jt.texture1d(texels), nines, (x,), boundary_mode="clamp")
-        return jt.surface_read(jt.texture1d(texels), (x,), boundary_mode="zero"), written.texels
-
-    read, written = run(np.arange(5, dtype=np.float32)[:, None], x)
-    assert_exact(read[:, 0], np.float32([3, 0, 0, 0, 0]))
-    assert_exact(written[:, 0], np.float32([9, 1, 2, 9, 9]))
-
-
-def test_one_level_of_a_mip_chain():
-    """A level is a surface of its own size; the others stay as they are."""
-    rng, given = np.random.default_rng(0), {}
-    # Sums and extremes take turns, and so do the levels.
-    cases = {"1d": ("clamp", 0), "3d": ("zero", 1), "2d_layered": ("clamp", 2), "cubemap": ("zero", 1)}
-    changes = {"1d": jt.surface_add, "3d": jt.surface_max, "2d_layered": jt.surface_write, "cubemap": jt.surface_write}
-    for kind, (_, level) in cases.items():
-        shapes = jax.eval_shape(lambda t, kind=kind: jt.build_mipmaps(make(kind)(t)).levels, draw_texels(kind, "f4", 2))
-        levels = tuple(rng.normal(size=shape.shape).astype(np.float32) for shape in shapes)
-        places = [rng.integers(-1, n + 1, 16).astype(np.int32) for n in levels[level].shape[:-1]]
-        given[kind] = levels, places, rng.normal(size=(16, 2)).astype(np.float32)
-
-    @jax.jit
-    def run(given):
-        found = {}
-        for kind, (levels, places, values) in given.items():
-            (mode, level), (coords, where) = cases[kind], arguments(kind, places)
-            chain, alone, where = make(kind)(levels), make(kind)(levels[level]), {"boundary_mode": mode, **where}
-            reads = (
-                jt.surface_read(chain, coords, level=level, **where),
-                jt.surface_read(alone, coords, **where),
-            )
-            changed = changes[kind](chain, values, coords, level=level, **where)
-            found[kind] = reads, changed, changes[kind](alone, values, coords, **where).texels
-        return found
-
-    for kind, (reads, changed, expected) in run(given).items():
-        levels, level = given[kind][0], cases[kind][1]
-        assert_exact(*reads)
-        chex.assert_trees_all_equal(changed.levels, (*levels[:level], expected, *levels[level + 1 :]))
-        assert changed.level_shapes == tuple(stored.shape for stored in levels)
-
-
-def test_texels_move_bit_for_bit():
-    """NaN with its payload, infinities, -0 and subnormals."""
-    bits = np.array([0x7FC12345, 0xFF812345, 0x7F800000, 0x80000000, 1, 0x807FFFFF], np.uint32)
-    x = np.arange(6)[::-1]
-
-    @jax.jit
-    def moved(texels):
-        read = jt.surface_read(jt.texture1d(texels), (x,))
-        return read, jt.surface_write(jt.texture1d(jnp.zeros((6, 1))), read, (x,)).texels
-
-    read, written = moved(bits.view(np.float32)[:, None])
-    assert_exact(np.asarray(read)[:, 0].view(np.uint32), bits[::-1])
-    assert_exact(np.asarray(written)[:, 0].view(np.uint32), bits)
-
-
-def test_numbers_are_those_of_the_texture():
-    """Halves are added in float32, integers wrap around, and values broadcast and are rounded."""
-    halves, code = jnp.full((1, 1), 2048, jnp.float16), np.array([[250]], np.uint8)
-    grid = jt.texture2d(jnp.zeros((3, 4, 2), jnp.bfloat16))
-
-    @jax.jit
-    def run(halves, code, grid):
-        added = jt.surface_add(jt.texture1d(halves), jnp.ones((4, 1), jnp.float16), (np.zeros(4, int),))
-        values, places = np.float32([1 + 2**-9, 3]), (np.arange(4)[None], np.arange(3)[:, None])
-        return (
-            added.texels,
-            jt.surface_add(jt.texture1d(code), 10, (0,)).texels,
-            jt.surface_write(grid, values, places).texels,
-            jt.surface_write(jt.texture1d(np.zeros((2, 1), np.uint8)), 7, (1,)).texels,
-        )
-
-    added, wrapped, rounded, code = run(halves, code, grid)
-    assert_exact(added, np.array([[2052]]), np.float16)
-    assert_exact(wrapped, [[4]], np.uint8)
-    assert rounded.dtype == jnp.bfloat16
-    assert_exact(np.asarray(rounded).astype(np.float32), np.broadcast_to(np.float32([1, 3]), (3, 4, 2)))
-    assert_exact(code, [[0], [7]], np.uint8)
 
 
 def test_the_rest_of_a_texture_is_kept():
@@ -399,14 +279,6 @@ def test_a_loop_writes_in_place(channels):
     memory = run.lower(texture).compile().memory_analysis()
     assert memory.temp_size_in_bytes < texture.texels.nbytes / 2
     assert_exact(run(texture).texels[:, :3, 0], np.broadcast_to(np.float32([3, 3, 0]), (64, 3)))
-
-
-def test_a_donated_argument_is_consumed():
-    write = jax.jit(lambda t: jt.surface_write(t, 1.0, (0,)), donate_argnums=0)
-    texture = jt.texture1d(jnp.zeros((1024, 1)))
-    out = write(texture)
-    assert texture.texels.is_deleted()
-    assert np.asarray(out.texels)[0, 0] == 1
 
 
 # -------------------------------------------------------------------------------------------------------- traps
@@ -589,18 +461,6 @@ def test_gradients_of_reads_and_sums():
     assert_exact(trapped, added[1])
 
 
-def sources(texels, values, x, mode, better):
-    """Where the extreme of each texel comes from: -1 for itself, else the first sample; channel by channel."""
-    result, best = np.full(texels.shape, -1), texels.copy()
-    for number, column in enumerate(x):
-        column = min(max(column, 0), len(texels) - 1) if mode == "clamp" else column
-        if 0 <= column < len(texels):
-            for c in range(texels.shape[-1]):
-                if better(values[number, c], best[column, c]):
-                    best[column, c], result[column, c] = values[number, c], number
-    return best, result
-
-
 @pytest.mark.usefixtures("x64")
 def test_gradients_of_extremes():
     """To the winner alone; of a tie to the texel itself, then to the first sample. Small integers tie often."""
@@ -621,15 +481,13 @@ def test_gradients_of_extremes():
     for (name, mode), (out, (to_texels, to_values), pushed) in derivatives(
         (texels, values), tangents, cotangent
     ).items():
-        best, source = sources(texels, values, x, mode, np.less if name == "min" else np.greater)
+        where = oracle.place([x], [len(texels)], mode)
         check = functools.partial(np.testing.assert_array_equal, err_msg=f"{name}, {mode}")
-        check(out, best)
-        check(to_texels, np.where(source < 0, cotangent, 0))
-        expected = np.zeros_like(values)
-        for at in np.argwhere(source >= 0):
-            expected[source[tuple(at)], at[1]] += cotangent[tuple(at)]
-        check(to_values, expected)
-        check(pushed, np.where(source < 0, tangents[0], np.take_along_axis(tangents[1], np.maximum(source, 0), 0)))
+        check(out, oracle.extreme(texels, values, *where, name))
+        pulled = oracle.cotangents_of_extreme(texels, values, cotangent, *where, name)
+        check(to_texels, pulled[0])
+        check(to_values, pulled[1])
+        assert_close("float64", np.vdot(cotangent, pushed), sum(map(np.vdot, pulled, tangents)), cotangent.sum())
 
 
 def test_integers_have_no_gradient():

@@ -108,15 +108,6 @@ def test_the_slope_is_that_of_light():
     assert_close("float32", gradient, expected.sum(-1), 14.0)
 
 
-def test_jit_and_vmap():
-    codes, sampler = draw((3, 7, 4)), jt.Sampler(**SRGB)
-    x = np.random.default_rng(1).uniform(0, 1, (3, 5)).astype(np.float32)
-    batch = jax.jit(jax.vmap(lambda texture, x, sampler: jt.sample(texture, (x,), sampler), (0, 0, None)))
-    actual = batch(jax.vmap(jt.texture1d)(codes), x, sampler)
-    for k in range(3):
-        assert_close("float32", actual[k], oracle.sample(codes[k], (x[k],), **SRGB), 1.0)
-
-
 HALF = np.float32(0.5)
 ERRORS = {
     "element reads": (np.uint8, {"srgb": True, "filter_mode": "point"}),

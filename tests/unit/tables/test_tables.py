@@ -1,6 +1,5 @@
 """Rows of the tables: a made-up address mode, filter and storage dtype take the general walk, or are refused."""
 
-import functools
 import math
 
 import jax
@@ -9,12 +8,6 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._engine.compute import linearization, operators
-from jaxtex._engine.cuda.adjoint_kernel import adjoint
-from jaxtex._engine.describe.plan import layout_of, space_axes
-from jaxtex._engine.describe.spec import ReadSpec
-from jaxtex._engine.forms import cpu, gpu_adjoint
-from jaxtex._engine.forms.choice import as_pullback, as_splat
 from jaxtex._tables.address_rules import ADDRESS_RULES, AddressRule
 from jaxtex._tables.filter_kernels import (
     FILTER_KERNELS,
@@ -24,10 +17,9 @@ from jaxtex._tables.filter_kernels import (
     WeightFunction,
     filter_kernel,
 )
-from jaxtex._tables.storage_formats import STORAGE_FORMATS, Decoding, StorageFormat
+from jaxtex._tables.storage_formats import STORAGE_FORMATS, StorageFormat
 from jaxtex.modes import AddressMode, FilterMode
 from tests.oracles import reads as oracle
-from tests.support.host_compiler import RUN_HERE
 from tests.support.tolerances import TOLERANCES, assert_close
 
 F32 = np.dtype(np.float32)
@@ -111,33 +103,6 @@ def strided(tap, size):
     return (3 * tap + 1) % size if -4 <= tap < size + 4 else None
 
 
-def spec_of(texels, sampler, deterministic=False):
-    """The spec of a read, and its operands as functions of x and y."""
-    axes = space_axes(layout_of(jt.texture2d(texels)), sampler)
-    return ReadSpec(axes, Decoding.ELEMENT, F32, deterministic)
-
-
-def every_form(texels, x, y, spec):
-    """Splat and pullback in each form that supports the spec: those of arrays first."""
-    g = normal(*x.shape, texels.shape[-1])
-
-    def run(splat, pullback, g, texels, *operands):
-        return splat(g, *operands, spec=spec.adjoint(F32)), pullback(g, texels, *operands, spec=spec, wrt=(-1, 0, 1))
-
-    def run_adjoint(adjoint, *args):
-        splat, pullback = (functools.partial(of(adjoint), batch=0) for of in (as_splat, as_pullback))
-        (splat,), pulled = run(splat, pullback, *args)
-        return splat, pulled
-
-    def of_arrays(*args):
-        pairs = (operators.splat, linearization.pullback), (gpu_adjoint.splat, gpu_adjoint.pullback)
-        return [*(run(*pair, *args) for pair in pairs), run_adjoint(cpu.adjoint, *args)]
-
-    with RUN_HERE:
-        by_kernels = run_adjoint(adjoint, g, texels, y, x)
-    return [*jax.jit(of_arrays)(g, texels, y, x), by_kernels]
-
-
 def test_a_made_up_mode_and_filter_are_read(made_up_mode, made_up_filter):
     """With zero or a border color outside."""
     texels, (x, y), color = normal(*SIDE, 2), coords(40), np.float32([3.0, -2.0])
@@ -148,20 +113,6 @@ def test_a_made_up_mode_and_filter_are_read(made_up_mode, made_up_filter):
     expected = raised_cosine(texels, x, y, clamped), inside, inside + (1 - weight) * color
     for a, b in zip(found, expected, strict=True):
         assert_close("float32", a, b, 8.0)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("deterministic", [False, True])
-def test_forms_agree_on_a_made_up_mode_and_filter(made_up_mode, made_up_filter, deterministic):
-    texels, (x, y) = normal(*SIDE, 2), coords(3, 11)
-    sampler = jt.Sampler(address_mode=made_up_mode, filter_mode=made_up_filter)
-    (splat, (of_texels, *slopes)), *others = every_form(texels, x, y, spec_of(texels, sampler, deterministic))
-    assert np.abs(slopes[0]).max() > 0
-    for other, (other_of_texels, *other_slopes) in others:
-        assert_close("sum", other, splat, 8 * np.abs(splat).max())
-        assert_close("sum", other_of_texels, of_texels, 8 * np.abs(of_texels).max())
-        for a, b in zip(other_slopes, slopes):
-            assert_close("float32", a, b, 8 * np.abs(b).max())
 
 
 def test_a_made_up_filter_has_derivatives_of_two_orders(made_up_filter, x64):
