@@ -10,6 +10,7 @@ WIDTH, HEIGHT = 320, 200
 CUTS: dict[str, tuple[int, int, int] | None] = {
     "address_modes": None,
     "antialiasing": None,
+    "bilateral_filter": (391, 262, 254),
     "block_compression": (0, 0, 500),
     "chessboard": (0, 0, 898),
     "conventions": (0, 0, 1160),
@@ -37,6 +38,7 @@ CUTS: dict[str, tuple[int, int, int] | None] = {
     "theta": (60, 20, 500),
     "tomography": (0, 330, 480),
     "tracer": (0, 10, 470),
+    "transfer_function": (518, 62, 240),
     "warp_gallery": (0, 250, 948),
     "z_order": (0, 15, 459),
     "zone_plate": (0, 15, 648),

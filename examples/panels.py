@@ -136,10 +136,12 @@ def plot(
     logarithmic: bool = False,
     limits: tuple[tuple[float, float], tuple[float, float]] | None = None,
     columns: int = 3,
+    corner: str = "rb",
 ) -> Image.Image:
     """Curves, by name, over axes with round numbers. `limits` are those of both axes, else they follow the curves.
 
-    The type is that of a sheet on which so many `columns` of this size stand side by side.
+    The type is that of a sheet on which so many `columns` of this size stand side by side. The names stand in a
+    `corner`: "rb", right at the bottom, or "la", left at the top.
     """
     xs = {name: np.asarray(x, np.float64) for name, (x, _) in curves.items()}
     ys = {name: np.log10(y) if logarithmic else np.asarray(y, np.float64) for name, (_, y) in curves.items()}
@@ -167,7 +169,9 @@ def plot(
     for k, (name, color) in enumerate(zip(curves, COLORS)):
         pen.line([*zip(map(x_of, xs[name]), map(y_of, ys[name]))], color, 2 * FINE, joint="curve")
         if len(curves) > 1:
-            pen.text((box[2] * FINE, (box[3] - 6 - 1.3 * letter * k) * FINE), name, color, small, anchor="rb")
+            x = box[2] if corner[0] == "r" else box[0] + 8
+            y = box[3] - 6 - 1.3 * letter * k if corner[1] == "b" else box[1] + 1.3 * letter * k
+            pen.text((x * FINE, y * FINE), name, color, small, anchor=corner)
     pen.text(((box[0] + box[2]) / 2 * FINE, (height - 0.3 * letter) * FINE), across, INK, small, anchor="mb")
     side = Image.new("L", (height * FINE, round(1.4 * letter * FINE)), 0)
     middle = (height - (box[1] + box[3]) / 2) * FINE, side.height / 2

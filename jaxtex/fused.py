@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ._checks.calls import public
@@ -167,26 +166,19 @@ def one_sample(fun: Callable[..., Any], out_axes: Any, count: int, *args: Any, *
     leaves: list[Any] = jax.tree.leaves((args, kwargs))
     tree = cast(Any, jax.tree.structure((args, kwargs)))
     places = [k for k, leaf in enumerate(leaves) if isinstance(leaf, jax.Array)]
-    # Keys are passed by their bits.
-    keys = {k: jax.random.key_impl(leaves[k]) for k in places if is_key(leaves[k])}
 
     def of_arrays(*arrays: jax.Array) -> Any:
         given = dict(zip(places, arrays))
-        given |= {k: jax.random.wrap_key_data(given[k], impl=impl) for k, impl in keys.items()}
         args, kwargs = jax.tree.unflatten(tree, [given.get(k, leaf) for k, leaf in enumerate(leaves)])
         return fun(*args, **kwargs)
 
-    traced = trace(of_arrays, [jax.random.key_data(leaves[k]) if k in keys else leaves[k] for k in places])
+    traced = trace(of_arrays, [leaves[k] for k in places])
     if traced.program is None:
         return jax.tree.unflatten(traced.tree, traced.results)
     positions = positions_of(out_axes, traced, count)
     out = programs.samples(traced.program, traced.operands, positions)
     results = [out[r] if isinstance(r, int) else r for r in traced.results]
     return jax.tree.unflatten(traced.tree, results)
-
-
-def is_key(x: jax.Array) -> bool:
-    return jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
 
 
 def positions_of(out_axes: Any, traced: Traced, count: int) -> tuple[tuple[int, ...], ...]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jax.typing import ArrayLike
 
 from .._checks.arguments import as_array, as_float
@@ -132,6 +133,15 @@ def check_image(name: str, image: Any, ndim: int, argument: str = "image", *, ma
         )
     if ndim == 2:
         mention_layout(name, argument, image.shape, image.dtype)
+
+
+def check_has_values(name: str, image: object) -> None:
+    """Raises a TypeError for an image that JAX traces, in a function that returns arrays of NumPy."""
+    if isinstance(image, Tracer):
+        raise TypeError(
+            f"{name}: image is a traced array, expected an image with values, for results are arrays of NumPy; call it "
+            "outside of jax.jit, jax.vmap and fused_map, or call resize or resample."
+        )
 
 
 def check_reads(name: str, options: ReadOptions, ndim: int, stored: np.dtype[Any], shape: Sequence[int]) -> None:

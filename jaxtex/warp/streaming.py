@@ -22,7 +22,16 @@ from .._tables.storage_formats import sum_dtype
 from ..sampler import FilterModeLike, Sampler
 from . import smoothing
 from .coordinate_functions import Arrays, CoordinateFunction, evaluated_at, stored_points
-from .images import KINDS, Window, as_numbers, check_image, check_reads, floating_parameters, warp_checked
+from .images import (
+    KINDS,
+    Window,
+    as_numbers,
+    check_has_values,
+    check_image,
+    check_reads,
+    floating_parameters,
+    warp_checked,
+)
 from .options import AddressLike, ReadOptions, ShapeLike, as_shape, read_options, spatial_shape
 from .windows import ImageLike, Span, WindowShapes, loaded, position_spans, texel_spans
 
@@ -173,7 +182,7 @@ def resample_tiles(
 
     Raises:
         ValueError: if shapes do not fit, or one pixel reads more than `window_bytes`.
-        TypeError: if the image holds no numbers.
+        TypeError: if the image holds no numbers, or is traced.
 
     Example:
         >>> import numpy as np, jaxtex as jt
@@ -184,6 +193,7 @@ def resample_tiles(
         array([3., 2., 1., 0.], dtype=float32)
     """
     name = "resample_tiles"
+    check_has_values(name, image)
     try:
         stored = np.dtype(image.dtype).newbyteorder("=")
     except (AttributeError, TypeError):

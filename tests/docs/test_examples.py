@@ -217,6 +217,50 @@ def test_tomography(printed, tmp_path):
     assert found < 0.6 * back
 
 
+@pytest.mark.slow
+def test_transfer_function(printed, tmp_path):
+    pytest.importorskip("optax")
+    args = "--size", 12, "--steps", 24, "--rounds", 40, "--panel", 48, "--out", tmp_path / "out.png"
+    descent, start, learned, _ = map(numbers, printed("transfer_function", *args, RATE=0.2, SIZE=24))
+    assert descent[1] < 0.1 * descent[0]
+    assert learned[0] > start[0] + 10
+    true, gray, found = (panel(tmp_path / "out.png", 0, column, (48, 48)) for column in range(3))
+    assert np.ptp(gray, axis=-1).max() <= 1 < 50 < np.ptp(true, axis=-1).max()
+    assert np.abs(found - true).mean() < 0.25 * np.abs(gray - true).mean()
+
+
+def test_transfer_function_is_one_picture_with_and_without_an_early_end():
+    pytest.importorskip("optax")
+    example = load("transfer_function")
+    example.SIZE = 12
+    cameras, volume = example.cameras(example.SIDES[:2]), jax.numpy.asarray(example.knot())
+    assert_close("float32", cameras @ cameras.transpose(0, 2, 1), np.broadcast_to(np.eye(3), (2, 3, 3)), 2)
+    ended, whole = (
+        np.asarray(example.views(pixel, 8, 24, cameras, volume, jax.numpy.asarray(example.true_table())))
+        for pixel in (example.until_dark, example.all_steps)
+    )
+    assert whole.max() > 0.5
+    assert 0 <= (whole - ended).min() <= (whole - ended).max() < 0.01, "what is left is less than a hundredth"
+
+
+def test_bilateral_filter(printed, tmp_path):
+    lines = printed("bilateral_filter", "--size", 48, 32, "--steps", 8, "--out", tmp_path / "out.png", REACH=2)
+    start, learned, _ = map(numbers, lines)
+    assert learned[1] > start[1]
+    assert learned[2] > start[2] + 2 > start[3] + 2
+    noisy, _, found, clean = (panel(tmp_path / "out.png", 0, column, (48, 32)) for column in range(4))
+    assert np.abs(found - clean).mean() < 0.6 * np.abs(noisy - clean).mean()
+
+
+def test_bilateral_filter_keeps_an_edge():
+    example = load("bilateral_filter")
+    edge = np.zeros((12, 16, 3), np.float32)
+    edge[:, 8:] = 1
+    kept, blurred = (np.asarray(example.filtered(edge, np.log(np.float32([2, width])))) for width in (0.1, 100))
+    assert_close("float32", kept, edge, 1)
+    assert 0.3 < blurred[6, 7].max() < 0.5 < blurred[6, 8].min() < 0.7
+
+
 def test_block_compression(printed, tmp_path):
     coffee = Image.open(ROOT / "examples/data/coffee.png").convert("RGB")
     coffee.crop((324, 276, 396, 324)).save(tmp_path / "small.png")

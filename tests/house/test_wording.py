@@ -136,7 +136,7 @@ def names():
     KERNEL, OFFSETS, BOXES = zeros(3, 3, 2, 2), zeros(2, 2, 2, 18), zeros(3, 4)
     GRID = nn.MultiresolutionGrid(ndim=2, num_levels=1, base_resolution=2)
     SPACE = nn.MultiresolutionGrid(num_levels=1, base_resolution=2)
-    return {"jt": jt, "np": np, "jnp": jnp, "Image": Image} | locals()
+    return {"jax": jax, "jt": jt, "np": np, "jnp": jnp, "Image": Image} | locals()
 
 
 @pytest.mark.parametrize(("call", "words"), ROWS, ids=[call for call, _ in ROWS])

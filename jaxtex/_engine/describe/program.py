@@ -327,8 +327,18 @@ def split(jaxpr: Jaxpr, args: Sequence[Any], tree: Any) -> Traced:
 
     outvars, constants = [jaxpr.outvars[k] for k in kept], [v for v in needed if v in constant]
     own = jaxpr.replace(constvars=constants, invars=given, outvars=outvars, eqns=rest)
-    program = traced(jaxpr_as_fun(ClosedJaxpr(own, [known[v] for v in constants])), [v.aval for v in given])
-    return Traced(program, [jnp.asarray(known[v]) for v in given], results, tree)
+    run = jaxpr_as_fun(ClosedJaxpr(own, [known[v] for v in constants]))
+    # Keys of random numbers are passed by their bits.
+    keys = {k: jax.random.key_impl(known[v]) for k, v in enumerate(given) if is_key(v.aval)}
+    wrap = lambda k, a: jax.random.wrap_key_data(a, impl=keys[k]) if k in keys else a
+    bits = [jax.eval_shape(jax.random.key_data, v.aval) if is_key(v.aval) else v.aval for v in given]
+    program = traced(lambda *args: run(*map(wrap, range(len(args)), args)), bits)
+    operands = [jax.random.key_data(known[v]) if is_key(v.aval) else jnp.asarray(known[v]) for v in given]
+    return Traced(program, operands, results, tree)
+
+
+def is_key(x: Any) -> bool:
+    return jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
 
 
 def computed_beforehand(jaxpr: Jaxpr) -> set[int]:

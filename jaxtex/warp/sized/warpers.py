@@ -15,7 +15,7 @@ from ..._checks.calls import public
 from ...modes import Arithmetic, ReadMode
 from ...sampler import FilterModeLike, ResizeFilterLike, Sampler
 from ..coordinate_functions import CoordinateFunction, GridFunction, OfCaller, check_is_elementwise, scaled
-from ..images import check_image, check_reads
+from ..images import check_has_values, check_image, check_reads
 from ..options import AddressLike, ShapeLike, read_options, spatial_shape
 from ..options import ReadOptions as WarpOptions
 from ..resizing import resize_options
@@ -92,6 +92,7 @@ class SizedWarp:
 
         Raises:
             ValueError: if a shape or a dtype does not fit, or `function` is not elementwise.
+            TypeError: if the image is traced.
         """
         return whole(*self._started(image, parameters, output_shape))
 
@@ -168,6 +169,7 @@ class SizedResize:
 
         Raises:
             ValueError: if a shape or a dtype does not fit.
+            TypeError: if the image is traced.
         """
         return whole(*self._started(image, output_shape))
 
@@ -232,6 +234,7 @@ class SizedReads(NamedTuple):
 
     def checked(self, image: Any) -> NDArray[Any]:
         """An image as an array of NumPy; a ValueError if programs cannot read it."""
+        check_has_values(self.name, image)
         dtype, shape = str(getattr(image, "dtype", None)), tuple(getattr(image, "shape", ()))
         if len(shape) != 3 or dtype not in DTYPES or 0 in shape:
             raise ValueError(

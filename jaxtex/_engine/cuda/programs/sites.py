@@ -242,6 +242,14 @@ def random_bits(eqn: JaxprEqn, args: list[Any]) -> jax.Array:
     return over_keys(key, draw)
 
 
+def random_seed(eqn: JaxprEqn, args: list[Any]) -> Key:
+    (seeds,), generator = args, eqn.params["impl"]
+    function = generator.seed
+    for _ in range(jnp.ndim(seeds)):
+        function = jax.vmap(function)
+    return Key(function(seeds), generator)
+
+
 def random_fold_in(eqn: JaxprEqn, args: list[Any]) -> Key:
     key, number = args
     return Key(over_keys(key, key.generator.fold_in, number), key.generator)
@@ -261,7 +269,7 @@ def random_unwrap(eqn: JaxprEqn, args: list[Any]) -> jax.Array:
 
 
 OF_KEYS: dict[str, Callable[[JaxprEqn, list[Any]], Any]] = {
-    f.__name__: f for f in (random_bits, random_fold_in, random_split, random_wrap, random_unwrap)
+    f.__name__: f for f in (random_bits, random_seed, random_fold_in, random_split, random_wrap, random_unwrap)
 }
 
 
