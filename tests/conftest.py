@@ -47,6 +47,7 @@ COMPILED = (
     "unit/engine/",
     "unit/layers/",
     "unit/nn/",
+    "unit/reads/",
     "unit/surfaces/",
     "unit/tables/",
 )

@@ -4,6 +4,8 @@ A bound is a share of a scale that the caller names, as a rule the largest magni
 blend nothing have no row: they return stored bits, or one correctly rounded quotient, and `assert_exact` compares bits.
 """
 
+import contextlib
+
 import jax
 import numpy as np
 
@@ -100,6 +102,16 @@ TOLERANCES = {
     # A shift, in units of half an image, that gradient descent found to a thousandth.
     "descent": 2.0**-10,
 }
+
+
+@contextlib.contextmanager
+def case(name):
+    """Names the row of a table that is compared, if the comparison fails."""
+    try:
+        yield
+    except AssertionError as error:
+        error.add_note(f"case: {name}")
+        raise
 
 
 def assert_exact(actual, expected, dtype=None):
