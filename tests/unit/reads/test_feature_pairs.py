@@ -104,9 +104,8 @@ REFUSED |= {
 }
 # What is read at once, a program each: every pair that is not refused is part of one of them.
 SETS = [
-    ("limit", "weights", "sum", "deterministic", "half"),
-    ("limit", "derivatives", "batch"),
-    ("limit", "halo"),
+    ("limit", "weights", "sum", "deterministic", "half", "batch"),
+    ("limit", "derivatives", "halo"),
     ("limit", "border", "sharding"),
     ("limit", "sizes", "window", "deterministic", "half"),
     ("limit", "levels", "footprint"),
@@ -120,7 +119,6 @@ SETS = [
     ("sum", "halo", "deterministic", "hardware", "half"),
     ("derivatives", "border", "deterministic", "half", "batch"),
     ("derivatives", "levels", "complex"),
-    ("derivatives", "halo"),
     ("derivatives", "footprint", "hardware"),
     ("derivatives", "deterministic", "hardware", "half", "sharding"),
     ("border", "sizes", "window", "hardware", "batch"),

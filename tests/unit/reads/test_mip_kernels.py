@@ -18,8 +18,7 @@ CHAINS = {
     "square": ((64, 64, 4), 2, np.float32, 6),
     "wider than a warp": ((8, 96, 3), 2, np.float32, 3),
     "layers": ((3, 16, 8, 5), 2, np.float32, 4),
-    "bfloat16": ((16, 32, 1), 2, jnp.bfloat16, 5),
-    "float16": ((32, 8, 7), 2, np.float16, 5),
+    "bfloat16": ((16, 32, 7), 2, jnp.bfloat16, 5),
     "channels of several lanes": ((16, 64, 12), 2, np.float32, 6),
     "channels of several blocks": ((8, 32, 36), 2, np.float32, 5),
     "several launches": ((128, 256, 1), 2, np.float32, 8),
@@ -28,7 +27,7 @@ CHAINS = {
     "a column": ((64, 1, 2), 2, np.float32, 6),
 }
 SEVERAL = ("square", "layers", "bfloat16", "channels of several lanes", "several blocks of a volume", "a column")
-ODD = ((24, 40), (6, 10), (12, 1))
+ODD = ((24, 40), (12, 1))
 
 
 def draw(shape, dtype=np.float32):

@@ -176,7 +176,7 @@ READS = [
     read("3d", 8, 4, 2, by="lod", **LINEAR, address_mode=("wrap", "border", "mirror")),
     read("1d_layered", 16, by="lod", **LINEAR),
     read("2d_layered", 13, 10, by="lod", **LINEAR, address_mode="border"),
-    read("1d", 11, by="footprint", **LINEAR, address_mode="border", max_anisotropy=5),
+    read("1d", 11, by="footprint", **LINEAR, address_mode="border", max_anisotropy=3),
     read("2d", 7, 10, by="footprint", **POINT, filter_mode="point", address_mode="wrap"),
     read("2d", 7, 10, by="footprint", count=1, unit=7, max_anisotropy=4, normalized_coords=False),
     read("3d", 5, 3, 8, by="footprint", **POINT, address_mode=("wrap", "border", "clamp")),
