@@ -1,7 +1,7 @@
 """Every pair of features of a read, against plain reads of an oracle that are composed, or refused in a sentence.
 
-A feature is a row of `FEATURES`; the test makes all pairs of them, and the architecture page shows which are refused.
-Each pair that is read has the value of the composition, and the gradients in texels, color, coordinates, weights, level
+A feature is a row of `FEATURES`; `SETS` holds all pairs of them, and the architecture page shows which are refused.
+Each set that is read has the value of the composition, and the gradients in texels, color, coordinates, weights, level
 of detail and footprint that it has along one line.
 """
 
