@@ -48,6 +48,7 @@ COMPILED = (
     "unit/engine/",
     "unit/layers/",
     "unit/nn/",
+    "unit/reads/",
     "unit/surfaces/",
     "unit/tables/",
     "unit/warp/",

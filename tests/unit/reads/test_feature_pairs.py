@@ -1,7 +1,7 @@
 """Every pair of features of a read, against plain reads of an oracle that are composed, or refused in a sentence.
 
-A feature is a row of `FEATURES`; the test makes all pairs of them, and the architecture page shows which are refused.
-Each pair that is read has the value of the composition, and the gradients in texels, color, coordinates, weights, level
+A feature is a row of `FEATURES`; `SETS` holds all pairs of them, and the architecture page shows which are refused.
+Each set that is read has the value of the composition, and the gradients in texels, color, coordinates, weights, level
 of detail and footprint that it has along one line.
 """
 
@@ -102,9 +102,34 @@ REFUSED |= {
     for pair, name in itertools.product(ALL_PAIRS, FEATURES)
     if {*pair} == {name, "hashed"} and FEATURES[name].keyword
 }
-PAIRS = [pair for pair in ALL_PAIRS if pair not in REFUSED]
-# Pairs in two dimensions; the others have one, which costs a fraction.
-OF_IMAGES = {("limit", "border"), ("weights", "border"), ("weights", "half"), ("border", "half")}
+# What is read at once, a program each: every pair that is not refused is part of one of them.
+SETS = [
+    ("limit", "weights", "sum", "deterministic", "half", "batch"),
+    ("limit", "derivatives", "halo"),
+    ("limit", "border", "sharding"),
+    ("limit", "sizes", "window", "deterministic", "half"),
+    ("limit", "levels", "footprint"),
+    ("key", "border", "halo", "complex"),
+    ("key", "levels", "deterministic", "half", "batch"),
+    ("key", "footprint", "sharding"),
+    ("weights", "sum", "border", "halo", "batch"),
+    ("weights", "sum", "levels", "complex", "sharding"),
+    ("weights", "levels", "hardware"),
+    ("border", "halo", "levels"),
+    ("sum", "halo", "deterministic", "hardware", "half"),
+    ("derivatives", "border", "deterministic", "half", "batch"),
+    ("derivatives", "levels", "complex"),
+    ("derivatives", "footprint", "hardware"),
+    ("derivatives", "deterministic", "hardware", "half", "sharding"),
+    ("border", "sizes", "window", "hardware", "batch"),
+    ("border", "footprint", "deterministic", "complex", "batch"),
+    ("sizes", "window", "halo", "footprint", "half"),
+    ("sizes", "window", "sharding"),
+    ("sizes", "levels"),
+    ("halo", "hashed", "half", "batch", "sharding"),
+]
+# These have two dimensions; the others have one, which costs a fraction.
+OF_IMAGES = {("derivatives", "border", "deterministic", "half", "batch")}
 # With these, samples that are sharded travel to texels that are, too, which costs a multiple.
 CUT = {"limit", "border"}
 # With these, each device gets the whole texture, whatever halo is asked for.
@@ -384,9 +409,15 @@ def assert_composed(on):
     assert_close(row, found_slope, slope, np.sum(np.abs(slopes * cotangent)))
 
 
-@pytest.mark.parametrize("features", [*PAIRS, ("limit", "weights", "sum", "border", "levels")], ids="+".join)
+@pytest.mark.parametrize("features", SETS, ids="+".join)
 def test_features_are_what_they_compose_to(features):
     assert_composed(features)
+
+
+def test_every_pair_is_read_or_refused():
+    read = {pair for features in SETS for pair in itertools.combinations(features, 2)}
+    assert not read & REFUSED.keys()
+    assert read | REFUSED.keys() == {*ALL_PAIRS}
 
 
 @pytest.mark.parametrize("pair", REFUSED, ids="+".join)

@@ -8,8 +8,8 @@ import pytest
 import jaxtex as jt
 from jaxtex._engine.cuda.filters.convolution_kernel import convolve
 from jaxtex._engine.rules.filters import convolved
-from tests.support.host_compiler import RUN_HERE
-from tests.support.tolerances import assert_close
+from tests.support.host_kernels import kernels_on_cpu
+from tests.support.tolerances import assert_close, case
 
 MODES = ("clamp", "border", "wrap", "mirror", "reflect")
 BUILD = {1: jt.texture1d, 2: jt.texture2d, 3: jt.texture3d}
@@ -31,98 +31,112 @@ def centers(*sizes):
     return tuple(np.indices(sizes).astype(np.float32)[::-1] + 0.5)
 
 
-@pytest.mark.parametrize(
-    ("mode", "order"), [*((mode, order) for mode in MODES for order in (2, 5)), ("clamp", 1), ("border", 3)]
-)
-def test_a_read_of_coefficients_passes_through_the_texels(mode, order):
-    """Axes shorter than the filter, longer, and much longer; along one axis and along two."""
-    sampler = spline(order, mode)
-    for sizes in ((2,), (5,), (7, 170)) if order == 5 else ((1,), (400,)):
-        texels = normal(*sizes, 2)
+def test_reads_of_coefficients_pass_through_the_texels():
+    """Axes shorter than the filter, longer, and much longer; along one axis and along two; layers, volumes, codes."""
+    rows = {f"{mode} 5 {sizes}": (normal(*sizes, 2), mode, 5) for mode in MODES for sizes in ((2,), (170,))}
+    rows["two axes"] = normal(7, 170, 2), "border", 5
+    rows |= {f"{mode} 2 {n}": (normal(n, 2), mode, 2) for mode in ("wrap", "border") for n in (1, 400)}
+    rows |= {"order 1": (normal(400, 2), "clamp", 1), "order 3": (normal(400, 2), "border", 3)}
+    rows["a volume"] = normal(4, 6, 70, 1), ("wrap", "clamp", "mirror"), 4
+    rows["codes"] = np.random.default_rng(0).integers(0, 256, (90, 3), np.uint8), "clamp", 4
+
+    def through(texels, mode, order):
+        codes = texels.dtype == np.uint8
         # Under other modes no tap reads the color, which has no part in the coefficients then.
-        color = np.float32([0.5, -2.0] if mode == "border" else [1e6, np.inf])
-        coefficients = jt.spline_filter(BUILD[len(sizes)](texels, border_color=color), sampler)
-        values = jt.sample(coefficients, centers(*sizes), sampler)
-        assert_close("sum", values, texels, 4 * GAIN.get(order, 1) ** len(sizes))
+        color = None if codes else np.float32([0.5, -2.0] if mode == "border" else [1e6, np.inf])[: texels.shape[-1]]
+        of_codes = {"read_mode": "normalized_float"} if codes else {}
+        texture = BUILD[texels.ndim - 1](texels, border_color=color)
+        coefficients = jt.spline_filter(texture, spline(order, mode, **of_codes))
+        return jt.sample(coefficients, centers(*texels.shape[:-1]), spline(order, mode))
+
+    found = jax.jit(lambda given: {name: through(a, *rows[name][1:]) for name, a in given.items()})(
+        {name: texels for name, (texels, *_) in rows.items()}
+    )
+    for name, values in found.items():
+        texels, _, order = rows[name]
+        texels = texels / 255 if name == "codes" else texels
+        with case(name):
+            assert_close("sum", values, texels, 4 * GAIN.get(order, 1) ** (texels.ndim - 1))
 
 
-@pytest.mark.parametrize("order", [4])
-def test_of_volumes_layers_and_integers(order):
-    sampler = spline(order, ("wrap", "clamp", "mirror"))
-    texels = normal(4, 6, 70, 1)
-    values = jt.sample(jt.spline_filter(jt.texture3d(texels), sampler), centers(4, 6, 70), sampler)
-    assert_close("sum", values, texels, 4 * GAIN[order] ** 3)
-    layers = jt.spline_filter(jt.texture2d_layered(texels), spline(order))
-    one = jt.spline_filter(jt.texture2d(texels[2]), spline(order))
-    assert_close("reordered", layers.texels[2], one.texels, 4 * GAIN[order] ** 2)
-    codes = np.random.default_rng(0).integers(0, 256, (90, 3), np.uint8)
-    of_codes = jt.spline_filter(jt.texture1d(codes), spline(order, read_mode="normalized_float"))
-    values = jt.sample(of_codes, centers(90), spline(order))
-    assert_close("sum", values, codes / 255, 4 * GAIN[order])
-
-
-@pytest.mark.parametrize(
-    ("mode", "order"), [*(("mirror", order) for order in range(2, 6)), ("wrap", 5), ("reflect", 4)]
-)
-def test_equals_scipy(mode, order):
+def test_equals_scipy():
     """Coefficients, and reads between texels and outside."""
     ndimage = pytest.importorskip("scipy.ndimage")
-    image = normal(60, 131)
-    coefficients = jt.spline_filter(jt.texture2d(image[..., None]), spline(order, mode))
-    expected = ndimage.spline_filter(image.astype(np.float64), order, mode=SCIPY[mode])
-    assert_close("sum", coefficients.texels[..., 0], expected, 4 * GAIN[order] ** 2)
+    rows, image = [("mirror", 5), ("mirror", 3), ("wrap", 4), ("reflect", 2)], normal(60, 131)
     y, x = np.random.default_rng(1).uniform(-100, 250, (2, 500)).astype(np.float32)
-    values = jt.sample(coefficients, (x + 0.5, y + 0.5), spline(order, mode))[..., 0]
-    expected = ndimage.map_coordinates(image.astype(np.float64), [y, x], order=order, mode=SCIPY[mode])
-    # Positions are rounded to float32: to 2^-17 of a texel at 250.
-    assert_close("spline", values, expected, 4 * GAIN[order] ** 2)
+
+    @jax.jit
+    def run(image, x, y):
+        filtered = {row: jt.spline_filter(jt.texture2d(image), spline(row[1], row[0])) for row in rows}
+        return {row: (t.texels, jt.sample(t, (x, y), spline(row[1], row[0]))) for row, t in filtered.items()}
+
+    for (mode, order), (coefficients, values) in run(image[..., None], x + 0.5, y + 0.5).items():
+        expected = ndimage.spline_filter(image.astype(np.float64), order, mode=SCIPY[mode])
+        assert_close("sum", coefficients[..., 0], expected, 4 * GAIN[order] ** 2)
+        expected = ndimage.map_coordinates(image.astype(np.float64), [y, x], order=order, mode=SCIPY[mode])
+        # Positions are rounded to float32: to 2^-17 of a texel at 250.
+        assert_close("spline", values[..., 0], expected, 4 * GAIN[order] ** 2)
 
 
-@pytest.mark.parametrize("order", [2, 5])
-def test_of_float64(order, x64):
-    texels = np.random.default_rng(0).normal(size=(600, 1))
-    coefficients = jt.spline_filter(jt.texture1d(texels), spline(order))
-    assert coefficients.dtype == np.float64
-    values = jt.sample(coefficients, (np.arange(600) + 0.5,), spline(order))
-    assert_close("float64", values, texels, 64 * GAIN[order])
+def test_of_float64(x64):
+    texels, x = np.random.default_rng(0).normal(size=(600, 1)), np.arange(600) + 0.5
+    filtered = lambda texels: {order: jt.spline_filter(jt.texture1d(texels), spline(order)) for order in (2, 5)}
+    run = jax.jit(lambda texels, x: {n: jt.sample(t, (x,), spline(n)) for n, t in filtered(texels).items()})
+    for order, values in run(texels, x).items():
+        assert values.dtype == np.float64
+        assert_close("float64", values, texels, 64 * GAIN[order])
 
 
-@pytest.mark.parametrize("mode", ["clamp", "border", "wrap"])
-def test_gradients_are_the_transpose(mode):
+def test_gradients_are_the_transpose():
     texels, cotangent, color = normal(130, 5, 2), normal(5, 130, 2).reshape(130, 5, 2), np.float32([0.5, -2.0])
-    filtered = lambda t, c: jt.spline_filter(jt.texture2d(t, border_color=c), spline(4, mode)).texels
     tangents = normal(130, 5, 2)[::-1], np.float32([1.0, 2.0])
 
     @jax.jit
-    def derivatives(*primals):
-        return jax.jvp(filtered, primals, tangents), jax.vjp(filtered, *primals)[1](cotangent)
+    def derivatives(primals, tangents, cotangent):
+        found = {}
+        for mode in ("clamp", "border", "wrap"):
+            filtered = lambda t, c, m=mode: jt.spline_filter(jt.texture2d(t, border_color=c), spline(4, m)).texels
+            moved = filtered(*(a + b for a, b in zip(primals, tangents)))
+            found[mode] = *jax.jvp(filtered, primals, tangents), jax.vjp(filtered, *primals)[1](cotangent), moved
+        return found
 
-    (out, pushed), pulled = derivatives(texels, color)
     dot = lambda a, b: sum(float(np.vdot(x, y)) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b)))
-    assert_close("long sum", dot(cotangent, pushed), dot(pulled, tangents), np.abs(cotangent).sum() * GAIN[4] ** 2)
-    # Linear: the difference of two calls is the tangent.
-    moved = filtered(*(a + b for a, b in zip((texels, color), tangents)))
-    assert_close("sum", np.asarray(moved) - np.asarray(out), pushed, 16 * GAIN[4] ** 2)
+    for out, pushed, pulled, moved in derivatives((texels, color), tangents, cotangent).values():
+        assert_close("long sum", dot(cotangent, pushed), dot(pulled, tangents), np.abs(cotangent).sum() * GAIN[4] ** 2)
+        # Linear: the difference of two calls is the tangent.
+        assert_close("sum", np.asarray(moved) - np.asarray(out), pushed, 16 * GAIN[4] ** 2)
 
 
-@pytest.mark.parametrize("shape", [(50, 1), (3, 40, 5), (2, 45, 40)])
-@pytest.mark.parametrize("full", [False, True])
-def test_kernels_convolve_as_arrays_do(shape, full):
-    values, weights = jnp.asarray(normal(*shape)), (1.5, -0.5, 0.25, 0.125)
-    for axis, size in enumerate(shape):
-        if full or size > 6:
-            params = {"weights": weights, "axis": axis, "full": full}
-            with RUN_HERE:
-                found = convolve(values, **params)
-            assert_close("sum", found, convolved(values, **params), 4)
+def test_kernels_convolve_as_arrays_do():
+    shapes = ((50, 1), (3, 40, 5), (2, 45, 40))
+    cases = [
+        (k, {"weights": (1.5, -0.5, 0.25, 0.125), "axis": axis, "full": full})
+        for k, shape in enumerate(shapes)
+        for full in (False, True)
+        for axis, size in enumerate(shape)
+        if full or size > 6
+    ]
+    run = lambda function: jax.jit(lambda arrays: [function(arrays[k], **params) for k, params in cases])
+    arrays = [normal(*shape) for shape in shapes]
+    with kernels_on_cpu():
+        found = run(convolve)(arrays)
+    for params, a, b in zip(cases, found, run(convolved)(arrays), strict=True):
+        with case(params):
+            assert_close("sum", a, b, 4)
 
 
-def test_under_vmap_and_jit():
+def test_layers_and_batches_are_filtered_one_by_one():
     images = normal(3, 20, 90, 1)
-    run = jax.jit(jax.vmap(lambda image: jt.spline_filter(jt.texture2d(image), spline(3)).texels))
-    for found, image in zip(run(images), images):
-        alone = jt.spline_filter(jt.texture2d(image), spline(3)).texels
-        assert_close("reordered", found, alone, 64)
+    one = lambda image: jt.spline_filter(jt.texture2d(image), spline(4)).texels
+
+    @jax.jit
+    def run(images):
+        layers = jt.spline_filter(jt.texture2d_layered(images), spline(4)).texels
+        return jax.vmap(one)(images), layers, jnp.stack([one(image) for image in images])
+
+    batch, layers, alone = run(images)
+    assert_close("reordered", batch, alone, 4 * GAIN[4] ** 2)
+    assert_close("reordered", layers, alone, 4 * GAIN[4] ** 2)
 
 
 @pytest.mark.parametrize(
