@@ -217,8 +217,10 @@ def rotate(
         as_cval(name, cval, array, reading),
         reading,
     )
-    whole = dict(zip(plane, counts))
-    return reshaped(rotated, [whole[k] if k in whole else n for k, n in enumerate(array.shape)])
+    whole = list(array.shape)
+    for k, n in zip(plane, counts):
+        whole[k] = n
+    return reshaped(rotated, whole)
 
 
 def rotation_plane(name: str, axes: Any, ndim: int) -> tuple[int, int]:

@@ -98,7 +98,7 @@ def arguments_of(rng, samples):
 
 
 def draw_function(rng):
-    """A function of up to thirty steps. One in three returns integers, and one in five loops until a count is reached."""
+    """A function of up to thirty steps; one in three returns integers, one in five loops until a count is reached."""
     loops = chance(rng, 0.2)
     values = {kind: [k for k, kinds in enumerate(ARGUMENTS.values()) if kind in kinds] for kind in "fibvxwtg"}
     steps, offered = [], [*OPERATIONS, *(LOOPS * 8 if loops else [])]
