@@ -232,7 +232,7 @@ def tanh(n: int) -> Program:
 
 def shader(n: int) -> Program:
     """A reflection in a cubemap: normals from a map, and a level of detail from the texels that a pixel covers."""
-    levels = jt.build_mipmaps(jt.texture_cubemap(random(15, 6, 256, 256, 4)))
+    levels = jt.build_mipmaps(jt.cubemap(random(15, 6, 256, 256, 4)))
 
     def pixel(y: Any, x: Any, normals: Any, sky: Any) -> Any:
         x, y = centers(y, x)
