@@ -114,17 +114,6 @@ def test_values_in_volumes_in_float32():
             assert_close("float32", found, expected, 512)
 
 
-def test_even_knots_are_an_even_axis():
-    texels, x = np.random.default_rng(0).normal(size=(9, 2)).astype(np.float32), np.linspace(-20, 30, 97) + 0.01
-    knots, x = np.float32(even(9, 1)), np.float32(x)
-    cases = [*itertools.product(MODES[1:], FILTERS)]
-    plain = [reading(texels, None, (x,), *case, normalized_coords=False) for case in cases]
-    found = computed(*(reading(texels, (knots,), (x,), *case) for case in cases), *plain)
-    for case, on_knots, expected in zip(cases, found, found[len(cases) :]):
-        with named(*case):
-            assert_close("float32", on_knots, expected, 64)
-
-
 def test_the_polynomial_is_exact_to_the_ends_of_a_clamped_axis(x64):
     """With fewer than four knots it has a lower degree."""
     curves = {1: lambda x: 0 * x + 2, 2: lambda x: 3 * x - 1, 3: lambda x: x * x - x, 7: lambda x: (x - 2) * x * x + 1}

@@ -175,12 +175,11 @@ def border(options=PIXEL):
     return {**options, "address_mode": "border"}
 
 
-WRAP, MIRROR, REFLECT = ({"address_mode": mode} for mode in ("wrap", "mirror", "reflect"))
 FRACTION, CUBIC = {"read_mode": "normalized_float"}, {"filter_mode": "cubic"}
+WRAP, MIRROR, REFLECT = ({"address_mode": mode} for mode in ("wrap", "mirror", "reflect"))
 RAMP = np.array([10, 20, 30, 40], np.float32)
-NUMBERS, GRID = np.arange(4, dtype=np.float32), np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+BYTE, GRID = np.uint8([255]), np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 BITS = np.array([1.0, -0.0, np.inf, np.nan, -np.inf, np.finfo(np.float32).max, 2.0], np.float32)
-CENTERS = {f"int{n}": [-(2 ** (n - 1)), 1 - 2 ** (n - 1), 0, 2 ** (n - 1) - 1] for n in (8, 16)}
 
 
 def at_centers(values):
@@ -197,45 +196,14 @@ FACTS = {
     "border is decided per texel": (RAMP, border(), {0.0: 5, 4.0: 20, 4.25: 10, 4.5: 0, -0.5: 0}),
     "mirror repeats the edge": (RAMP, MIRROR, {0.0: 10, -0.125: 10, -0.25: 15, 1.0: 40, 1.125: 40, 1.25: 35}),
     "mirror is decided on the texel": (RAMP, POINT | MIRROR, {-0.25: 10, -0.5: 20, 1.0: 40, 1.25: 30, 2.0: 10}),
-    "reflect does not repeat the edge": (
-        RAMP,
-        PIXEL | REFLECT,
-        {-0.5: 20, 0.0: 15, 0.5: 10, 3.5: 40, 4.0: 35, 4.5: 30, 6.5: 10},
-    ),
+    "reflect does not repeat the edge": (RAMP, PIXEL | REFLECT, {-0.5: 20, 0: 15, 0.5: 10, 3.5: 40, 4: 35, 4.5: 30}),
     "NaN acts as 0": (RAMP, PIXEL | WRAP, {np.nan: 25, 0.0: 25}),
     "cubic returns the texel at its center": (RAMP, CUBIC, {0.125: 10, 0.375: 20, 0.875: 40}),
     "cubic weighs -1 9 9 -1 sixteenths half-way": (RAMP, PIXEL | CUBIC, {1.0: 14.375, 2.0: 25, 3.0: 35.625}),
     "a table reaches both ends of its range": (RAMP, PIXEL, {3 * t + 0.5: 10 + 30 * t for t in np.linspace(0, 1, 7)}),
-    **{
-        f"{mode} of four texels": (
-            NUMBERS,
-            POINT | {"address_mode": mode},
-            {x / 4: int(digit) for x, digit in zip(range(-7, 12), digits, strict=True)},
-        )
-        for mode, digits in {
-            "wrap": "1230123012301230123",
-            "mirror": "1233210012332100123",
-            "clamp": "0000000012333333333",
-        }.items()
-    },
     "x is the column and y is the row": (GRID[0, :2, :2], PIXEL | POINT, {(1.5, 0.5): 1, (0.5, 1.5): 4}),
     "z is the slice": (GRID, PIXEL | POINT, {(3.5, 2.5, 0.5): 11, (0.5, 1.5, 1.5): 16}),
-    **{
-        f"{dtype} spans its range": (
-            np.array(codes, dtype),
-            PIXEL | POINT | FRACTION,
-            at_centers(max(code / codes[-1], -1) for code in codes),
-        )
-        for dtype, codes in (CENTERS | {"uint8": [0, 128, 255], "uint16": [0, 32768, 65535]}).items()
-    },
-    "bytes are decoded before they are filtered": (np.uint8([0, 255]), FRACTION, {0.5: 0.5}),
-    "codes of 16 bits, too": (np.uint16([11, 12]), FRACTION, {0.5: 11.5 / 65535}),
-    "a border is in units of the result": (
-        np.uint8([255]),
-        border(PIXEL | FRACTION),
-        {-1: 0.25, 0: 0.625, 0.5: 1},
-        0.25,
-    ),
+    "a border has units of the result": (BYTE, border(PIXEL | FRACTION), {-1: 0.25, 0: 0.625, 0.5: 1}, 0.25),
     "the border of integers is an integer": (np.int16([7]), border(POINT), {-0.5: -3, 0.5: 7, 1.5: -3}, -3),
     "a point read returns stored bits": (BITS, PIXEL | POINT, at_centers(BITS)),
     "stored bits inside of a border": (BITS, border(PIXEL | POINT), at_centers(BITS)),
@@ -254,7 +222,7 @@ def test_facts():
             if options.get("filter_mode") == "point":
                 assert_exact(found[:, 0], expected, np.float32 if "read_mode" in options else array.dtype)
             else:
-                assert_close("float32", found[:, 0], expected, max(np.abs(expected).max(), 1 / 65535))
+                assert_close("float32", found[:, 0], expected, np.abs(expected).max())
 
 
 def test_a_NaN_texel_reaches_only_the_reads_and_channels_that_hold_it():
