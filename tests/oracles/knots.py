@@ -1,14 +1,12 @@
 """What a read among knots returns, in float64, from the definitions: an independent statement of the rules.
 
-Each axis is laid out tap by tap, far beyond both edges, each tap with its coordinate and the texel that it reads. Cells
-are found in this list by NumPy; weights are computed by `jax.numpy`, so that JAX differentiates them. Nothing here
-imports jaxtex.
+Each axis is laid out tap by tap, far beyond both edges, each tap with its coordinate and the texel that it reads.
+Nothing here imports jaxtex.
 """
 
 import itertools
 import math
 
-import jax.numpy as jnp
 import numpy as np
 
 from tests.oracles.reads import address
@@ -35,30 +33,25 @@ def laid_out(knots, size, mode, reach):
         here = knots[phase] if phase < size else 2 * high - knots[2 * size - 1 - phase]
         return here + turn * 2 * (high - low)
 
-    return np.array(taps), jnp.stack([of(tap) for tap in taps])
+    return np.array(taps), np.stack([of(tap) for tap in taps])
 
 
-def axis_taps(coord, knots, size, mode, filter_mode, known_coord, known_knots):
-    """[(tap, weight)] of one axis, nearest two first; tap is (S,) of NumPy, found at the known numbers."""
-    taps, places = laid_out(jnp.asarray(knots), size, mode, 4 * size + 8)
-    known = np.asarray(laid_out(jnp.asarray(known_knots), size, mode, 4 * size + 8)[1])
+def axis_taps(coord, knots, size, mode, filter_mode):
+    """[(tap, weight)] of one axis, nearest two first; tap is (S,)."""
+    taps, places = laid_out(knots, size, mode, 4 * size + 8)
     if mode == "clamp":  # the axis ends at its last knots
         ends = slice(4 * size + 8, 5 * size + 8)
-        taps, places, known = taps[ends], places[ends], known[ends]
-        low, high = (0, -1) if known[-1] >= known[0] else (-1, 0)
-        below, above = known_coord < known[low], known_coord > known[high]
-        coord = jnp.where(below, places[low], jnp.where(above, places[high], coord))
-        known_coord = np.clip(known_coord, known[low], known[high])
+        taps, places = taps[ends], places[ends]
+        coord = np.clip(coord, places.min(), places.max())
         if size == 1:
-            return [(np.zeros(np.shape(coord), int), jnp.ones_like(coord))]
-    sign = 1 if known[-1] > known[0] else -1
-    cell = np.searchsorted(sign * known, sign * known_coord, side="right") - 1
+            return [(np.zeros(np.shape(coord), int), np.ones_like(coord))]
+    sign = 1 if places[-1] > places[0] else -1
+    cell = np.searchsorted(sign * places, sign * coord, side="right") - 1
     cell = cell.clip(0, len(taps) - 2)
     fraction = (coord - places[cell]) / (places[cell + 1] - places[cell])
     if filter_mode == "point":
-        before = known_coord - known[cell] if sign > 0 else known[cell] - known_coord
-        after = known[cell + 1] - known_coord if sign > 0 else known_coord - known[cell + 1]
-        return [(taps[np.where(before < after, cell, cell + 1)], jnp.ones_like(coord))]
+        before, after = np.abs(coord - places[cell]), np.abs(places[cell + 1] - coord)
+        return [(taps[np.where(before < after, cell, cell + 1)], np.ones_like(coord))]
     if filter_mode == "linear":
         return [(taps[cell], 1 - fraction), (taps[cell + 1], fraction)]
     count = min(4, len(taps))
@@ -71,19 +64,14 @@ def axis_taps(coord, knots, size, mode, filter_mode, known_coord, known_knots):
     return found
 
 
-def sample(texels, coords, knots, modes, filter_mode, color=0.0, limited=False, known=None):
-    """The read of (..., z, y, x, C) texels at coordinates (S,) in the units of knots, x first.
-
-    `known` holds the numbers of coordinates and of knots, if JAX traces them.
-    """
+def sample(texels, coords, knots, modes, filter_mode, color=0.0, limited=False):
+    """The read of (..., z, y, x, C) texels at coordinates (S,) in the units of knots, x first."""
     sizes = texels.shape[-2::-1]
-    known_knots, known_coords = known or (knots, coords)
     sphere = modes[0] == "sphere"
     continued = ("wrap", "mirror", *modes[2:]) if sphere else modes
 
     def read(how):
-        axes = zip(coords, knots, sizes, continued, [how] * len(sizes), known_coords, known_knots, strict=True)
-        of_axes = [axis_taps(*axis) for axis in axes]
+        of_axes = [axis_taps(*axis, how) for axis in zip(coords, knots, sizes, continued, strict=True)]
         for chosen in itertools.product(*of_axes):
             weight, index, inside = 1.0, [], True
             for (tap, w), size, mode in zip(chosen, sizes, continued):
@@ -94,11 +82,11 @@ def sample(texels, coords, knots, modes, filter_mode, color=0.0, limited=False, 
                 beyond = chosen[1][0] // sizes[1] % 2 == 1
                 index[0] = np.where(beyond, (index[0] + sizes[0] // 2) % sizes[0], index[0])
             texel = texels[tuple(index[::-1])]
-            yield weight, jnp.where(inside[..., None], texel, color)
+            yield weight, np.where(inside[..., None], texel, color)
 
     value = sum(weight[..., None] * texel for weight, texel in read(filter_mode))
     if limited:
         near = [texel for _, texel in read("linear")]
-        low, high = jnp.min(jnp.stack(near), 0), jnp.max(jnp.stack(near), 0)
-        value = jnp.clip(value, low, high)
+        low, high = np.min(np.stack(near), 0), np.max(np.stack(near), 0)
+        value = np.clip(value, low, high)
     return value

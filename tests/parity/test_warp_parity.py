@@ -9,7 +9,7 @@ import jaxtex as jt
 import jaxtex.warp as jw
 from tests.oracles import grids as grid_oracle
 from tests.support import peers
-from tests.support.tolerances import assert_close, assert_exact, case
+from tests.support.tolerances import assert_close, assert_exact, named
 
 MODES, PADDINGS, ALIGN = ("nearest", "bilinear", "bicubic"), ("zeros", "border", "reflection"), (False, True)
 # x, y, z; n or n - 1 is a power of two, so that every half of an index has a coordinate without rounding.
@@ -131,7 +131,7 @@ def test_grid_sample_is_that_of_torch(dimension):
         found = jax.device_get(run({align: Data(dimension, align, at_kinks).arrays for align in ALIGN}))
         for each in cases:
             for theirs in by_torch(each, at_kinks):
-                with case((*each, at_kinks)):
+                with named((*each, at_kinks)):
                     check(found[each], theirs)
 
 
@@ -158,7 +158,7 @@ def test_coordinates_that_are_no_places():
     expected = {"zeros": [0, 0], "border": [8, 1], "reflection": [1, 1]}
     found, slopes = jax.device_get(run(given))
     for (mode, padding), values in found.items():
-        with case((mode, padding)):
+        with named((mode, padding)):
             assert_exact(values[2], values[3])
             if mode != "bicubic":
                 assert_exact(values[:2], expected[padding])
@@ -176,7 +176,7 @@ def test_what_torch_has_not():
         pixels, at = (a[0].astype(np.float64) for a in cases[how])
         modes = dict(zip(("mode", "padding", "align_corners"), how, strict=True))
         expected = grid_oracle.values(pixels, at.reshape(-1, at.shape[-1]), **modes).reshape(found[0].shape)
-        with case(how):
+        with named(how):
             assert_close("peer", found[0], expected, scale(expected))
 
 
@@ -212,7 +212,7 @@ def test_forms_of_images_and_grids():
 
     found, (half, codes, whole) = jax.device_get(run(images, grids, numbers))
     for form in found:
-        with case(form):
+        with named(form):
             assert_close("peer", found[form], found["volumes" if "volumes" in form else "plain"], scale(images[2]))
     assert_exact(half, [15, 31], np.float16)
     assert_exact(codes, [15, 31], np.uint8)
@@ -281,6 +281,6 @@ def test_affine_grid_is_that_of_torch():
 
         name, given = f"affine_grid {size} align_corners={align}", (thetas[len(size)], cotangents[size])
         for their_grid, their_gradient in peers.results("torch", name, program, *given):
-            with case(name):
+            with named(name):
                 assert_close("peer", found[size, align][0], their_grid, scale(given[0]))
                 assert_close("peer gradient", found[size, align][1], their_gradient, scale(their_gradient))

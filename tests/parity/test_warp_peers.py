@@ -7,7 +7,7 @@ import pytest
 import jaxtex as jt
 from jaxtex import warp
 from tests.support import peers
-from tests.support.tolerances import assert_close, assert_exact, case
+from tests.support.tolerances import assert_close, assert_exact, named
 
 HEIGHT, WIDTH = 20, 30
 OUT = (22, 28)
@@ -82,7 +82,7 @@ def test_resize_is_that_of_jax():
     run = jax.jit(lambda image: {method: pair(image, method) for method in METHODS})
     for method, (actual, expected) in jax.device_get(run(image())).items():
         inner = np.s_[4:-4, 4:-4] if method == "cubic" else np.s_[:]
-        with case(method):
+        with named(method):
             assert_close("peer", actual[inner], expected[inner], scale())
 
 
@@ -126,7 +126,7 @@ def test_remap_is_that_of_opencv():
             return [cv2.remap(image, x, y, cv2.INTER_CUBIC, borderMode=getattr(cv2, f"BORDER_{BORDERS[mode]}"))]
 
         for (theirs,) in peers.results("cv2", f"remap cubic {mode}", program, image(), *places):
-            with case(mode):
+            with named(mode):
                 assert_close("OpenCV's 1/32", ours, theirs, 2 * np.ptp(image()))
 
 

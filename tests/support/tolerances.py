@@ -27,10 +27,6 @@ TOLERANCES = {
     # A central difference in float64 with a step of 1e-6, or 1e-5 twice, of the size of the texture to its order: the
     # third derivatives of a read jump at centers, but few steps cross one.
     "central difference": 2.0**-15,
-    # A spline of order 5 between frequencies one apart, of waves of at most 0.6 radians a frequency: off by some of
-    # 0.6^6 / 2^10, and where the blobs are cut off, at five widths and more. Slopes of angles are larger by a radius of
-    # ten frequencies.
-    "fourier slice": 2.0**-12,
     # Another library normalizes and centers its coordinates in another order: more roundings of the position, each of
     # at most 2^-20, of a read whose slope is at most 2 an axis.
     "peer": 2.0**-18,
@@ -102,12 +98,12 @@ TOLERANCES = {
 
 
 @contextlib.contextmanager
-def case(name):
-    """Names the case of a table in the error of whatever is asserted of it."""
+def named(*case):
+    """Adds the name of a case to its errors."""
     try:
         yield
-    except AssertionError as error:
-        error.add_note(f"case {name!r}")
+    except Exception as error:
+        error.add_note(f"in the case of {' '.join(map(str, case))}")
         raise
 
 
@@ -115,7 +111,7 @@ def assert_cases_close(row, found, expected, scale):
     """Results of a table of cases, each close to what is expected of its name."""
     assert found.keys() == expected.keys()
     for name in found:
-        with case(name):
+        with named(name):
             assert_close(row, found[name], expected[name], scale)
 
 

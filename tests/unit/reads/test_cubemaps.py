@@ -9,7 +9,7 @@ import pytest
 import jaxtex as jt
 from tests.oracles import reads as oracle
 from tests.support.drawn import floats, given
-from tests.support.tolerances import assert_close, assert_exact, case
+from tests.support.tolerances import assert_close, assert_exact, named
 from tests.unit.reads.test_mipmaps import (
     LINEAR,
     POINT,
@@ -147,7 +147,7 @@ def test_footprints_by_hand():
     places = [tuple(np.moveaxis(a, 1, 0)) for a in (directions, *rates)]
     run = jax.jit(lambda levels, d, x, y: jt.sample(jt.cubemap(levels), d, jt.Sampler(**LINEAR), ddx=x, ddy=y)[..., 0])
     for (name, (*_, expected)), found in zip(reads.items(), run(levels, *places), strict=True):
-        with case(name):
+        with named(name):
             assert_close("float32", found, expected, 3.0)
 
 
@@ -235,7 +235,7 @@ def test_gradients_of_directions():
     ends = np.cumsum([part.shape[1] for part in parts.values()])[:-1]
     found |= dict(zip(parts, np.split(found["seamless"], ends, axis=1), strict=True))
     for name in ("nowhere", "within faces", "point"):
-        with case(name):
+        with named(name):
             assert_exact(found[name], np.zeros_like(found[name]), np.float32)
     # A gradient has no part along its direction, nor at NaN.
     gradient = found["NaN"]
@@ -245,7 +245,7 @@ def test_gradients_of_directions():
     assert_close("sum", along.sum(0), np.zeros(along.shape[1]), np.abs(along).sum(0))
     # It is that of the direction by its length, up to the largest lengths.
     for length in LENGTHS:
-        with case(length):
+        with named(length):
             gradient = np.float64(found[str(length)]) * length
             assert_close("float32", gradient, found["1"], np.abs(found["1"]).max())
     # At an edge the slope is that of the face which the tie chooses; across it, from one texel into the other. One

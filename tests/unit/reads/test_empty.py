@@ -8,8 +8,7 @@ import pytest
 import jaxtex as jt
 from jaxtex import warp
 from jaxtex.layers import theta_of
-from tests.support.tolerances import assert_exact
-from tests.support.tolerances import case as named
+from tests.support.tolerances import assert_exact, named
 
 CAMERA = np.array([[2, 0, 2], [0, 2, 2], [0, 0, 1]], np.float32)
 POINTS = np.array([[0, 0], [3, 0], [0, 3], [3, 3]], np.float32)

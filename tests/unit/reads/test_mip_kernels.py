@@ -10,7 +10,7 @@ import jaxtex as jt
 from jaxtex._engine.compute.filters import chain_of
 from jaxtex._engine.cuda.filters.mip_kernel import computed_levels, mip_chain
 from tests.support.host_kernels import kernels_on_cpu
-from tests.support.tolerances import assert_close, assert_exact, case
+from tests.support.tolerances import assert_close, assert_exact, named
 
 # Shapes of finest levels, the axes that are halved, dtypes, and how many levels kernels make. Array operations go on
 # where a size is odd.
@@ -70,7 +70,7 @@ def test_kernels_make_the_levels_that_arrays_make():
     with kernels_on_cpu():
         found = run(mip_chain)
     for name, (levels, pulled) in found.items():
-        with case(name):
+        with named(name):
             if name in map(str, ODD):
                 assert_close("float32", levels, expected[name][0], 4)
                 assert_close("sum", pulled, expected[name][1], 4)

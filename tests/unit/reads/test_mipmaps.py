@@ -10,7 +10,7 @@ import pytest
 import jaxtex as jt
 from tests.oracles import reads as oracle
 from tests.support.derivatives import assert_derivatives
-from tests.support.tolerances import assert_close, assert_exact, assert_trees_close, case
+from tests.support.tolerances import assert_close, assert_exact, assert_trees_close, named
 
 POINT, LINEAR = {"mipmap_filter_mode": "point"}, {"mipmap_filter_mode": "linear"}
 INF, NAN = np.inf, np.nan
@@ -114,7 +114,7 @@ def assert_reads(rows):
         mode = options.get("read_mode", "element")
         dtype = np.dtype(np.float32) if mode == "normalized_float" else levels[0].dtype
         between = options.get("mipmap_filter_mode", "point")
-        with case((kind, levels[0].shape, [*given], options)):
+        with named((kind, levels[0].shape, [*given], options)):
             if options.get("filter_mode") == between == "point" and "ddx" not in given:
                 assert_exact(found, expected, dtype)
             else:
@@ -136,7 +136,7 @@ def assert_splats(rows):
         ]
 
     for row, of, found in zip(rows, shapes, run([row[3:] for row in rows])):
-        with case((row.kind, [*row.given], row.options)):
+        with named((row.kind, [*row.given], row.options)):
             expected = oracle.splat(values, row.coords, of, cube=is_cube(row.kind), **row.given, **row.options)
             for level, wanted in zip(found, expected, strict=True):
                 assert_close("sum", level, wanted, np.abs(values).sum())
@@ -154,7 +154,7 @@ def assert_builds(rows):
         ]
 
     for (kind, sizes, count, dtype), array, chain in zip(rows, texels, run(texels)):
-        with case((kind, sizes, dtype)):
+        with named((kind, sizes, dtype)):
             assert (chain.kind, chain.dtype, float(chain.border_color)) == (kind, dtype, 2.0)
             assert_exact(chain.levels[0], array, dtype)
             expected = oracle.mipmaps(array.astype(np.float64), dimension(kind), count)
@@ -238,7 +238,7 @@ def test_reads_by_hand():
     # Neither computes with the other level, nor with the level of detail: nothing is rounded.
     for one, other in (("one level", "without a chain"), ("a whole level", "that level alone")):
         for a, b in zip(found[one], found[other], strict=True):
-            with case(one):
+            with named(one):
                 assert_exact(a, b, np.float32)
 
 
@@ -370,7 +370,7 @@ def test_fetches_within_a_level_and_gathers_of_the_finest():
     fetched, gathered = run(chains, indices, coords)
     for (kind, level), found in fetched.items():
         *at, layer = indices[kind]
-        with case((kind, level)):
+        with named((kind, level)):
             layer = layer if "layered" in kind else None
             assert_exact(found, oracle.fetch(chains[kind][level], at, layer), np.float32)
     assert_exact(gathered, oracle.gather(chains["2d"][0], coords, component=1), np.float32)
@@ -535,7 +535,7 @@ def test_gradients_of_a_footprint_at_its_kinks():
         return {anisotropy: jax.grad(lambda r, a=anisotropy: total(r, a).sum())(rates) for anisotropy in (1, 2)}
 
     for anisotropy, gradients in run(flat((0, 10, 30, 70)), np.float32([*POINTLESS, *FINITE, TIE])).items():
-        with case(f"anisotropy {anisotropy}"):
+        with named(f"anisotropy {anisotropy}"):
             np.testing.assert_array_equal(gradients[: len(POINTLESS)], 0)
             assert np.isfinite(gradients).all()
             assert_close("float32", np.vdot(gradients[-1], TIE), 20 / np.log(2), 70.0)

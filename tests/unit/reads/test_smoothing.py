@@ -8,7 +8,7 @@ import pytest
 
 import jaxtex as jt
 from jaxtex import warp
-from tests.support.tolerances import assert_close, assert_codes_close, assert_exact, case
+from tests.support.tolerances import assert_close, assert_codes_close, assert_exact, named
 
 SIZE, OUT = 32, (12, 11)
 LONG = np.float32([[2.5, 0.7, 1], [-0.4, 1.2, 2]])
@@ -106,7 +106,7 @@ def test_what_no_pixel_needs_is_left_out():
     run = jax.jit(lambda t, matrix: (smoothed(t, matrix), smoothed(t[None], matrix)[0], affine(t, matrix)))
     for step in (0.8, 1.0, 1.4, 1.8, 3.0, 8.0):
         one, batch, plain = run(texels, turned(30, step))
-        with case(f"{step} pixels"):
+        with named(f"{step} pixels"):
             assert_close("peer gradient", one, by_hand(texels, turned(30, step)), 4 * np.abs(texels).max())
             assert_close("float32", batch, one, np.abs(texels).max())
             if step < 1:  # on a GPU a kernel computes the points of a plain warp, and may round them in another way

@@ -9,7 +9,7 @@ import jaxtex as jt
 from jaxtex._engine.cuda.filters.convolution_kernel import convolve
 from jaxtex._engine.rules.filters import convolved
 from tests.support.host_kernels import kernels_on_cpu
-from tests.support.tolerances import assert_close, case
+from tests.support.tolerances import assert_close, named
 
 MODES = ("clamp", "border", "wrap", "mirror", "reflect")
 BUILD = {1: jt.texture1d, 2: jt.texture2d, 3: jt.texture3d}
@@ -55,7 +55,7 @@ def test_reads_of_coefficients_pass_through_the_texels():
     for name, values in found.items():
         texels, _, order = rows[name]
         texels = texels / 255 if name == "codes" else texels
-        with case(name):
+        with named(name):
             assert_close("sum", values, texels, 4 * GAIN.get(order, 1) ** (texels.ndim - 1))
 
 
@@ -121,7 +121,7 @@ def test_kernels_convolve_as_arrays_do():
     with kernels_on_cpu():
         found = run(convolve)(arrays)
     for params, a, b in zip(cases, found, run(convolved)(arrays), strict=True):
-        with case(params):
+        with named(params):
             assert_close("sum", a, b, 4)
 
 

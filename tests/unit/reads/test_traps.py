@@ -18,7 +18,7 @@ from jaxtex.cuda import (
     SurfaceBoundaryMode,
     TextureDesc,
 )
-from tests.support.tolerances import assert_exact, case
+from tests.support.tolerances import assert_exact, named
 
 CLAMP, WRAP, MIRROR, BORDER = AddressMode.Clamp, AddressMode.Wrap, AddressMode.Mirror, AddressMode.Border
 LINEAR = {"filterMode": FilterMode.Linear}
@@ -210,7 +210,7 @@ def test_traps():
 
     for (trap, *_, expected), found in zip(rows, run([row[3] for row in rows]), strict=True):
         expected = np.asarray(expected, getattr(expected, "dtype", np.float32))
-        with case(f"trap {trap}"):
+        with named(f"trap {trap}"):
             assert_exact(np.reshape(found, expected.shape), expected, expected.dtype)
 
 

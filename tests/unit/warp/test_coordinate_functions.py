@@ -10,7 +10,7 @@ import pytest
 import jaxtex as jt
 from jaxtex._reads.calls import sample_grid
 from jaxtex.warp.coordinate_functions import affine, matrix_parameters, pixel_centers, projective
-from tests.support.tolerances import assert_close, assert_exact, case
+from tests.support.tolerances import assert_close, assert_exact, named
 
 SHAPE = (9, 12)
 HOMOGRAPHY = np.float32([[0.5, 0.1, 0.7], [-0.1, 0.6, 1.2], [0.004, 0.002, 1.0]])
@@ -84,7 +84,7 @@ def test_batches():
         one = lambda k, name=name, axes=axes: [a if i is None else a[k] for a, i in zip(given[name], axes)]
         values, *slopes = (np.stack(parts) for parts in zip(*(value_and_slopes(*one(k)) for k in range(3))))
         summed = [a.sum(0) if axis is None else a for a, axis in zip(slopes, axes, strict=True)]
-        with case(name):
+        with named(name):
             assert_alike(found[name][0], values)
             assert_alike(found[name][1], summed, "peer gradient")
 
@@ -124,7 +124,7 @@ def test_reads_of_every_kind():
 
     both, tangent, along_x = jax.device_get(run(image(7, 8, 2), codes, HOMOGRAPHY[:2]))
     for name, (found, expected) in both.items():
-        with case(name):
+        with named(name):
             assert_alike(found, expected, "peer gradient" if name == "slope" else "peer")
     # Both compute positions alike, without an instruction for a product and a sum, and the unit's are rounded.
     for name in ("hardware", "codes"):

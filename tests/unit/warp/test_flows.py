@@ -10,7 +10,7 @@ from scipy.ndimage import map_coordinates, zoom
 
 from jaxtex import warp
 from tests.support.derivatives import assert_derivatives
-from tests.support.tolerances import assert_cases_close, assert_close, assert_exact, case
+from tests.support.tolerances import assert_cases_close, assert_close, assert_exact, named
 
 SHAPES = {2: (9, 12), 3: (6, 7, 8)}
 
@@ -109,7 +109,7 @@ def test_an_inverse_of_a_steep_flow():
         inside = np.abs(offset + expected) < 11.5
         # c + dc moves the inverse by -dc / (1 + c)^2 of the offset.
         inner = np.abs(offset) < (9 if factor > 0 else 1.5)
-        with case(factor):
+        with named(factor):
             assert inside.any()
             assert_close("float32", inverse[inside, 0], expected[inside], 64)
             assert_close("float32", back, 0 * flow, 64)

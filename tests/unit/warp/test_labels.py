@@ -9,7 +9,7 @@ import pytest
 
 from jaxtex import Sampler, warp
 from tests.oracles import reads as oracle
-from tests.support.tolerances import assert_exact, case
+from tests.support.tolerances import assert_exact, named
 
 SIZES = {2: (6, 7), 3: (4, 5, 6)}
 
@@ -53,7 +53,7 @@ def test_the_label_of_most_weight_wins():
     )
     run = jax.jit(lambda given: {(k, mode): read(*given[k], mode) for k in range(len(given)) for mode in modes[k]})
     for (k, mode), found in jax.device_get(run(given)).items():
-        with case((*kinds[k], mode)):
+        with named((*kinds[k], mode)):
             assert_exact(found.reshape(-1, 2), expected(*given[k], mode, outside=1), kinds[k][2])
 
 

@@ -18,7 +18,7 @@ from jaxtex._engine.rules.filters import in_order, scale_p
 from jaxtex._tables.address_rules import ADDRESS_RULES
 from jaxtex._tables.filter_kernels import POINT
 from tests.support.derivatives import assert_derivatives
-from tests.support.tolerances import TOLERANCES, assert_close, assert_exact, case
+from tests.support.tolerances import TOLERANCES, assert_close, assert_exact, named
 
 
 @functools.cache
@@ -43,7 +43,7 @@ def test_recorded_peers():
     texels = recorded()["image"]
     run = jax.jit(lambda texels: {name: resized(texels, name) for name in recorded() if "/" in name})
     for name, found in run(texels).items():
-        with case(name):
+        with named(name):
             assert_close("peer", found, recorded()[name], 2 * np.abs(texels).max())
 
 
@@ -94,7 +94,7 @@ def test_filters_by_their_definition():
     found, of_volume = jax.device_get(run(rows, volume))
     for name, row in found.items():
         filter, n, count, address = name
-        with case(name):
+        with named(name):
             expected = by_definition(rows[n], count, filter, address)
             assert_close("float64", row[0, :, 0], expected, np.abs(rows[n]).max())
     expected = np.apply_along_axis(by_definition, 0, volume, 3, "cubic", "clamp")
@@ -122,7 +122,7 @@ def test_along_an_axis_that_keeps_its_size_nothing_spreads():
     for (filter, size, options), result in zip(calls, found, strict=True):
         kept = [axis for axis, (n, m) in enumerate(zip(size[::-1], texels.shape[-2::-1])) if n == m]
         for axis in kept:
-            with case((filter, size, *options, axis)):
+            with named((filter, size, *options, axis)):
                 assert set(np.argwhere(~np.isfinite(result))[:, -2 - axis]) == {(1, 3, 2)[axis]}
     for gradient in gradients:
         assert_exact(gradient, np.ones_like(texels[0, :, 0]))
@@ -156,7 +156,7 @@ def test_areas_poles_and_borders():
 
     found, hot = jax.device_get(run(row, texels, globe, np.concatenate([across, globe, across]), hot))
     for name, (actual, expected) in found.items():
-        with case(name):
+        with named(name):
             assert_close("float32", actual, np.asarray(expected), 4)
     # An infinite pixel stays infinite.
     assert not np.isnan(hot).any()
@@ -186,7 +186,7 @@ def test_numbers_of_other_dtypes():
         info = jnp.iinfo(given[dtype].dtype) if jnp.issubdtype(given[dtype].dtype, jnp.integer) else None
         expected = exact if info is None else np.rint(exact).clip(info.min, info.max)
         result = np.dtype(np.float32) if dtype == "bool" else given[dtype].dtype
-        with case(dtype):
+        with named(dtype):
             assert_exact(rounded, expected.astype(result), result)
     assert_close("float32", *of_codes, 1)
     assert_exact(mapped, found["uint8"][0])
@@ -237,7 +237,7 @@ def test_forms_for_cpus_have_the_same_bits(monkeypatch):
     for transposed in (False, True):
         found, expected = (jax.device_get(run(how)(given)) for how in (scale_p.bind, in_order))
         for name in given:
-            with case((name, transposed)):
+            with named((name, transposed)):
                 assert_exact(jax.tree.leaves(found[name])[0], jax.tree.leaves(expected[name])[0])
         given = {name: expected[name] for name in given if BANDS[name][-1] == "float32"}
         options = {name: {**options[name], "transposed": True} for name in given}

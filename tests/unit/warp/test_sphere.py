@@ -10,7 +10,7 @@ import pytest
 import jaxtex as jt
 from tests.oracles import reads as oracle
 from tests.support.derivatives import assert_derivatives
-from tests.support.tolerances import assert_cases_close, assert_close, assert_exact, case
+from tests.support.tolerances import assert_cases_close, assert_close, assert_exact, named
 
 HEIGHT, WIDTH = 5, 8
 SPHERE = {"address_mode": "sphere"}
@@ -88,7 +88,7 @@ def test_values_are_those_of_the_oracle():
     for name, (make, texels, coords, more, options) in table.items():
         stored = oracle.mipmaps(texels, 2) if make is mipmapped else texels
         expected = oracle.sample(stored, coords, **more, **options)
-        with case(name):
+        with named(name):
             assert_close("float32", found[name], expected, 16)
             if name == "point":
                 assert_exact(found[name], expected, np.float32)
@@ -147,7 +147,7 @@ def test_a_spline_passes_through_the_texels():
     run = jax.jit(lambda given: [read(order, texels) for (order, _), texels in zip(SPLINES, given, strict=True)])
     for found, texels, name in zip(jax.device_get(run(given)), given, SPLINES, strict=True):
         beyond = np.roll(texels, texels.shape[1] // 2, 1)[::-1]
-        with case(name):
+        with named(name):
             assert_close("sum", found, np.stack([texels, beyond]), 4 * 7.5**2)
 
 

@@ -16,7 +16,7 @@ import jaxtex as jt
 from jaxtex import cuda, ndimage, warp
 from jaxtex._checks.calls import FLAGS
 from tests.support.jaxprs import equations
-from tests.support.tolerances import assert_close, assert_exact, case
+from tests.support.tolerances import assert_close, assert_exact, named
 
 RANDOM = np.random.default_rng(7)
 H, W = 6, 8
@@ -259,7 +259,7 @@ def test_an_image_of_one_pixel():
         return found
 
     for name, found in run(np.float32([[[3, 5]]])).items():
-        with case(name):
+        with named(name):
             assert_close("float32", found, np.broadcast_to([3, 5], found.shape), 5.0)
 
 
@@ -308,7 +308,7 @@ def test_points_are_a_tuple_or_one_array():
         }
 
     for name, (found, expected) in jax.device_get(run(at)).items():
-        with case(name):
+        with named(name):
             found = np.moveaxis(found, -1, 0) if found.shape != expected.shape else found
             assert_close("float32", found, expected, 8)
 
@@ -460,7 +460,7 @@ def test_masks_and_borders():
     (blends, points), borders, kept, large = jax.device_get(run(MASK, IMAGE))
     for dtype, pairs in ((np.float32, blends), (bool, points)):
         for name, (found, expected) in pairs.items():
-            with case(name):
+            with named(name):
                 assert_exact(found, expected, dtype)
     assert not any(np.any(outside) for outside in borders)
     assert_exact(kept[0], IMAGE[H // 2, [0, -1]])

@@ -8,7 +8,7 @@ import pytest
 
 import jaxtex as jt
 from tests.support.derivatives import assert_derivatives
-from tests.support.tolerances import assert_close, assert_exact, case
+from tests.support.tolerances import assert_close, assert_exact, named
 
 SIZE = 6, 8
 forward_warp = jt.warp.forward_warp
@@ -66,7 +66,7 @@ def test_modes_equal_a_loop_over_pixels():
     modes, ((moved, coverage), still), (around, total) = jax.device_get(run(image, flow, given))
     for mode, found in modes.items():
         expected, expected_coverage = reference(image, flow, given.get(mode), mode=mode, shape=shapes[mode])
-        with case(mode):
+        with named(mode):
             # A mean of few pixels divides by their weight, here 0.01 at least.
             assert_close("point", found[0], expected, 100 * np.abs(image).max())
             assert_close("sum", found[1], expected_coverage, SIZE[0] * SIZE[1])
@@ -126,7 +126,7 @@ def test_pixels_on_one_place():
     run = lambda dx, score: jax.device_get(with_slopes(np.float32([dx]), np.float32([score])))
     one, two = np.exp([-2, 2])
     for z, expected in ((-1e4, 2), (-2, (one + 2) / (one + 1)), (0, 1.5), (2, (two + 2) / (two + 1)), (1e4, 1)):
-        with case(z):
+        with named(z):
             assert_close("float32", run([1, 0, 0], [z, 0, 0])[0][1], expected, 2)
     # Without a flow a pixel has no part of its neighbor, however important, but the slope of one to the right.
     seen, slopes = run([0, 0, 0], [0, -1, 1])

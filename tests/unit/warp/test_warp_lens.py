@@ -14,7 +14,7 @@ import jaxtex as jt
 from tests.oracles import reads as oracle
 from tests.support import peers
 from tests.support.derivatives import assert_derivatives
-from tests.support.tolerances import assert_close, assert_exact, case
+from tests.support.tolerances import assert_close, assert_exact, named
 
 HEIGHT, WIDTH = 24, 32
 CAMERA = np.array([[26.0, 0, 17.0], [0, 28.0, 11.5], [0, 0, 1]])
@@ -93,14 +93,14 @@ def test_points_follow_the_model_and_opencv():
 
     found = jax.device_get(run(grid(dtype=np.float32), given))
     for name, lens in LENSES.items():
-        with case(name):
+        with named(name):
             assert found[name].dtype == np.float32
             assert_close("point", found[name], np.stack(bend(*grid(), lens)), WIDTH)
             of_opencv = CAMERA + TO_OPENCV, np.array(lens), IDEAL + TO_OPENCV
             for theirs in peers.results("cv2", f"map of a lens {lens}", program, *of_opencv):
                 assert_close("point", found[name], np.add(theirs, 0.5), WIDTH)
     for name in FISHEYES:
-        with case(name):
+        with named(name):
             assert_close("point", np.moveaxis(found[name], 0, -1), recorded()[f"{name}/distorted"] + 0.5, WIDTH)
 
 
@@ -115,7 +115,7 @@ def test_inverse_points_solve_the_model(dtype, x64):
     assert all(a.dtype == dtype for a in found)
     row = "point" if dtype is np.float32 else "point float64"
     for k, name in enumerate(LENSES):
-        with case(name):
+        with named(name):
             back = bend(*(np.asarray(a[k], np.float64) for a in found), PADDED[k], cameras[k])
             assert_close(row, np.stack(back), np.stack(grid()), WIDTH)
 
@@ -131,7 +131,7 @@ def test_inverse_points_of_a_fisheye_are_those_of_opencv_in_front_of_the_camera(
         sure = in_front & (radius < 1.5)
         # Toward a right angle the ideal image goes to infinity, and its slope with it.
         scale = 1 + ((expected - ideal[[0, 1], 2]) / 9) ** 2
-        with case(name):
+        with named(name):
             assert in_front[radius < 1.3].all()
             assert sure.mean() > 0.7
             assert_close("fixed point", found[sure], expected[sure], (WIDTH * scale)[sure])
@@ -214,7 +214,7 @@ def test_distort_shows_at_each_place_what_the_model_brings_there(x64):
     for name, shown in zip(LENSES, jax.device_get(run(np.stack(grid(), -1))), strict=True):
         inside = (shown > 1).all(-1) & (shown < (WIDTH - 1, HEIGHT - 1)).all(-1)
         back = bend(shown[..., 0], shown[..., 1], PADDED[[*LENSES].index(name)], camera)
-        with case(name):
+        with named(name):
             assert inside.mean() > 0.4
             assert_close("point float64", np.stack(back)[:, inside], np.stack(grid(48, 64))[:, inside], 64)
 
@@ -243,7 +243,7 @@ def test_distort_undoes_undistort():
 
     inside = np.s_[3:-3, 3:-3]
     for name, back in jax.device_get(there_and_back(smooth)).items():
-        with case(name):
+        with named(name):
             assert_close("cubic wave", back[inside], smooth[inside], 1)
 
 

@@ -8,7 +8,7 @@ import pytest
 import jaxtex as jt
 from tests.oracles import reads as oracle
 from tests.support.derivatives import assert_derivatives
-from tests.support.tolerances import assert_close, assert_exact, case
+from tests.support.tolerances import assert_close, assert_exact, named
 
 HEIGHT, WIDTH, SIZE = 32, 64, 17  # an odd face has a texel right at a pole
 TO_FACES, TO_PANORAMA = jt.warp.equirectangular_to_cubemap, jt.warp.cubemap_to_equirectangular
@@ -85,7 +85,7 @@ def test_functions_of_direction_come_out_in_the_other_format():
 
     cubes, unit, back, (plain, mirrored) = run({n: panorama(n, m) for n, m in (EVEN, ODD)}, faces(), image)
     for name, (_, _, row, scale) in CUBES.items():
-        with case(name):
+        with named(name):
             assert_close(row, cubes[name], faces(), scale)
     assert_close("texture unit axis", unit, cubes["linear"], 4)
     assert_close("linear at a cube's corner", back, panorama(*ODD), (2 / SIZE) ** 2)

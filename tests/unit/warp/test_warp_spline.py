@@ -8,7 +8,7 @@ import pytest
 import jaxtex as jt
 from tests.oracles import reads as oracle
 from tests.support.derivatives import assert_derivatives
-from tests.support.tolerances import assert_close, assert_exact, case
+from tests.support.tolerances import assert_close, assert_exact, named
 
 HEIGHT, WIDTH = 20, 28
 READ = {"filter_mode": "linear", "address_mode": "border", "normalized_coords": False}
@@ -70,7 +70,7 @@ def test_images_are_read_where_the_spline_says():
     found = run({name: given for name, (given, _) in cases.items()})
     for name, (_, (source, target, *weight)) in cases.items():
         at = np.moveaxis(reference(source, target, centers(*shape), *weight), -1, 0)
-        with case(name):
+        with named(name):
             expected = oracle.sample(image, tuple(at), dtype=np.float64, **READ)
             assert_close("spline float64", found[name], expected, WIDTH * np.abs(image).max())
 
@@ -108,7 +108,7 @@ def test_affine_maps():
 
     found, kept = run(image, codes, source, target)
     for name, pair in found.items():
-        with case(name):
+        with named(name):
             assert_close("spline", *pair, WIDTH * np.abs(image).max())
     assert_exact(kept, codes, np.uint8)
 

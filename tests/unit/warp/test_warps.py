@@ -11,7 +11,7 @@ import jaxtex as jt
 from jaxtex import warp
 from tests.oracles import reads as oracle
 from tests.support.derivatives import assert_derivatives
-from tests.support.tolerances import assert_close, assert_codes_close, assert_exact, case
+from tests.support.tolerances import assert_close, assert_codes_close, assert_exact, named
 
 SIZES, OUT = (9, 7), (6, 8)  # height and width of the input and the output
 AFFINE = np.array([[0.9, 0.2, 1.3], [-0.15, 1.1, 0.4]])
@@ -135,7 +135,7 @@ def test_where_warps_look():
         at = [WARPS[name][2](np.float64(parameters), *centers()) for parameters in several[name]]
         read = lambda k, j, at=at: oracle.sample(images[k], at[j], border_color=color, **options)
         for batch in found:
-            with case((name, batch)):
+            with named((name, batch)):
                 assert found[batch].dtype == jnp.float32
                 expected = np.stack([read(k, j) for k, j in PAIRS[batch]])
                 assert_close("peer gradient", found[batch], expected, np.abs(images).max())
@@ -176,7 +176,7 @@ def test_every_dtype_is_read_as_numbers_and_kept(x64):
     found, unrounded, exact = run(texels)
     for dtype in dtypes:
         expected = exact["uint8" if dtype[0] == "u" else "float32"]
-        with case(dtype):
+        with named(dtype):
             assert found[dtype].dtype == dtype
             if "int" in dtype:
                 assert_codes_close("peer", found[dtype], expected, 255)
@@ -210,7 +210,7 @@ def test_texels_as_they_are_and_turns():
     shifted[:-1, 2:] = texels[1:, :-2]
     others = {"resize, point": texels.repeat(2, 0).repeat(2, 1), "affine": shifted}
     for name, found in exact.items():
-        with case(name):
+        with named(name):
             assert_exact(found, others.get(name, texels), np.uint8)
     for found in turns:
         assert_close("peer", found, np.rot90(square), np.abs(square).max())
@@ -240,7 +240,7 @@ def test_volumes():
     options = {"address_mode": "border", "filter_mode": "linear", "normalized_coords": False}
     expected = np.stack([oracle.sample(v, coords, **options) for v in volume])
     for name, found in run(volume, coords, matrix).items():
-        with case(name):
+        with named(name):
             assert_close("peer", found, expected, np.abs(volume).max())
 
 
@@ -292,7 +292,7 @@ def test_reverse_mode_keeps_a_field_and_the_image_alone():
         "of halves": lambda flow, pixels: warp.warp_flow(pixels, flow.astype(jnp.float16)),
     }
     for name, read in reads.items():
-        with case(name):
+        with named(name):
             assert kept(read, flow, pixels) == sorted([(*OUT, 2), (*SIZES, 3)])
     by_parameters = lambda k, pixels: warp.resample(pixels, bent_by, (40, 50), parameters=(k,))
     assert kept(by_parameters, np.float32(0.1), pixels) == [(*SIZES, 3)]
