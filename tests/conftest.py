@@ -46,7 +46,10 @@ COMPILED = (
     "unit/cuda/",
     "unit/engine/",
     "unit/layers/",
+    "unit/ndimage/",
     "unit/nn/",
+    "unit/rays/",
+    "unit/reads/",
     "unit/surfaces/",
     "unit/tables/",
 )
