@@ -224,11 +224,11 @@ def test_a_small_extinction_keeps_its_digits_and_grows_from_nothing():
     assert_close("sum", slope.sum(), 2.0, 8)
 
 
-@pytest.mark.parametrize("how", [{"step": 0.7}, {"num_samples": 9, "min_transmittance": 0.3}])
-def test_derivatives_of_compositing(how, x64):
+def test_derivatives_of_compositing(x64):
     volume, (start, end) = normal(*IMAGE, 3, dtype=np.float64), ends(3, sizes=IMAGE, dtype=np.float64)
     volume[..., -1] = 0.4 + 0.1 * volume[..., -1]
-    run = lambda *args: jt.rays.composite(*args[:3], spacing=args[3], sampler=SMOOTH, **how)
+    how = {"num_samples": 9, "min_transmittance": 0.3, "sampler": SMOOTH}
+    run = lambda v, s, e, size: jt.rays.composite(v, s, e, spacing=size, **how)
     assert_derivatives(run, volume, start, end, np.float64([1.0, 1.5]))
 
 
@@ -236,13 +236,14 @@ def test_many_samples_change_nothing():
     """Of segments together, whose samples are summed block by block, and of few of them."""
     volume, segments = normal(3, 3, 3, 2), ends(30, 4, sizes=(3, 3, 3))
     run = jax.value_and_grad(lambda *args: jt.rays.composite(*args, num_samples=2000).sum(), (0, 1, 2))
-    parts = [(run, volume, *(ends[k::3] for ends in segments)) for k in range(3)]
-    (value, slopes), *apart = computed((run, volume, *segments), *parts)
-    assert_close("long sum", value, sum(part for part, _ in apart), 256)
-    assert_close("long sum", slopes[0], sum(part[0] for _, part in apart), 256)
-    for k, (_, part) in enumerate(apart):
-        for of_ends, expected in zip(slopes[1:], part[1:]):
-            assert_close("long sum", of_ends[k::3], expected, 256)
+    few = tuple(ends.reshape(3, 10, 4, 3) for ends in segments)
+    (value, slopes), (values, parts) = computed(
+        (run, volume, *segments), (lambda v, few: jax.lax.map(lambda ends: run(v, *ends), few), volume, few)
+    )
+    assert_close("long sum", value, values.sum(), 256)
+    assert_close("long sum", slopes[0], parts[0].sum(0), 256)
+    for whole, part in zip(slopes[1:], parts[1:]):
+        assert_close("long sum", whole.reshape(part.shape), part, 256)
 
 
 # All of them
@@ -255,7 +256,7 @@ def test_batches_and_segments_that_broadcast(name):
     volumes, (start, end) = normal(3, *VOLUME, 2), ends(3, 4)
     call, *_ = calling(name, num_samples=16)
     run = lambda *args: call(*args, *CALLS[name])
-    apart = lambda volumes, *args: jnp.stack([run(volumes[k], *(a[k] for a in args)) for k in range(3)])
+    apart = lambda *args: jax.lax.map(lambda some: run(*some), args)
     same = np.broadcast_to(volumes[0], volumes.shape)
     batch, expected, shared, of_one, together, broadcast = computed(
         *((run, volumes, start, end) for run in (jax.vmap(run), apart)),

@@ -93,8 +93,13 @@ KINDS = {
     "sphere": (lambda: jt.texture2d(normal(5, 6, 2)), 2, CUBIC | {"address_mode": "sphere"}, {}),
     "border": (lambda: jt.texture2d(normal(5, 4, 2), border_color=np.float32([3, -2])), 2, CUBIC | BORDER, {}),
     "a cube": (lambda: jt.cubemap(normal(6, 3, 3, 2)), 3, {}, {}),
-    "trilinear": (chain, 2, CUBIC | LEVELS | {"address_mode": "wrap"}, {"lod": 1.3}),
-    "anisotropic": (chain, 2, LEVELS | BORDER | {"max_anisotropy": 3}, {"ddx": (0.3, 0.1), "ddy": (-0.02, 0.06)}),
+    "trilinear": (chain, 2, LEVELS | {"address_mode": "wrap"}, {"lod": 1.3}),
+    "anisotropic": (
+        chain,
+        2,
+        LEVELS | BORDER | {"max_anisotropy": 2},
+        {"ddx": (0.3, 0.1), "ddy": (-0.02, 0.06)},
+    ),
     "codes": (lambda: jt.texture2d(CODES), 2, {"read_mode": "normalized_float", "srgb": True}, {}),
 }
 
