@@ -9,7 +9,7 @@ import numpy as np
 
 from ._checks.calls import public
 from ._checks.texels import as_sizes
-from ._checks.words import listing
+from ._checks.words import listing, shown
 from ._engine.describe.program import Traced, trace
 from ._engine.rules import programs
 
@@ -105,9 +105,9 @@ def fused_map(
     sizes = as_sizes("fused_map", "shape", shape, ("height", "width"))
     if any(n < 0 for n in sizes):
         raise ValueError(f"fused_map: shape is {sizes}, expected sizes from 0 on.")
-    if wrong := [ax for ax in jax.tree.leaves(in_axes) if ax != 0]:
+    if wrong := [ax for ax in jax.tree.leaves(in_axes) if not isinstance(ax, int) or ax != 0]:
         raise ValueError(
-            f"fused_map: in_axes has {wrong[0]!r}, expected 0 for what has the axes of the grid in front, and None for "
+            f"fused_map: in_axes has {shown(wrong[0])}, expected 0 for what has the axes of the grid in front, and None for "
             "what is whole; move the axes to the front with jnp.moveaxis."
         )
 
