@@ -107,8 +107,8 @@ def fused_map(
         raise ValueError(f"fused_map: shape is {sizes}, expected sizes from 0 on.")
     if wrong := [ax for ax in jax.tree.leaves(in_axes) if not isinstance(ax, int) or ax != 0]:
         raise ValueError(
-            f"fused_map: in_axes has {shown(wrong[0])}, expected 0 for what has the axes of the grid in front, and None for "
-            "what is whole; move the axes to the front with jnp.moveaxis."
+            f"fused_map: in_axes has {shown(wrong[0])}, expected 0 for what has the axes of the grid in front, and "
+            "None for what is whole; move the axes to the front with jnp.moveaxis."
         )
 
     @functools.wraps(fun)
