@@ -1,4 +1,4 @@
-"""The tables of CUDA's names on the page `api/cuda-names`, made of the declarations of `jaxtex.cuda`."""
+"""The tables of CUDA's names on the pages `api/cuda-names` and `api/cuda-absent`, made of `jaxtex.cuda`."""
 
 import dataclasses
 from typing import Any
@@ -10,7 +10,6 @@ from jaxtex.cuda.declarations import DECLARATIONS
 from jaxtex.cuda.memory.resource_descriptor import UNION_MEMBERS
 from jaxtex.cuda.names import ENUMERATIONS, STRUCTS, TYPES
 
-PAGE = "api/cuda-names"
 TABLE = "\n## {}\n\n| CUDA | here | |\n|---|---|---|\n"
 FUNCTIONS = {
     "Functions of the host": (*declared.RUNTIME, *declared.STRUCTS),
@@ -126,16 +125,24 @@ def tables():
         for differs, group in grouped(members, lambda member, kind=kind: NOTES.get(f"{kind}.{member}", "")):
             names = [f"{prefix}{member.rstrip('_')}" for member in group]
             text.append(row(names, [f"{kind}.{member}" for member in group], differs))
-    text.append(TABLE.format("Names without a counterpart"))
-    for sentence, families in grouped(ABSENT, ABSENT.get):
-        names = " ".join(families).split()
-        text.append(f"| {', '.join(f'`{name}`' for name in names)} | | instead: {sentence} |\n")
     return "".join(text)
 
 
+def absent():
+    """The table of families of names that are not here, as Markdown."""
+    text = ["\n| CUDA | instead |\n|---|---|\n"]
+    for sentence, families in grouped(ABSENT, ABSENT.get):
+        names = " ".join(families).split()
+        text.append(f"| {', '.join(f'`{name}`' for name in names)} | {sentence} |\n")
+    return "".join(text)
+
+
+PAGES = {"api/cuda-names": tables, "api/cuda-absent": absent}
+
+
 def add_tables(app: Any, page: str, source: list[str]) -> None:
-    if page == PAGE:
-        source[0] += tables()
+    if page in PAGES:
+        source[0] += PAGES[page]()
 
 
 def setup(app: Any) -> dict[str, Any]:

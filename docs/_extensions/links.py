@@ -36,6 +36,7 @@ MODULE_OF = {
     "porting-cuda": "jaxtex.cuda",
     "start/cuda": "jaxtex.cuda",
     "api/cuda-names": "jaxtex.cuda",
+    "api/cuda-absent": "jaxtex.cuda",
 }
 # Another library, whose names are no links to ours: "PyTorch's `affine_grid`", and the columns that are named for it.
 OTHERS = r"\b(?:PyTorch|torchvision|kornia|SciPy|scikit-image|OpenCV|CUDA|nvdiffrast|JAX|NumPy|Pillow|ITK|SimpleITK)\b"
