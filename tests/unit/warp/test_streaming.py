@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from jaxtex.warp import resample, resample_tiles
+from jaxtex.warp.windows import WindowShapes
 from tests.support.tolerances import assert_exact
 
 
@@ -102,3 +103,12 @@ def test_what_is_wrong_is_said_at_once():
         next(resample_tiles(IMAGE, rotated, window_bytes=64))
     with pytest.raises(ValueError, match="function returned 1 coordinates"):
         next(resample_tiles(IMAGE, lambda x, y: (x,)))
+
+
+def test_few_shapes_of_windows():
+    """A program is compiled for each shape, so windows are somewhat larger than what is read."""
+    shapes = WindowShapes(64, 2**20)
+    assert shapes.holding((100, 300)) == (128, 384)
+    assert shapes.holding((120, 250)) == (128, 384)
+    assert shapes.holding((10, 10)) == (64, 64)
+    assert shapes.holding((2000, 1000)) is None
