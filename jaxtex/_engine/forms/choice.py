@@ -129,20 +129,19 @@ class Lowering(NamedTuple):
         return devices if any(self.supports(*avals, **params) for avals in (ctx.avals_in, parts)) else ()
 
     def in_parts(self, general: Callable[..., Any], ctx: Any, devices: Devices, **params: Any) -> Callable[..., Any]:
-        """The call over parts: each device computes `run`, or `general` if `run` is not supported on its part."""
-
-        def on_part(*operands: Any, spec: ReadSpec) -> Any:
-            static = params | {"spec": spec}
-            results = unless_refused(self.run, *operands, **static) if self.supports(*operands, **static) else None
-            if results is not None:
-                return results
-            self.warn_of_slow_sums(ctx, **params)
-            return general(*operands, **static)
-
+        """The call over parts, each of which a device computes by `on_part`."""
         assert self.signature is not None
-        return partitioned_read(
-            self.signature, on_part, functools.partial(general, **params), ctx.avals_out, devices, **params
-        )
+        on_part = functools.partial(self.on_part, general, ctx, **params)
+        whole = functools.partial(general, **params)
+        return partitioned_read(self.signature, on_part, whole, ctx.avals_out, devices, **params)
+
+    def on_part(self, general: Callable[..., Any], ctx: Any, *operands: Any, **static: Any) -> Any:
+        """The results of one device: by `run`, or by `general` if `run` is not supported on its part."""
+        results = unless_refused(self.run, *operands, **static) if self.supports(*operands, **static) else None
+        if results is not None:
+            return results
+        self.warn_of_slow_sums(ctx, **static)
+        return general(*operands, **static)
 
 
 class ProgramLowering(Lowering):
@@ -152,15 +151,12 @@ class ProgramLowering(Lowering):
 
     def devices_to_run_on(self, ctx: Any, *, sizes: tuple[int, ...], **params: Any) -> Devices:
         devices = devices_of_partition(ctx)
-        part = tuple(-(-n // max(1, len(devices))) for n in sizes)
-        return devices if self.supports(*ctx.avals_in, sizes=part, **params) else ()
+        part = tuple(-(-n // len(devices)) for n in sizes) if devices else sizes
+        return devices if devices and self.supports(*ctx.avals_in, sizes=part, **params) else ()
 
     def in_parts(self, general: Callable[..., Any], ctx: Any, devices: Devices, **params: Any) -> Callable[..., Any]:
-        def on_part(*operands: Any, **static: Any) -> Any:
-            results = unless_refused(self.run, *operands, **static) if self.supports(*operands, **static) else None
-            return general(*operands, **static) if results is None else results
-
-        return partitioned_program(on_part, functools.partial(general, **params), ctx.avals_out, devices, **params)
+        on_part, whole = functools.partial(self.on_part, general, ctx), functools.partial(general, **params)
+        return partitioned_program(on_part, whole, ctx.avals_out, devices, **params)
 
 
 # NVRTC takes most of the time of lowering. So the kernels of a program are compiled at the same time: the lowering rule
