@@ -13,6 +13,7 @@ import pytest
 
 import jaxtex as jt
 from jaxtex._engine.cuda.build import launch
+from jaxtex._engine.cuda.programs import program_kernel
 from tests.support import host_kernels
 from tests.support.device_parts import COLLECTIVE, lowered_in_parts
 from tests.support.host_kernels import kernels_on_cpu
@@ -346,6 +347,55 @@ def test_grids_and_axes():
         IMAGE[3, 4],
     )
     compare(found, jax.tree.map(lambda a: jnp.asarray(a, jnp.float32), expected))
+
+
+def weights_in_loops(y, x, weights, bias, table):
+    """Numbers that all samples share, at known places, and of a table at computed ones."""
+    start = jnp.stack([x, y, x - y, x + y]).astype(jnp.float32) / 16
+
+    def layer(k, carry):
+        return jnp.tanh(carry @ weights[:, :4] + bias[k] * table[(3 * x + k) % 40])
+
+    return jax.lax.fori_loop(0, 20, layer, start) @ weights
+
+
+# Functions of pixels, whose lanes add to the same texels: all, some, or few; and in a branch that some take.
+SHARED = {
+    "pixels": lambda y, x, image: read(0.9 * x / 32 + 0.1 * y / 16 + 0.01, y / 17 + 0.02, image),
+    "the same": lambda y, x, image: read(x / 32, y / 16, image) + image[y % 3, 2],
+    "few texels": lambda y, x, image: read(0.1 + x / 320, 0.2 + y / 100, image),
+    "one texel": lambda y, x, image: image[(0 * x + 3), y // 40] * x,
+    "anywhere": lambda y, x, image: read((x * 7919 % 32) / 32, (y * 104729 + x * 31) % 16 / 16, image, BORDER),
+    "a branch": lambda y, x, image: jax.lax.cond(x % 3 > 0, lambda: image[y, x // 2], lambda: 2 * image[x // 2, y]),
+}
+BORDER = jt.Sampler(address_mode="border")
+
+
+@pytest.mark.parametrize("least", [1, program_kernel.LEAST_THREADS], ids=["several samples", "one sample"])
+def test_samples_that_add_to_the_same_numbers(least):
+    """Threads of one or of several samples, and their warps, add up what goes to one place; at edges of a grid, too."""
+    images = [RNG.uniform(-1, 1, (20, 24, 4)).astype(np.float32)] * len(SHARED)
+    numbers = [RNG.normal(size=shape).astype(np.float32) / 2 for shape in ((4, 6), (20,), (40,))]
+    cotangent = RNG.normal(size=(18, 36, 4)).astype(np.float32)
+
+    def gradients(mapped):
+        of_image = lambda function, image: jax.grad(lambda a: (mapped(function, 1)(a) * cotangent).sum())(image)
+        of_numbers = lambda *args: (mapped(weights_in_loops, 3)(*args)[..., :4] * cotangent).sum()
+        return jax.jit(
+            lambda images, numbers: (
+                list(map(of_image, SHARED.values(), images)),
+                jax.grad(of_numbers, (0, 1, 2))(*numbers),
+            )
+        )(images, numbers)
+
+    by_arrays = lambda function, count: jax.vmap(
+        jax.vmap(function, (None, 0, *[None] * count)), (0, None, *[None] * count)
+    )
+    of_arrays = lambda function, count: functools.partial(by_arrays(function, count), *map(jnp.arange, (18, 36)))
+    with mock.patch.object(program_kernel, "LEAST_THREADS", least):
+        names, found = kernels_of(lambda: gradients(lambda function, count: jt.fused_map(function, (18, 36))))
+    assert set(names) == {"fused_adjoint"}
+    compare(found, gradients(of_arrays), gradients=True)
 
 
 def test_what_is_closed_over_has_gradients():

@@ -58,10 +58,14 @@ inline unsigned int lanes_that(bool a) {
 }
 inline bool any_lane(bool a) { return greatest_of_lanes(a); }
 inline float of_lane_xor(float a, int bits) { return exchanged(a)[threadIdx.x % 32 ^ bits]; }
+inline float of_lane(float a, int lane) { return exchanged(a)[lane & 31]; }
+inline int of_lane(int a, int lane) { return exchanged(a)[lane & 31]; }
 inline void wait_for_lanes() { yield(); }
 // Warps run one after another, and each sees what those before it have written.
 inline void wait_for_block() { yield(); }
 inline int num_ones(unsigned int bits) { return __builtin_popcount(bits); }
+inline int first_one(unsigned int bits) { return __builtin_ctz(bits); }
+inline int last_one(unsigned int bits) { return 31 - __builtin_clz(bits); }
 inline void add_atomically(float* to, float a) { *to += a; }
 inline void add_atomically(unsigned long long* to, long long a) { *to += a; }
 inline void set_atomically(unsigned long long* to, unsigned long long bits) { *to |= bits; }

@@ -15,8 +15,8 @@ from ..trace.indexing import load_row
 from ..trace.statements import aval_of
 
 Terms = tuple[tuple[Any, int], ...]
-# Lengths of rows that one or a few loads fetch, in bytes.
-WIDTHS = (2, 4, 8, 16, 32, 64)
+# The most bytes that one load fetches, from an address that they divide.
+LOAD_BYTES = 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,13 +86,19 @@ class Part:
 
     def row(self, count: int, inside: jax.Array | None) -> jax.Array:
         """The first `count` adjacent elements."""
-        width = count * self.dtype.itemsize
-        multiples = (self.offset, *(factor for _, factor in self.first))
-        aligned = width in WIDTHS and all(m % count == 0 for m in multiples)
+        aligned = is_aligned(count, self.dtype, (self.offset, *(factor for _, factor in self.first)))
         terms = [(jnp.asarray(number, jnp.int32), factor) for number, factor in self.first]
         place = [*terms, (jnp.int32(1), self.offset)] if self.offset or not terms else terms
         how = {"aligned": aligned, "inside": inside, "token": self.token, "wide": self.wide}
         return load_row(self.array, place, count, self.dtype, **how)
+
+
+def is_aligned(count: int, dtype: np.dtype, multiples: Sequence[int]) -> bool:
+    """Whether rows of `count` adjacent numbers, at sums of these multiples, take as few loads as possible."""
+    width = count * dtype.itemsize
+    if width % LOAD_BYTES and LOAD_BYTES % width:
+        return False
+    return all(m * dtype.itemsize % min(width, LOAD_BYTES) == 0 for m in multiples)
 
 
 def without(items: tuple[int, ...], axis: int) -> tuple[int, ...]:

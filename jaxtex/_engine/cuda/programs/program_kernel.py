@@ -9,21 +9,27 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...compute.programs import type_on_grid
+from ...compute.texel_sums import power_of_two_below
 from ...describe.program import Program
 from ..build import launch
 from ..build.launch import LANES
 from ..build.source import read_source, scalars
+from ..scatter.crowds import COPIES_BYTES, COPIES_CROWD, MOST_COPIES
 from ..trace.elementwise import C_TYPES
 from ..trace.emitter import Emitter
 from ..trace.indexing import terms_of
-from ..trace.statements import Names, RefusedProgram, UnknownPrimitive, c_type_of
+from ..trace.statements import FEW_CARRIED, Names, RefusedProgram, UnknownPrimitive, c_type_of
 from . import sites
-from .parts import WIDTHS, Part, strides_of
+from .parts import Part, is_aligned, strides_of
 
 # The most threads of a block.
 THREADS = 128
 # A thread computes several samples if at least so many threads remain.
 MOST_SAMPLES, LEAST_THREADS = 4, 2**19
+# A thread computes so many adjacent samples if samples add to whole arrays, as these often share texels.
+MOST_ADDED = 8
+# Lanes move the rows of at most so many reads to each other, if a thread keeps these from sample to sample.
+MOST_MOVED = 2
 # Arrays of more numbers are read where they are in memory; a thread loads all numbers of smaller ones.
 MOST_LOADED = 16
 WARP = "trace/warp.cuh"
@@ -36,35 +42,43 @@ class Tiles(NamedTuple):
     Attributes:
         sizes: the sizes of the grid.
         lanes: the threads of a tile along each axis; 1 along axes before the last three.
-        samples: the samples of a thread along the last axis.
+        samples: the samples of a thread.
+        along: the axis along which a thread has several samples: adjacent ones, or the warp's rows if it is the last.
     """
 
     sizes: tuple[int, ...]
     lanes: tuple[int, ...]
     samples: int = 1
+    along: int = -1
 
     @classmethod
-    def of(cls, sizes: tuple[int, ...], most: int = 1) -> "Tiles":
-        lanes, left, rank = [], THREADS, len(sizes)
+    def of(cls, sizes: tuple[int, ...], most: int = 1, from_end: int = 1) -> "Tiles":
+        """Tiles with at most `most` samples a thread, along the axis with number `from_end` from the end."""
+        lanes, left, rank, along = [], THREADS, len(sizes), len(sizes) - from_end
         for k, size in enumerate(reversed(sizes)):
             row = LANES if k == 0 and rank > 1 else left
             count = min(left, row, 1 << (size - 1).bit_length()) if k < 3 else 1
             lanes.append(count)
             left //= count
+        lanes.reverse()
         samples = 1
         while (
             2 * samples <= most
             and math.prod(sizes) >= 2 * samples * LEAST_THREADS
-            and sizes[-1] >= 2 * samples * lanes[0]
+            and sizes[along] >= 2 * samples * lanes[along]
         ):
             samples *= 2
-        return cls(sizes, tuple(reversed(lanes)), samples)
+        return cls(sizes, tuple(lanes), samples, along)
+
+    @property
+    def samples_along(self) -> tuple[int, ...]:
+        """The samples of a thread along each axis."""
+        return tuple(self.samples if k == self.along else 1 for k in range(len(self.sizes)))
 
     @property
     def counts(self) -> tuple[int, ...]:
         """The number of tiles along each axis."""
-        *lanes, last = self.lanes or (1,)
-        return tuple(-(-n // m) for n, m in zip(self.sizes, (*lanes, last * self.samples)))
+        return tuple(-(-n // (m * some)) for n, m, some in zip(self.sizes, self.lanes, self.samples_along))
 
     @property
     def num_blocks(self) -> int:
@@ -75,23 +89,46 @@ class Tiles(NamedTuple):
         """The threads of a block, whole warps."""
         return -(-math.prod(self.lanes) // LANES) * LANES
 
-    def statements(self) -> list[str]:
-        """The index of a thread's sample on each axis, `i0` and so on, and whether there is one."""
-        lines, block, lane = [], "blockIdx.x", "threadIdx.x"
+    def are_shared(self, axes: Sequence[int]) -> bool:
+        """Whether all samples of a tile lie along some axes."""
+        return all(m * some == 1 or k in axes for k, (m, some) in enumerate(zip(self.lanes, self.samples_along)))
+
+    def statements(self) -> tuple[list[str], list[str]]:
+        """The index of a thread's samples on each axis, `i0` and so on, and whether there is one.
+
+        Returns:
+            The statements before the loop over a thread's samples, and in it.
+        """
+        before, in_loop, block, lane = [], [], "blockIdx.x", "threadIdx.x"
         block_divisor, lane_divisor, inside = 1, 1, []
         for k in reversed(range(len(self.sizes))):
-            count, lanes = self.counts[k], self.lanes[k]
+            count, lanes, samples = self.counts[k], self.lanes[k], self.samples_along[k]
             tile = f"({block} / {block_divisor} % {count})" if count > 1 else "0"
             own = f"(int)({lane} / {lane_divisor} % {lanes})" if lanes > 1 else "0"
-            steps = self.samples if k == len(self.sizes) - 1 else 1
-            then = f" + step * {lanes}" if steps > 1 else ""
-            lines.append(f"const int i{k} = (int){tile} * {lanes * steps} + {own}{then};")
-            if count * lanes * steps > self.sizes[k]:
+            first = f"(int){tile} * {lanes * samples} + {own}"
+            if samples == 1:
+                before.append(f"const int i{k} = {first};")
+            elif k == len(self.sizes) - 1:
+                in_loop.append(f"const int i{k} = {first} + step * {lanes};")
+            else:
+                in_loop.append(f"const int i{k} = (int){tile} * {lanes * samples} + {own} * {samples} + step;")
+            if count * lanes * samples > self.sizes[k]:
                 inside.append(f"i{k} < {self.sizes[k]}")
             block_divisor, lane_divisor = block_divisor * count, lane_divisor * lanes
         if lane_divisor < self.num_threads:
             inside.append(f"threadIdx.x < {lane_divisor}")
-        return [*lines, f"const bool is_sample = {' && '.join(inside) or 'true'};"]
+        return before, [*in_loop, f"const bool is_sample = {' && '.join(inside) or 'true'};"]
+
+    def loop(self, statements: Sequence[str], unrolled: bool = True) -> list[str]:
+        """Statements for each sample of a thread."""
+        if self.samples == 1:
+            return [*statements]
+        return [
+            "#pragma unroll" + " 1" * (not unrolled),
+            f"for (int step = 0; step < {self.samples}; step++) {{",
+            *statements,
+            "}",
+        ]
 
 
 class Laid(NamedTuple):
@@ -151,9 +188,8 @@ def fused_samples(
         results = [type_on_grid(sizes, a, p) for a, p in zip(program.results, result_places)]
         for k, (names, a, p) in enumerate(zip(values, results, result_places)):
             emitter.lines += stores(f"r{k}", Laid.of(a.shape, p), names, a.dtype)
-    body = [*tiles.statements(), "if (is_sample) {", *lines, "}"]
-    if tiles.samples > 1:
-        body = ["#pragma unroll", f"for (int step = 0; step < {tiles.samples}; step++) {{", *body, "}"]
+    before, in_loop = tiles.statements()
+    body = [*before, *tiles.loop([*in_loop, "if (is_sample) {", *lines, "}"])]
     return list(run_text("fused_samples", emitter, body, tiles, operands, results, {}))
 
 
@@ -185,9 +221,7 @@ def stores(array: str, laid: Laid, names: Names, dtype: np.dtype) -> list[str]:
     c_type, count = c_type_of(np.dtype(dtype)), names.size
     flat = [str(n) for n in names.ravel()]
     if laid.strides == strides_of(laid.shape) and count:
-        width = count * np.dtype(dtype).itemsize
-        aligned = width in WIDTHS and all(step % count == 0 for step in laid.steps)
-        store = "store_aligned_row" if aligned else "store_row"
+        store = "store_aligned_row" if is_aligned(count, np.dtype(dtype), laid.steps) else "store_row"
         return [f"{store}({array} + ({laid.place}), Row<{c_type}, {count}>{{{{{', '.join(flat)}}}}});"]
     places = (sum(i * s for i, s in zip(at, laid.strides)) for at in np.ndindex(laid.shape))
     return [f"{array}[{laid.place} + {place}] = {name};" for place, name in zip(places, flat)]
@@ -230,6 +264,9 @@ def fused_adjoint(
     # Cotangents of whole arrays are added up in memory, those of a few numbers are numbers of a thread.
     numbers = [k for k in linear if laid[k].is_loaded]
     tokens = [k for k in linear if not laid[k].is_loaded]
+    tiles = Tiles.of(sizes, MOST_ADDED if tokens and len(sizes) > 1 else 1, from_end=2)
+    # A block has one part of an array, or the place of a sample's part depends on the sample.
+    of_block = {k: tiles.are_shared([k for k, step in enumerate(laid[k].steps) if not step]) for k in tokens}
     if any(dtypes[k].itemsize > 4 for k in tokens):
         raise RefusedProgram("gradients of whole arrays of 64-bit numbers have no rule")
 
@@ -241,14 +278,16 @@ def fused_adjoint(
         def of_linear(numbers_now: list[jax.Array], tokens_now: list[jax.Array]) -> list[jax.Array]:
             known: dict[int, Any] = given | dict(zip(numbers, numbers_now))
             for k, token in zip(tokens, tokens_now):
-                known[k] = laid[k].part(f"sum{k}", FLOAT, index, token).replace(returned=dtypes[k])
+                part = laid[k].part(f"sum{k}", FLOAT, () if of_block[k] else index, token)
+                known[k] = part.replace(returned=dtypes[k])
             return numbers_of(program, [known[k] for k in range(len(places))])
 
         types = [jax.ShapeDtypeStruct(program.arguments[k].shape, dtypes[k]) for k in numbers]
         types_of_tokens = [jax.ShapeDtypeStruct((), FLOAT)] * len(tokens)
         return [a for part in jax.linear_transpose(of_linear, types, types_of_tokens)(cotangents) for a in part]
 
-    emitter, tiles = Emitter(), Tiles.of(sizes)
+    emitter = Emitter()
+    emitter.together, emitter.carries = "together", tiles.samples > 1
     with emitter.scope() as lines:
         found = emit(emitter, thread, len(sizes))
     ways: dict[int, Cotangent] = {}
@@ -256,17 +295,21 @@ def fused_adjoint(
         shared = [axis for axis, place in enumerate(places[k]) if shape_of[k][place] == 1 != sizes[axis]]
         whole = jax.ShapeDtypeStruct(shape_of[k], dtypes[k])
         if k in tokens:
-            ways[k] = added(f"float* const sum{k} = r{n};", whole)
+            ways[k] = added(emitter, f"sum{k}", f"r{n}", laid[k].place if of_block[k] else "0", math.prod(sizes), whole)
         elif not shared:
             ways[k] = Cotangent(whole, lambda x: x, at_sample=stores(f"r{n}", laid[k], names, dtypes[k]))
-        elif dtypes[k] == FLOAT and all(m == 1 or axis in shared for axis, m in enumerate(tiles.lanes)):
+        elif dtypes[k] == FLOAT and tiles.are_shared(shared):
             ways[k] = summed_in_warps(f"r{n}", names, tiles, shared, places[k], whole)
         else:
             ways[k] = summed_by_xla(f"r{n}", names, sizes, shared, places[k], program.arguments[k])
-    before = [line for way in ways.values() for line in way.before]
+    of_block_first, in_loop = tiles.statements()
+    before = [*of_block_first, *(line for way in ways.values() for line in way.before), *emitter.carried]
+    before += [f"constexpr bool {FEW_CARRIED} = {str(len(emitter.carried) <= MOST_MOVED).lower()};"]
+    if tokens:
+        in_loop.append("const bool together = !any_lane(!is_sample);")
     at_sample = [line for way in ways.values() for line in way.at_sample]
-    after = [line for way in ways.values() for line in way.after]
-    body = [*tiles.statements(), *before, "if (is_sample) {", *lines, *at_sample, "}", *after]
+    loop = tiles.loop([*in_loop, "if (is_sample) {", *lines, *at_sample, "}"], unrolled=False)
+    body = [*before, *loop, *emitter.after, *(line for way in ways.values() for line in way.after)]
     results = [way.result for way in ways.values()]
     sums = [n for n, way in enumerate(ways.values()) if way.adds]
     starts = [jnp.zeros(results[n].shape, FLOAT) for n in sums]
@@ -276,10 +319,32 @@ def fused_adjoint(
     return [cotangents[k] for k in linear]
 
 
-def added(declaration: str, whole: jax.ShapeDtypeStruct) -> Cotangent:
-    """The cotangent of a whole array, to which samples add in float32, in any order."""
+def added(
+    emitter: Emitter, name: str, array: str, place: str, num_samples: int, whole: jax.ShapeDtypeStruct
+) -> Cotangent:
+    """The cotangent of a whole array, to which samples add in float32, in any order.
+
+    Blocks add to copies of a small array, and rarely meet. What a thread has added up in variables, warps add up.
+    """
+    size, copies = math.prod(whole.shape), 1
+    if size and num_samples >= COPIES_CROWD * size:
+        copies = power_of_two_below(max(1, min(MOST_COPIES, COPIES_BYTES // (4 * size))))
+    copy = f" + (int64)(blockIdx.x % {copies}) * {size}" if copies > 1 else ""
+    sums = {at: variable for (of, at), variable in sorted(emitter.sums.items()) if of == name}
+    count, places, variables = (len(sums), *(", ".join(map(str, some)) for some in (sums, sums.values())))
+    after = [
+        "{",
+        f"const int places[{count}] = {{{places}}};",
+        f"float sums[{count}] = {{{variables}}};",
+        f"add_sums({name}, places, sums);",
+        "}",
+    ]
     return Cotangent(
-        jax.ShapeDtypeStruct(whole.shape, FLOAT), lambda x: x.astype(whole.dtype), before=[declaration], adds=True
+        jax.ShapeDtypeStruct((copies, *whole.shape), FLOAT),
+        lambda x: jnp.sum(x, 0).astype(whole.dtype),
+        before=[f"float* const {name} = {array}{copy} + {place};", *(f"float {v} = 0;" for v in sums.values())],
+        after=after if sums else (),
+        adds=True,
     )
 
 
@@ -303,7 +368,7 @@ def summed_in_warps(
         jax.ShapeDtypeStruct((*tiles.counts, warps, count), FLOAT),
         finish,
         before=[f"float {name} = 0;" for name in sums],
-        at_sample=[f"{name} = {value};" for name, value in zip(sums, names.ravel())],
+        at_sample=[f"{name} += {value};" for name, value in zip(sums, names.ravel())],
         after=[*after, f"if (threadIdx.x % {LANES} == 0) {store}"],
     )
 

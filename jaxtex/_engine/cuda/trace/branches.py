@@ -21,7 +21,7 @@ def where_needed(statements: Statements, body: ClosedJaxpr, args: list[Names]) -
     key = body, *((names.shape, *names.flat) for names in args)
     if key not in statements.branches:
         condition, count = " || ".join(dict.fromkeys(args[0].flat)), len(body.jaxpr.outvars)
-        with statements.scope() as lines:
+        with statements.scope(diverges=True) as lines:
             needed = statements.run(body.jaxpr, body.consts, args)
         results = []
         for var, names, other in zip(body.jaxpr.outvars, needed, args[-count:]):
@@ -46,7 +46,7 @@ def cond(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> list[Names
     dtypes = dtypes_of(eqn.outvars)
     results = [statements.variables(aval_of(var).dtype, shape=aval_of(var).shape) for var in eqn.outvars]
     for k, branch in enumerate(branches):
-        with statements.scope() as lines:
+        with statements.scope(diverges=True) as lines:
             values = statements.run(branch.jaxpr, branch.consts, operands)
             statements.assign(dtypes, results, values)
         otherwise = "} else " * (k > 0)
@@ -125,7 +125,7 @@ def while_loop(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> list
     given, initial = (args[:of_condition], args[of_condition:][:of_body]), args[of_condition + of_body :]
     dtypes = dtypes_of(eqn.outvars)
     state = [statements.variables(dtype, names) for dtype, names in zip(dtypes, initial)]
-    with statements.scope() as lines:
+    with statements.scope(diverges=True) as lines:
         (goes_on,) = statements.run(condition.jaxpr, condition.consts, [*given[0], *state])
         lines.append(f"if (!({goes_on.item()})) break;")
         values = statements.run(body.jaxpr, body.consts, [*given[1], *state])

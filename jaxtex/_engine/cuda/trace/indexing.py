@@ -19,7 +19,18 @@ from jax.interpreters import ad
 from jax.typing import ArrayLike, DTypeLike
 
 from .numbers import Rule, converted
-from .statements import Names, Number, Statements, UnknownPrimitive, are_known, as_array, aval_of, c_type_of, literals
+from .statements import (
+    Addition,
+    Names,
+    Number,
+    Statements,
+    UnknownPrimitive,
+    are_known,
+    as_array,
+    aval_of,
+    c_type_of,
+    literals,
+)
 
 Mode = jax.lax.GatherScatterMode
 MODES = (Mode.PROMISE_IN_BOUNDS, Mode.CLIP, Mode.FILL_OR_DROP)
@@ -27,6 +38,8 @@ MODES = (Mode.PROMISE_IN_BOUNDS, Mode.CLIP, Mode.FILL_OR_DROP)
 COMBINED = {f"scatter-{name}": name for name in ("add", "sub", "mul", "min", "max")}
 # The largest number of places among which a computed index may choose in a write.
 MOST_PLACES = 256
+# The most numbers that a thread adds up in variables of its own.
+MOST_SUMS = 256
 
 
 class Index:
@@ -314,19 +327,27 @@ ad.primitive_transposes[load_row_p] = transpose_of_load
 
 
 def add_row_rule(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
+    """Adds up rows at known places in variables of the thread, and others in memory."""
     row, *args = args
     array, factors, count = (eqn.params[name] for name in ("array", "factors", "count"))
     numbers, row = np.broadcast_arrays(*args), np.reshape(row, (-1, count))
-    aligned = eqn.params["function"] == "load_aligned_row"
+    aligned, wide, is_masked = (eqn.params[name] for name in ("function", "wide", "is_masked"))
     for index, values in zip(np.ndindex(numbers[0].shape), row):
-        place = " + ".join(terms_of([number[index] for number in numbers], factors, eqn.params["wide"]))
-        guard = f"if ({numbers[-1][index]}) " if eqn.params["is_masked"] else ""
-        width = count if aligned and count in (1, 2, 4) else 1
-        for k in range(0, count, width):
-            some = ", ".join(map(str, values[k : k + width]))
-            statements.lines.append(
-                f"{guard}add_to_memory({array} + ({place}) + {k}, Row<float, {width}>{{{{{some}}}}});"
-            )
+        at = [number[index] for number in numbers]
+        inside, terms = (at[-1] if is_masked else ""), at[: len(factors)]
+        known = [number.value for number in at if isinstance(number, Number)]
+        if len(known) == len(at) and not wide and (not is_masked or known[-1]):
+            first = sum(int(number) * factor for number, factor in zip(known, factors))
+            places = [(array, first + k) for k in range(count)]
+            if len(statements.sums.keys() | places) <= MOST_SUMS:
+                for place, value in zip(places, values):
+                    name = statements.sums.setdefault(place, f"sum_{len(statements.sums)}")
+                    statements.lines.append(f"{name} += {value};")
+                continue
+        place = " + ".join(terms_of(terms, factors, wide))
+        statements.additions.append(
+            Addition(array, place, str(inside), tuple(values), aligned == "load_aligned_row", wide)
+        )
     return literals(0, eqn.params["dtype"])
 
 

@@ -21,6 +21,12 @@ Names = np.ndarray
 MOST_CHOICES = 16
 # The largest number of elements of an array in a thread's own memory.
 MOST_KEPT = 256
+# How many rows are added to memory together, and of how many numbers.
+MOST_MERGED = 4, 4
+# How many numbers of rows a thread keeps from sample to sample.
+MOST_CARRIED = 100
+# The name of a constant in C++: whether so little is kept that lanes may move rows besides, which takes registers, too.
+FEW_CARRIED = "few_kept"
 
 
 class UnknownPrimitive(NotImplementedError):
@@ -64,6 +70,25 @@ class Typed(NamedTuple):
     dtype: DTypeLike
 
 
+class Addition(NamedTuple):
+    """A row of float32 that a thread adds to an array in memory.
+
+    Attributes:
+        array: the array, an expression in C++.
+        place: the place of the first number of the row, an int expression, or an int64 one if `wide`.
+        inside: whether the row is added, a C expression; empty if it always is.
+        numbers: of the row.
+        aligned: whether rows begin at multiples of their length.
+    """
+
+    array: str
+    place: str
+    inside: str
+    numbers: tuple[str, ...]
+    aligned: bool
+    wide: bool
+
+
 class Statements(abc.ABC):
     """The statements of a thread so far.
 
@@ -73,6 +98,12 @@ class Statements(abc.ABC):
             fuse a product and a sum, with one rounding.
         keeps_indices: whether an index is clamped even if its mode promises that it lies inside.
         tables: the declarations of the tables of constants that the statements use.
+        together: whether all threads of a warp are at the statements, a C expression.
+        carries: whether the statements stand in the loop over the samples of a thread, and in no loop in it.
+        carried, after: the declarations of what such statements keep from sample to sample, and the statements after
+            that loop.
+        additions: rows that the thread adds to memory at the end of the block, before its variables change.
+        sums: variables, by an array and a place in it, to which the thread adds; the kernel declares them.
     """
 
     def __init__(self):
@@ -81,6 +112,12 @@ class Statements(abc.ABC):
         self.branches: dict[tuple[Any, ...], list[Names]] = {}
         self.fresh = (f"v{k}" for k in itertools.count())
         self.exact = self.keeps_indices = False
+        self.together, self.carries = "false", False
+        self.depth = self.num_carried = 0
+        self.carried: list[str] = []
+        self.after: list[str] = []
+        self.additions: list[Addition] = []
+        self.sums: dict[tuple[str, int], str] = {}
         self.tables: list[str] = []
         self.names_of_tables: dict[tuple[str, str], str] = {}
 
@@ -89,12 +126,19 @@ class Statements(abc.ABC):
         """Emits a jaxpr, and returns its results."""
 
     @contextlib.contextmanager
-    def scope(self) -> Generator[list[str]]:
-        """Yields a list that collects the statements of a block. Names that they define are not reused after it."""
-        lines, defined, branches = self.lines, dict(self.defined), dict(self.branches)
-        self.lines = []
+    def scope(self, diverges: bool = False) -> Generator[list[str]]:
+        """Yields a list that collects the statements of a block. Names that they define are not reused after it.
+
+        Args:
+            diverges: whether some threads of a warp may be in the block while others are not.
+        """
+        before = self.lines, dict(self.defined), dict(self.branches), self.additions, self.together
+        self.lines, self.additions, self.together = [], [], "false" if diverges else self.together
+        self.depth += 1
         yield self.lines
-        self.lines, self.defined, self.branches = lines, defined, branches
+        self.add_to_memory()
+        self.depth -= 1
+        self.lines, self.defined, self.branches, self.additions, self.together = before
 
     @contextlib.contextmanager
     def exactly(self, exact: bool) -> Generator[None]:
@@ -148,6 +192,7 @@ class Statements(abc.ABC):
 
     def assign(self, dtypes: Sequence[DTypeLike], variables: Sequence[Names], values: Sequence[Names]) -> None:
         """Assigns values to variables at once; the values may depend on the variables."""
+        self.add_to_memory()
         all_names = {name for names in variables for name in names.flat}
         pairs: list[tuple[str, str]] = []
         for dtype, names, new in zip(dtypes, variables, values):
@@ -158,6 +203,36 @@ class Statements(abc.ABC):
         self.lines.extend(f"{name} = {value};" for name, value in pairs)
 
     # Arrays in memory
+
+    def add_to_memory(self) -> None:
+        """Adds the rows of `additions` to memory. Rows of one array are added together, a few at a time."""
+        additions, self.additions = self.additions, []
+        kind = lambda a: (a.array, len(a.numbers), a.aligned, a.wide)
+        for (array, count, aligned, wide), alike in itertools.groupby(additions, kind):
+            rows, of_row = [*alike], f"Row<float, {count}>"
+            number_of = lambda row: f"{{{{{', '.join(map(str, row.numbers))}}}}}"
+            if wide or count > MOST_MERGED[1]:
+                for row in rows:
+                    guard = f"if ({row.inside}) " if row.inside else ""
+                    to = f"{array} + ({row.place})"
+                    self.lines.append(f"{guard}add_row_to_memory<{int(aligned)}>({to}, {of_row}{number_of(row)});")
+                continue
+            for first in range(0, len(rows), MOST_MERGED[0]):
+                some = rows[first : first + MOST_MERGED[0]]
+                places = (f"{row.inside} ? {row.place} : -1" if row.inside else row.place for row in some)
+                together, last, kept = self.together, "", len(some) * (count + 1)
+                if self.carries and self.depth == 1 and self.num_carried + kept <= MOST_CARRIED:
+                    self.num_carried += kept
+                    together, last = f"{FEW_CARRIED} && {together}", f"kept_{len(self.carried)}"
+                    self.carried.append(f"Rows<{len(some)}, {count}> {last} = {{}};")
+                    self.after.append(f"add_kept<{int(aligned)}>({array}, {last});")
+                numbers = ", ".join(map(number_of, some))
+                self.lines += [
+                    "{",
+                    f"Rows<{len(some)}, {count}> rows = {{{{{', '.join(places)}}}, {{{numbers}}}}};",
+                    f"add_rows<{int(aligned)}>({array}, rows, {together}{', ' * bool(last)}{last});",
+                    "}",
+                ]
 
     def define_table(self, dtype: DTypeLike, numbers: Sequence[str]) -> str:
         """The name of a table of constants; equal tables are shared."""
