@@ -13,7 +13,7 @@ import pytest
 
 import jaxtex as jt
 from jaxtex._engine.cuda.build import launch
-from jaxtex._engine.cuda.programs import program_kernel
+from jaxtex._engine.cuda.programs import tiles
 from tests.support import host_kernels
 from tests.support.device_parts import COLLECTIVE, lowered_in_parts
 from tests.support.host_kernels import kernels_on_cpu
@@ -371,7 +371,7 @@ SHARED = {
 BORDER = jt.Sampler(address_mode="border")
 
 
-@pytest.mark.parametrize("least", [1, program_kernel.LEAST_THREADS], ids=["several samples", "one sample"])
+@pytest.mark.parametrize("least", [1, tiles.LEAST_THREADS], ids=["several samples", "one sample"])
 def test_samples_that_add_to_the_same_numbers(least):
     """Threads of one or of several samples, and their warps, add up what goes to one place; at edges of a grid, too."""
     images = [RNG.uniform(-1, 1, (20, 24, 4)).astype(np.float32)] * len(SHARED)
@@ -392,7 +392,7 @@ def test_samples_that_add_to_the_same_numbers(least):
         jax.vmap(function, (None, 0, *[None] * count)), (0, None, *[None] * count)
     )
     of_arrays = lambda function, count: functools.partial(by_arrays(function, count), *map(jnp.arange, (18, 36)))
-    with mock.patch.object(program_kernel, "LEAST_THREADS", least):
+    with mock.patch.object(tiles, "LEAST_THREADS", least):
         names, found = kernels_of(lambda: gradients(lambda function, count: jt.fused_map(function, (18, 36))))
     assert set(names) == {"fused_adjoint"}
     compare(found, gradients(of_arrays), gradients=True)

@@ -21,11 +21,10 @@ from ..trace.indexing import terms_of
 from ..trace.statements import FEW_CARRIED, Names, RefusedProgram, UnknownPrimitive, c_type_of
 from . import sites
 from .parts import Part, is_aligned, strides_of
+from .tiles import Tiles
 
-# The most threads of a block.
-THREADS = 128
-# A thread computes several samples if at least so many threads remain.
-MOST_SAMPLES, LEAST_THREADS = 4, 2**19
+# The most samples of a thread.
+MOST_SAMPLES = 4
 # A thread computes so many adjacent samples if samples add to whole arrays, as these often share texels.
 MOST_ADDED = 8
 # Lanes move the rows of at most so many reads to each other, if a thread keeps these from sample to sample.
@@ -34,101 +33,6 @@ MOST_MOVED = 2
 MOST_LOADED = 16
 WARP = "trace/warp.cuh"
 FLOAT = np.dtype(np.float32)
-
-
-class Tiles(NamedTuple):
-    """The division of a grid into tiles, one for each block of threads, along the last three axes of the grid.
-
-    Attributes:
-        sizes: the sizes of the grid.
-        lanes: the threads of a tile along each axis; 1 along axes before the last three.
-        samples: the samples of a thread.
-        along: the axis along which a thread has several samples: adjacent ones, or the warp's rows if it is the last.
-    """
-
-    sizes: tuple[int, ...]
-    lanes: tuple[int, ...]
-    samples: int = 1
-    along: int = -1
-
-    @classmethod
-    def of(cls, sizes: tuple[int, ...], most: int = 1, from_end: int = 1) -> "Tiles":
-        """Tiles with at most `most` samples a thread, along the axis with number `from_end` from the end."""
-        lanes, left, rank, along = [], THREADS, len(sizes), len(sizes) - from_end
-        for k, size in enumerate(reversed(sizes)):
-            row = LANES if k == 0 and rank > 1 else left
-            count = min(left, row, 1 << (size - 1).bit_length()) if k < 3 else 1
-            lanes.append(count)
-            left //= count
-        lanes.reverse()
-        samples = 1
-        while (
-            2 * samples <= most
-            and math.prod(sizes) >= 2 * samples * LEAST_THREADS
-            and sizes[along] >= 2 * samples * lanes[along]
-        ):
-            samples *= 2
-        return cls(sizes, tuple(lanes), samples, along)
-
-    @property
-    def samples_along(self) -> tuple[int, ...]:
-        """The samples of a thread along each axis."""
-        return tuple(self.samples if k == self.along else 1 for k in range(len(self.sizes)))
-
-    @property
-    def counts(self) -> tuple[int, ...]:
-        """The number of tiles along each axis."""
-        return tuple(-(-n // (m * some)) for n, m, some in zip(self.sizes, self.lanes, self.samples_along))
-
-    @property
-    def num_blocks(self) -> int:
-        return math.prod(self.counts)
-
-    @property
-    def num_threads(self) -> int:
-        """The threads of a block, whole warps."""
-        return -(-math.prod(self.lanes) // LANES) * LANES
-
-    def are_shared(self, axes: Sequence[int]) -> bool:
-        """Whether all samples of a tile lie along some axes."""
-        return all(m * some == 1 or k in axes for k, (m, some) in enumerate(zip(self.lanes, self.samples_along)))
-
-    def statements(self) -> tuple[list[str], list[str]]:
-        """The index of a thread's samples on each axis, `i0` and so on, and whether there is one.
-
-        Returns:
-            The statements before the loop over a thread's samples, and in it.
-        """
-        before, in_loop, block, lane = [], [], "blockIdx.x", "threadIdx.x"
-        block_divisor, lane_divisor, inside = 1, 1, []
-        for k in reversed(range(len(self.sizes))):
-            count, lanes, samples = self.counts[k], self.lanes[k], self.samples_along[k]
-            tile = f"({block} / {block_divisor} % {count})" if count > 1 else "0"
-            own = f"(int)({lane} / {lane_divisor} % {lanes})" if lanes > 1 else "0"
-            first = f"(int){tile} * {lanes * samples} + {own}"
-            if samples == 1:
-                before.append(f"const int i{k} = {first};")
-            elif k == len(self.sizes) - 1:
-                in_loop.append(f"const int i{k} = {first} + step * {lanes};")
-            else:
-                in_loop.append(f"const int i{k} = (int){tile} * {lanes * samples} + {own} * {samples} + step;")
-            if count * lanes * samples > self.sizes[k]:
-                inside.append(f"i{k} < {self.sizes[k]}")
-            block_divisor, lane_divisor = block_divisor * count, lane_divisor * lanes
-        if lane_divisor < self.num_threads:
-            inside.append(f"threadIdx.x < {lane_divisor}")
-        return before, [*in_loop, f"const bool is_sample = {' && '.join(inside) or 'true'};"]
-
-    def loop(self, statements: Sequence[str], unrolled: bool = True) -> list[str]:
-        """Statements for each sample of a thread."""
-        if self.samples == 1:
-            return [*statements]
-        return [
-            "#pragma unroll" + " 1" * (not unrolled),
-            f"for (int step = 0; step < {self.samples}; step++) {{",
-            *statements,
-            "}",
-        ]
 
 
 class Laid(NamedTuple):

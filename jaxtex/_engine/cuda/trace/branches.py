@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 
 import numpy as np
-from jax.extend.core import ClosedJaxpr, JaxprEqn, Literal, Var
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
 from jax.typing import DTypeLike
 
 from ...._jax.versions import sizes_of_scan
 from .numbers import Rule
-from .statements import Names, Number, Statements, are_known, as_array, aval_of
+from .statements import MOST_KEPT, Names, Number, Statements, are_known, as_array, aval_of
 
-# The largest number of iterations of a scan that are unrolled; more become a loop in C.
-MOST_UNROLLED = 16
+# The largest number of iterations of a scan that are unrolled, and of their equations; more become a loop in C.
+MOST_UNROLLED, MOST_EQUATIONS = 16, 2048
 # The name of NVIDIA GPUs in `jax.lax.platform_dependent`.
 PLATFORM = "cuda"
 
@@ -62,11 +62,23 @@ def platform_index(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> 
     return as_array(Number(next(fits), dtype))
 
 
+def num_equations(jaxpr: Jaxpr) -> int:
+    """The number of equations of a jaxpr and of those in it, once for each iteration of a short scan."""
+
+    def of(eqn: JaxprEqn) -> int:
+        inner = sum(map(num_equations, jaxprs_in_params(eqn.params)))
+        return 1 + inner * min(eqn.params["length"] if eqn.primitive.name == "scan" else 1, MOST_UNROLLED)
+
+    return sum(map(of, jaxpr.eqns))
+
+
 def scan(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> list[Names]:
     params, length, body = eqn.params, eqn.params["length"], eqn.params["jaxpr"]
     num_consts, num_carried = sizes_of_scan(params)
     consts, carry, rows = args[:num_consts], args[num_consts:][:num_carried], args[num_consts + num_carried :]
-    if length > MOST_UNROLLED:
+    is_long = length * num_equations(body.jaxpr) > MOST_EQUATIONS
+    in_memory = (*eqn.invars[num_consts + num_carried :], *eqn.outvars[num_carried:])
+    if length > MOST_UNROLLED or (is_long and all(aval_of(v).size <= MOST_KEPT for v in in_memory)):
         return scan_in_loop(statements, eqn, consts, carry, rows)
     turns = [None] * length
     for k in reversed(range(length)) if params["reverse"] else range(length):
