@@ -89,8 +89,8 @@ class Part:
         aligned = is_aligned(count, self.dtype, (self.offset, *(factor for _, factor in self.first)))
         terms = [(jnp.asarray(number, jnp.int32), factor) for number, factor in self.first]
         place = [*terms, (jnp.int32(1), self.offset)] if self.offset or not terms else terms
-        how = {"aligned": aligned, "inside": inside, "token": self.token, "wide": self.wide}
-        return load_row(self.array, place, count, self.dtype, **how)
+        how = {"aligned": aligned, "by_pair": self.token is None, "inside": inside, "token": self.token}
+        return load_row(self.array, place, count, self.dtype, wide=self.wide, **how)
 
 
 def is_aligned(count: int, dtype: np.dtype, multiples: Sequence[int]) -> bool:

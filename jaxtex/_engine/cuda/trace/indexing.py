@@ -261,7 +261,8 @@ def load_row(
         first: the offset of the first element of each row, S; or pairs of a number and a factor, whose sum of products
             is taken in 64 bits, or in 32 bits if not `wide`.
         aligned: whether all offsets are multiples of `count`, so that a row is one load.
-        by_pair: whether a row of three numbers of 32 bits is two loads instead of three, which take more registers.
+        by_pair: whether a row of three numbers, of 8 or 32 bits, is two loads instead of three, which take more
+            registers.
         num_kept: the number of leading pairs of `first` that many rows share: a thread adds them to the address once.
         inside: the mask of the rows to load, S; the others are zeros. `None` loads all.
         token: a number of `dtype` that stands for the array: the load is linear in it, and its transpose adds rows to
@@ -271,7 +272,7 @@ def load_row(
         S + ``(count,)``.
     """
     numbers, factors = zip(*([(first, 1)] if isinstance(first, jax.Array) else first))
-    paired = by_pair and count == 3 and np.dtype(dtype).itemsize == 4
+    paired = by_pair and count == 3 and np.dtype(dtype).itemsize in (1, 4)
     function = "load_aligned_row" if aligned else "load_row_by_pair" if paired else "load_row"
     static = {"array": array, "factors": factors, "count": count, "dtype": np.dtype(dtype), "function": function}
     static["num_kept"] = num_kept

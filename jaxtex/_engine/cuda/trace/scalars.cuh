@@ -324,9 +324,16 @@ template <int N, class T> DEVICE Row<T, N> load_aligned_row(const T* first, bool
   }
   return row;
 }
-// Loads three numbers of 32 bits in two loads: one of the two pairs begins at a multiple of its length.
+// Loads three numbers of 32 bits in two loads: one of the two pairs begins at a multiple of its length. Loads three bytes
+// by the one or two words of 32 bits that hold them.
 template <int N, class T> DEVICE Row<T, N> load_row_by_pair(const T* first, bool inside = true) {
-  if constexpr (N == 3 && sizeof(T) == 4) {
+  if constexpr (N == 3 && sizeof(T) == 1) {
+    const int skipped = (uint64)first & 3;
+    const uint32* words = (const uint32*)((uint64)first - skipped);
+    const uint32 low = load_word<uint32>(words, inside), high = load_word<uint32>(words + 1, inside && skipped > 1);
+    const uint32 bits = __funnelshift_r(low, high, 8 * skipped);
+    return {{(T)bits, (T)(bits >> 8), (T)(bits >> 16)}};
+  } else if constexpr (N == 3 && sizeof(T) == 4) {
     const bool odd = (uint64)first & 4;
     const int2 pair = load_word<int2>(first + odd, inside);
     const int other = load_word<int>(first + (odd ? 0 : 2), inside);
