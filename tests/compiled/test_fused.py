@@ -147,6 +147,13 @@ def taps(x, y, image):
     return jt.nn.sample_weighted(jt.texture2d(image), points, jnp.stack([x, 1 - x]))
 
 
+def narrow(x, y, image, matrix):
+    """Numbers of 16 bits: products, functions, comparisons and integers of them."""
+    color = read(x, y, image)
+    mixed = jnp.where(color > matrix[0], color @ matrix, jnp.tanh(color) * matrix[1]) - jnp.maximum(color.sum(), 0.5)
+    return mixed * jnp.round(4 * color).astype(np.int32).sum().astype(matrix.dtype)
+
+
 def texels(x, y, image):
     texture, place = jt.texture2d(image), ((x * 30).astype(int), (y * 22).astype(int))
     surface = jt.surface_read(texture, ((x * 29).astype(int), (y * 19).astype(int)), boundary_mode="zero")
@@ -159,6 +166,12 @@ CASES = {
     "limited": Case(functools.partial(read, sampler=jt.Sampler(filter_mode="cubic", limit="taps")), (X, Y, IMAGE)),
     "float16": Case(read, (X, Y, IMAGE.astype(np.float16))),
     "bfloat16": Case(read, (X, Y, jnp.asarray(IMAGE, jnp.bfloat16))),
+    "numbers of float16": Case(
+        narrow, (X, Y, IMAGE.astype(np.float16), MATRIX.astype(np.float16)), (0, 0, None, None), (0, 1, 2, 3)
+    ),
+    "numbers of bfloat16": Case(
+        narrow, (X, Y, jnp.asarray(IMAGE, jnp.bfloat16), jnp.asarray(MATRIX, jnp.bfloat16)), (0, 0, None, None), (2, 3)
+    ),
     "bytes": Case(functools.partial(read, sampler=NORMALIZED), (X, Y, BYTES), wrt=(0, 1)),
     "hardware": Case(functools.partial(read, sampler=HARDWARE), (X, Y, IMAGE)),
     "hardware in texels": Case(functools.partial(read, sampler=PIXELS), (30 * X, 20 * Y, IMAGE)),
@@ -206,6 +219,7 @@ CASES = {
 # One of each kind is tested by default.
 QUICK = (
     "linear",
+    "numbers of float16",
     "hardware",
     "a texture each",
     "keys",

@@ -202,7 +202,7 @@ def fused_adjoint(
             ways[k] = added(emitter, f"sum{k}", f"r{n}", laid[k].place if of_block[k] else "0", math.prod(sizes), whole)
         elif not shared:
             ways[k] = Cotangent(whole, lambda x: x, at_sample=stores(f"r{n}", laid[k], names, dtypes[k]))
-        elif dtypes[k] == FLOAT and tiles.are_shared(shared):
+        elif dtypes[k].itemsize <= 4 and tiles.are_shared(shared):
             ways[k] = summed_in_warps(f"r{n}", names, tiles, shared, places[k], whole)
         else:
             ways[k] = summed_by_xla(f"r{n}", names, sizes, shared, places[k], program.arguments[k])
@@ -258,6 +258,7 @@ def summed_in_warps(
     """The cotangent of a few numbers that all samples of a tile share: warps store sums, and XLA adds these up."""
     count, warps = names.size, tiles.num_threads // LANES
     sums = [f"{array}_{k}" for k in range(count)]
+    narrow = "" if whole.dtype == FLOAT else f"converted<float, {c_type_of(whole.dtype)}>"
     after = [f"for (int k = {LANES // 2}; k > 0; k /= 2) {name} += of_lane_xor({name}, k);" for name in sums]
     row = f"((int64)blockIdx.x * {warps} + threadIdx.x / {LANES}) * {count}"
     store = f"store_row({array} + {row}, Row<float, {count}>{{{{{', '.join(sums)}}}}});"
@@ -266,13 +267,13 @@ def summed_in_warps(
         kept = [1 if axis in shared else n for axis, n in enumerate(tiles.counts)]
         own = [n for place, n in enumerate(whole.shape) if place not in places]
         total = jnp.sum(x, (*shared, len(kept)), keepdims=True).reshape(*kept, *own)
-        return jnp.moveaxis(total, range(len(kept)), places)
+        return jnp.moveaxis(total, range(len(kept)), places).astype(whole.dtype)
 
     return Cotangent(
         jax.ShapeDtypeStruct((*tiles.counts, warps, count), FLOAT),
         finish,
         before=[f"float {name} = 0;" for name in sums],
-        at_sample=[f"{name} += {value};" for name, value in zip(sums, names.ravel())],
+        at_sample=[f"{name} += {narrow}({value});" for name, value in zip(sums, names.ravel())],
         after=[*after, f"if (threadIdx.x % {LANES} == 0) {store}"],
     )
 

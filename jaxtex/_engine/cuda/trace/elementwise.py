@@ -22,7 +22,7 @@ C_TYPES = {
     "float32": "float",
     "float64": "double",
 }
-# Dtypes that are converted to float32 before any arithmetic.
+# Dtypes whose numbers are converted to float32 for each operation.
 STORED_ONLY = {"float16", "bfloat16"}
 # The conversions of floats to integers that `scalars.cuh` has: (to, from).
 TRUNCATIONS = {

@@ -18,7 +18,7 @@ from jax.extend.core import JaxprEqn, Primitive
 from jax.interpreters import ad
 from jax.typing import ArrayLike, DTypeLike
 
-from .numbers import Rule, converted
+from .numbers import Rule
 from .statements import (
     Addition,
     Names,
@@ -60,7 +60,7 @@ class Index:
                 self.known[axis] = min(max(int(start.value), 0), last[axis])
                 self.is_inside &= self.known[axis] == start.value
             else:
-                self.computed[axis] = converted(statements, as_array(start), dtype, np.dtype(np.int32)).item()
+                self.computed[axis] = statements.converted(as_array(start), dtype, np.dtype(np.int32)).item()
 
     def clamped(self) -> dict[int, str]:
         """`computed`, clamped so that the part lies inside."""

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .elementwise import STORED_ONLY
 from .statements import UnknownPrimitive
 
 # The largest number of products in a product of arrays, and of numbers that a thread sorts.
@@ -100,8 +101,9 @@ def follows(keys: Sequence[tuple[jax.Array, jax.Array]]) -> jax.Array:
 def dot_general(
     a: jax.Array, b: jax.Array, *, dimension_numbers: Any, preferred_element_type: Any, **_: Any
 ) -> jax.Array:
-    """A product of arrays, as sums of products in order."""
-    sides, shape, dtype = list[jax.Array](), list[int](), preferred_element_type or a.dtype
+    """A product of arrays, as sums of products in order; those of 16 bits are added up in float32."""
+    sides, shape, result = list[jax.Array](), list[int](), np.dtype(preferred_element_type or a.dtype)
+    dtype = np.dtype(np.float32) if result.name in STORED_ONLY else result
     for x, along, ahead in zip((a, b), *dimension_numbers):
         free = [axis for axis in range(x.ndim) if axis not in (*along, *ahead)]
         of_batch, of_free, of_sum = ([x.shape[axis] for axis in axes] for axes in (ahead, free, along))
@@ -113,7 +115,8 @@ def dot_general(
     if count > MOST_PRODUCTS:
         raise UnknownPrimitive(f"dot_general: a thread multiplies at most {MOST_PRODUCTS} numbers, and here {count}")
     terms = [first[..., k] * second[..., k] for k in range(first.shape[-1])]
-    return functools.reduce(lax.add, terms).reshape(shape) if terms else jnp.zeros(shape, dtype)
+    total = functools.reduce(lax.add, terms).reshape(shape) if terms else jnp.zeros(shape, dtype)
+    return total.astype(result)
 
 
 def dynamic_slice(x: jax.Array, *starts: jax.Array, slice_sizes: Sequence[int]) -> jax.Array:

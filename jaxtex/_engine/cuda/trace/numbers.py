@@ -3,12 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from jax.core import ShapedArray
 from jax.extend.core import JaxprEqn
 
-from .elementwise import ROUNDINGS, has_conversion
+from .elementwise import ROUNDINGS, STORED_ONLY
 from .statements import Names, Statements, UnknownPrimitive, as_array, aval_of, c_type_of, literals
 
 # A function ``rule(statements, eqn, args)``: the results of an equation, from the names of its operands.
@@ -76,19 +75,7 @@ def structural(name: str) -> Rule:
 
 
 def convert(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
-    return converted(statements, args[0], aval_of(eqn.invars[0]).dtype, aval_of(eqn.outvars[0]).dtype)
-
-
-def converted(statements: Statements, names: Names, source: np.dtype, target: np.dtype) -> Names:
-    """Numbers, converted from dtype `source` to dtype `target`."""
-    if source == target:
-        return names
-    if jnp.issubdtype(target, jnp.bool):
-        return statements.define_each(bool, lambda a: f"{a} != 0", names)
-    to, of = c_type_of(target), c_type_of(source)
-    if not has_conversion(source, target):
-        raise UnknownPrimitive(f"a conversion of {source.name} to {target.name} has no expression")
-    return statements.define_each(target, lambda a: f"converted<{to}, {of}>({a})", names)
+    return statements.converted(args[0], aval_of(eqn.invars[0]).dtype, aval_of(eqn.outvars[0]).dtype)
 
 
 def bitcast(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
@@ -110,7 +97,10 @@ def select(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
 
 
 def rounded(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
-    return statements.define_each(aval_of(eqn.outvars[0]).dtype, ROUNDINGS[eqn.params["rounding_method"]].format, *args)
+    dtype, expression = aval_of(eqn.outvars[0]).dtype, ROUNDINGS[eqn.params["rounding_method"]]
+    wide = np.float32 if dtype.name in STORED_ONLY else dtype
+    found = statements.define_each(wide, expression.format, statements.converted(args[0], dtype, wide))
+    return statements.converted(found, wide, dtype)
 
 
 def reduce_by_function(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> list[Names]:

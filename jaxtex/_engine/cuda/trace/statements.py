@@ -13,7 +13,7 @@ from jax.core import ShapedArray
 from jax.extend.core import Jaxpr, Literal, Var
 from jax.typing import ArrayLike, DTypeLike
 
-from .elementwise import C_TYPES, EXPRESSIONS, ROUNDED, literal
+from .elementwise import C_TYPES, EXPRESSIONS, ROUNDED, STORED_ONLY, has_conversion, literal
 
 # An array of C expressions, each the name of a scalar or a literal.
 Names = np.ndarray
@@ -164,7 +164,14 @@ class Statements(abc.ABC):
         return of_each(lambda *numbers: self.define(dtype, make(*numbers)), args)
 
     def elementwise(self, name: str, dtype: DTypeLike, operand: DTypeLike, args: Sequence[Names]) -> Names:
-        """The results, of `dtype`, of an elementwise primitive with operands of dtype `operand`."""
+        """The results, of `dtype`, of an elementwise primitive with operands of dtype `operand`.
+
+        Numbers of 16 bits are computed in float32, and each result is rounded.
+        """
+        if np.dtype(operand).name in STORED_ONLY:
+            wide = [self.converted(names, operand, np.float32) for names in args]
+            found = self.elementwise(name, np.float32 if dtype == operand else dtype, np.float32, wide)
+            return self.converted(found, np.float32, dtype) if dtype == operand else found
         expression = EXPRESSIONS[name].of(np.dtype(operand))
         if expression is None:
             raise UnknownPrimitive(f"{name} of {np.dtype(operand).name} has no expression")
@@ -179,6 +186,19 @@ class Statements(abc.ABC):
             return self.define(dtype, expression.format(*numbers))
 
         return of_each(one, args)
+
+    def converted(self, names: Names, source: DTypeLike, target: DTypeLike) -> Names:
+        """Numbers, converted from dtype `source` to dtype `target`."""
+        if source == target:
+            return names
+        if jnp.issubdtype(target, jnp.bool):
+            return self.define_each(bool, lambda a: f"{a} != 0", names)
+        to, of = c_type_of(target), c_type_of(source)
+        if not has_conversion(np.dtype(source), np.dtype(target)):
+            if {np.dtype(source).name, np.dtype(target).name} & STORED_ONLY:
+                return self.converted(self.converted(names, source, np.float32), np.float32, target)
+            raise UnknownPrimitive(f"a conversion of {np.dtype(source)} to {np.dtype(target)} has no expression")
+        return self.define_each(target, lambda a: f"converted<{to}, {of}>({a})", names)
 
     # Variables
 
