@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from ..peers.protocol import Run, optional
@@ -122,7 +123,7 @@ def compiled(name: str, program: Program, gradients: bool) -> Run | None:
     if name not in PROGRAMS or not device():
         return None
     torch = optional("torch")
-    args = [tensor(np.asarray(a)) for a in program.args]
+    args = [tensor(jnp.asarray(a)) for a in program.args]
     run = torch.compile(PROGRAMS[name])
     if not gradients:
         return Run(torch.inference_mode()(lambda: run(*args)), wait, ours)
