@@ -1,15 +1,10 @@
 """Operands that hold several numbers of each sample: points and flows as one array, read where they lie."""
 
-import itertools
-from unittest import mock
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 import jaxtex as jt
-from tests.support import host_kernels
-from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_trees_close
 
 
@@ -47,7 +42,6 @@ def batch_of_indices(form):
 
 
 CALLS = {
-    "flow": (lambda form: lambda image, flow: jt.warp.warp_flow(image, form(flow)), IMAGE, FLOW),
     "flows of an image": (flows_of_an_image, IMAGE, FLOW),
     "batch of indices": (batch_of_indices, VOLUME, INDICES),
 }
@@ -76,19 +70,3 @@ def test_derivatives_of_second_order():
     change = drawn(*FLOW.shape), drawn(*IMAGE.shape)
     found, expected = jax.jit(lambda *args: [along(form, *args) for form in (whole, parts)])(FLOW, IMAGE, change)
     assert_trees_close("sum", found, expected, 400)
-
-
-def test_a_kernel_takes_a_flow_whole():
-    """A kernel loads a flow as it is stored, and writes its cotangent so."""
-    seen = []
-
-    def run(kernel, args, results, aliases):
-        seen.append((kernel.name, [a.shape for a in args], [r.shape for r in results]))
-        return host_kernels.run(kernel, args, results, aliases)
-
-    with kernels_on_cpu(), mock.patch("jaxtex._engine.cuda.build.launch.run", run):
-        jax.jit(lambda i, f: jax.vjp(jt.warp.warp_flow, i, f)[1](jnp.ones((3, 7, 6, 2))))(IMAGE, FLOW)
-    pulled = next(row for row in seen if row[0] == "texture_pullback")
-    assert (3, 7, 6, 2) in pulled[1][1:]
-    assert (3, 7, 6, 2) in pulled[2]
-    assert (3, 7, 6) not in itertools.chain(*pulled[1:])

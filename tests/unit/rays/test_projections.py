@@ -1,7 +1,5 @@
 """Maximum intensity, first crossings and compositing against loops in NumPy and closed forms, and their derivatives."""
 
-import itertools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -52,8 +50,7 @@ def composited(values, lengths, least=0.0):
 
 
 def test_the_largest_sample():
-    cases = [*itertools.product(SHAPES, (0.0, -1.5, 2))]
-    calls = []
+    cases, calls = [*zip(SHAPES, (0.0, -1.5, 2))], []
     for shape, outside in cases:
         volume, (start, end) = normal(*shape), ends(3, 4, sizes=shape[:-1])
         calls.append(calling("maximum_intensity", volume, start, end, num_samples=11, outside=outside))
@@ -67,11 +64,10 @@ def test_the_largest_sample():
 def test_only_what_is_inside_can_be_the_largest():
     """Along the axes with a border, segments are cut to the volume, and its edges are those of clamp."""
     calls, meets = [], []
-    modes = ("border",) * 3, ("border", "clamp", "border"), ("clamp", "border", "wrap")
-    cases = [*itertools.product(SHAPES[:2], modes), (SHAPES[2], modes[0])]
+    modes = ("border", "border"), ("border", "clamp"), ("clamp", "border", "wrap")
+    cases = [*zip((SHAPES[0], *SHAPES), modes)]
     for shape, of_axes in cases:
         volume, (start, end) = normal(*shape) - 3, ends(3, 40, sizes=shape[:-1])
-        of_axes = of_axes[: len(shape) - 1]
         first, last = in_volume(start, end, shape[:-1], [mode == "border" for mode in of_axes])
         meets.append(np.isfinite(first).all(-1))
         address = tuple("clamp" if mode == "border" else mode for mode in of_axes)
@@ -88,22 +84,21 @@ def test_only_what_is_inside_can_be_the_largest():
 
 def test_a_constant_volume_has_no_other_value():
     """A minimum by the recipe, and a maximum, of a constant of either sign, whatever the filter reaches outside."""
-    start, end = np.float32([[4, 4, -20], [-9, 3, 2], [0, 0, 0]]), np.float32([[5, 4.5, 30], [20, 3.7, 6], [8, 8, 8]])
-    cases = [*itertools.product(("linear", "cubic", "gaussian"), ({"step": 0.4}, {"num_samples": 60}))]
+    start, end = np.float32([[4, -20], [-9, 3], [0, 0]]), np.float32([[5, 30], [20, 3.7], [8, 8]])
+    cases = ("linear", {"num_samples": 60}), ("cubic", {"step": 0.4}), ("gaussian", {"step": 0.4})
     highest = lambda volume, how, options: jt.rays.maximum_intensity(
         volume, start, end, sampler=jt.Sampler(filter_mode=how), **options
     )
     run = jax.jit(lambda volume: [highest(volume, *case) for case in cases])
-    for constant in (100.0, -100.0, -1000.0, 1000.0):
-        for case, found in zip(cases, run(np.full((8, 8, 8, 1), constant, np.float32))):
+    for constant in (100.0, -1000.0):
+        for case, found in zip(cases, run(np.full((8, 8, 1), constant, np.float32))):
             with named(*case, constant):
                 assert_close("float32", found, np.full((3, 1), constant), 1000)
 
 
-@pytest.mark.parametrize("how", [{"step": 0.5}, {"num_samples": 9}])
-def test_a_segment_that_misses_the_volume(how):
+def test_a_segment_that_misses_the_volume():
     """No sample is the largest of none, and nothing crosses a level; neither has a gradient."""
-    args = normal(*VOLUME, 1), np.float32([-3, -2, -1]), np.float32([-1, 4, 9])
+    args, how = (normal(*IMAGE, 1), np.float32([-3, -2]), np.float32([-1, 4])), {"step": 0.5}
     highest = lambda v, s, e: jt.rays.maximum_intensity(v, s, e, **how)[0]
     (value, slopes), given, crossing = computed(
         (jax.value_and_grad(highest, (0, 1, 2)), *args),
@@ -127,28 +122,24 @@ def test_ties_and_numbers_that_are_none():
         assert jax.eval_shape(call, *arrays).shape == (0, 4, 2)
 
 
-@pytest.mark.parametrize("outside", [None, 0.7])
-def test_derivatives_of_the_largest_sample(outside, x64):
+def test_derivatives_of_the_largest_sample(x64):
     volume, (start, end) = normal(*IMAGE, 2, dtype=np.float64), ends(3, sizes=IMAGE, dtype=np.float64)
-    run = lambda *args: jt.rays.maximum_intensity(*args, num_samples=9, outside=outside, sampler=SMOOTH)
+    run = lambda *args: jt.rays.maximum_intensity(*args, num_samples=9, sampler=SMOOTH)
     assert_derivatives(run, volume, start, end)
 
 
 # First crossings
 
 
-@pytest.mark.parametrize("how", [{"step": 0.5}, {"num_samples": 200}])
-def test_the_face_of_a_volume_is_no_surface(how):
-    """A ball in air, in Hounsfield units: adding a number to all and to the level changes nothing, unless outside is
+def test_the_face_of_a_volume_is_no_surface():
+    """A disk in air, in Hounsfield units: adding a number to all and to the level changes nothing, unless outside is
     given, and lies beyond the level."""
     line = np.arange(20) - 9.5
-    radius = np.sqrt(line[:, None, None] ** 2 + line[:, None] ** 2 + line**2)
-    ball = np.where(radius < 6, 40, -1000).astype(np.float32)[..., None]
-    start, end = np.float32([[10, 10, -30], [10, 11, -30]]), np.float32([[10, 10, 70], [10, 9, 70]])
-    cases = (0, {}), (1000, {}), (0, {"outside": -1000}), (0, {"outside": 0})
-    *depths, face = computed(
-        *(calling("first_crossing", ball + c, start, end, np.float32(c - 300), **how, **more) for c, more in cases)
-    )
+    disk = np.where(np.hypot(line[:, None], line) < 6, 40, -1000).astype(np.float32)[..., None]
+    start, end = np.float32([[10, -30], [11, -30]]), np.float32([[10, 70], [9, 70]])
+    run = lambda **how: lambda c: jt.rays.first_crossing(disk + c, start, end, c - 300, **how)
+    calls = [(run(step=0.5), np.float32(0)), (run(num_samples=200), np.float32(1000))]
+    *depths, face = computed(*calls, *((run(step=0.5, outside=n), np.float32(0)) for n in (-1000, 0)))
     for depth in depths:
         assert np.abs(depth[:, 0] - 34).max() < 0.6
         assert_close("float32", depth, depths[0], 4096)
@@ -202,7 +193,7 @@ def test_what_has_no_gradient():
 
 
 def test_emission_and_absorption():
-    cases = [*itertools.product(((*IMAGE, 4), (*VOLUME, 1), (*VOLUME, 2), (*VOLUME, 20)), (0.0, 0.3))]
+    cases = ((*VOLUME, 1), 0.0), ((*IMAGE, 4), 0.3), ((*IMAGE, 20), 0.0)
     calls, spacing = [], np.float32([0.5, 1, 1.5])
     for shape, least in cases:
         volume, (start, end) = normal(*shape), ends(3, 4, sizes=shape[:-1])
@@ -234,11 +225,11 @@ def test_derivatives_of_compositing(x64):
 
 def test_many_samples_change_nothing():
     """Of segments together, whose samples are summed block by block, and of few of them."""
-    volume, segments = normal(3, 3, 3, 2), ends(30, 4, sizes=(3, 3, 3))
+    image, segments = normal(3, 3, 2), ends(30, 4, sizes=(3, 3))
     run = jax.value_and_grad(lambda *args: jt.rays.composite(*args, num_samples=2000).sum(), (0, 1, 2))
-    few = tuple(ends.reshape(3, 10, 4, 3) for ends in segments)
+    few = tuple(ends.reshape(3, 10, 4, 2) for ends in segments)
     (value, slopes), (values, parts) = computed(
-        (run, volume, *segments), (lambda v, few: jax.lax.map(lambda ends: run(v, *ends), few), volume, few)
+        (run, image, *segments), (lambda v, few: jax.lax.map(lambda ends: run(v, *ends), few), image, few)
     )
     assert_close("long sum", value, values.sum(), 256)
     assert_close("long sum", slopes[0], parts[0].sum(0), 256)
@@ -253,25 +244,22 @@ CALLS = {"line_integral": (), "maximum_intensity": (), "first_crossing": (np.flo
 
 @pytest.mark.parametrize("name", CALLS)
 def test_batches_and_segments_that_broadcast(name):
-    volumes, (start, end) = normal(3, *VOLUME, 2), ends(3, 4)
+    volumes, (start, end) = normal(3, *IMAGE, 2), ends(3, 4, sizes=IMAGE)
     call, *_ = calling(name, num_samples=16)
     run = lambda *args: call(*args, *CALLS[name])
-    apart = lambda *args: jax.lax.map(lambda some: run(*some), args)
-    same = np.broadcast_to(volumes[0], volumes.shape)
-    batch, expected, shared, of_one, together, broadcast = computed(
-        *((run, volumes, start, end) for run in (jax.vmap(run), apart)),
-        (jax.vmap(run, (None, 0, 0)), volumes[0], start, end),
-        (apart, same, start, end),
+    batch, expected, shared, together = computed(
+        (jax.vmap(run), volumes, start, end),
+        (lambda *args: jax.lax.map(lambda some: run(*some), args), volumes, start, end),
+        (jax.vmap(run, (None, 0, 0)), volumes[0], *np.broadcast_arrays(start[:, :1], end[:1])),
         (run, volumes[0], start[:, :1], end[:1]),
-        (run, volumes[0], start[:, :1] + 0 * end, end[:1] + 0 * start),
     )
-    for found, wanted in ((batch, expected), (shared, of_one), (together, broadcast)):
+    for found, wanted in ((batch, expected), (shared, together)):
         assert_close("reordered", finite(found), finite(wanted), 32)
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_integers_and_narrow_floats(name):
-    codes, (start, end) = np.arange(210).reshape(*VOLUME, 1) % 100, ends(6)
+    codes, (start, end) = np.arange(42).reshape(*IMAGE, 1) * 2, ends(6, sizes=IMAGE)
     level = (np.float32(40),) * len(CALLS[name])
     given = codes.astype(np.float32), codes.astype(np.int16), codes.astype(jnp.bfloat16)
     expected, of_codes, narrow = computed(*(calling(name, a, start, end, *level, num_samples=8) for a in given))

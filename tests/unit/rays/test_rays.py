@@ -1,9 +1,9 @@
 """Line integrals against sums of reads, their adjoint and gradients, and the rays of scanners."""
 
 import functools
-import itertools
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -12,7 +12,6 @@ from tests.support.cases import computed
 from tests.support.derivatives import assert_derivatives
 from tests.support.tolerances import assert_close, named
 
-FILTERS = ("point", "linear", "cubic", "bspline", "mitchell", "lanczos2", "lanczos3", "gaussian")
 VOLUME, IMAGE = (5, 6, 7), (6, 7)
 
 
@@ -48,7 +47,7 @@ def integral(**how):
 
 def test_an_integral_is_a_sum_of_reads():
     """The quadrature rule: in volumes with weights of samples, and sizes of texels."""
-    cases, calls = [*itertools.product((IMAGE, VOLUME), ("border", "clamp", "mirror"))], []
+    cases, calls = ((VOLUME, "border"), (IMAGE, "clamp"), (IMAGE, "mirror")), []
     weights, spacing = normal(3, 4, 11), np.float32([0.5, 2, 3])
     for sizes, mode in cases:
         how = {"weights": weights, "spacing": spacing} if sizes == VOLUME else {}
@@ -66,12 +65,12 @@ def test_an_integral_is_a_sum_of_reads():
 
 def test_a_step_samples_only_what_can_be_there():
     """A segment from far outside is cut to where a tap can lie inside, at most `reach` from the center of a texel."""
-    volume, (start, end) = normal(*VOLUME, 2), ends(5, 6)
+    volume, (start, end) = normal(*IMAGE, 2), ends(5, 6, sizes=IMAGE)
     start, end = start + 40 * (start - end), end + 40 * (end - start)
     origin, step, calls = np.float64(start), np.float64(end) - start, []
     reaches = {"point": 0.5, "linear": 1.0, "cubic": 2.0}
     for filter_mode, reach in reaches.items():
-        low, high = 0.5 - reach, np.array(VOLUME[::-1]) - 0.5 + reach
+        low, high = 0.5 - reach, np.array(IMAGE[::-1]) - 0.5 + reach
         sides = np.sort([(low - origin) / step, (high - origin) / step], 0)
         enter, leave = sides[0].max(-1, keepdims=True), sides[1].min(-1, keepdims=True)
         assert (enter < leave).sum() > 20
@@ -97,7 +96,7 @@ def test_segments_that_miss_the_volume_are_zero():
 
 
 def test_the_adjoint_is_exact():
-    cases = [*((f, IMAGE) for f in FILTERS), *((f, VOLUME) for f in ("point", "linear"))]
+    cases = ("point", IMAGE), ("cubic", IMAGE), ("linear", VOLUME)
 
     def both(filter_mode, sizes):
         project = integral(num_samples=12, sampler=jt.Sampler(filter_mode=filter_mode))
@@ -116,7 +115,7 @@ def test_the_adjoint_is_exact():
             assert_close("sum", np.vdot(np.float64(back), volume), products.sum(), np.abs(products).sum())
 
 
-SMOOTH = jt.Sampler(filter_mode="bspline", spline_order=4)
+SMOOTH = jt.Sampler(filter_mode="bspline", spline_order=2)
 
 
 @pytest.mark.parametrize("how", [{"num_samples": 4}, {"step": 0.7}])
@@ -132,30 +131,22 @@ SAMPLES = 2**16  # of a segment, so that blocks of them are small beside all of 
 
 
 def memory_of(function):
-    """The bytes that a function of a volume and 64 x 64 segments takes beside its arguments and results."""
-    args = normal(16, 16, 16, 1), *ends(64, 64, sizes=(16, 16, 16))
+    """The bytes that a function of an image and 64 x 64 segments takes beside its arguments and results."""
+    args = normal(16, 16, 1), *ends(64, 64, sizes=(16, 16))
     return jax.jit(function).lower(*args).compile().memory_analysis().temp_size_in_bytes
 
 
-def moving(function, wrt):
-    """A tangent of a function of a volume and segments, with respect to some of them."""
-
-    def along(*args):
-        some = tuple(args[k] for k in wrt)
-        given = lambda *some: function(*(dict(zip(wrt, some)).get(k, a) for k, a in enumerate(args)))
-        return jax.jvp(given, some, some)[1]
-
-    return along
+def moving(function):
+    """A tangent of a function of a volume and segments, along themselves."""
+    return lambda *args: jax.jvp(function, args, args)[1]
 
 
-@pytest.mark.parametrize("wrt", [(0,), (1, 2), (0, 1, 2)])
-def test_no_array_of_samples(wrt):
+def test_no_array_of_samples():
     """Not even of half a byte for each, in both modes, nor in the gradient of a tangent, nor in its tangent."""
-    many = integral(num_samples=SAMPLES)
-    gradient, once = jax.grad(lambda *args: (many(*args) ** 2).sum(), wrt), moving(many, wrt)
-    pulled = jax.grad(lambda *args: once(*args).sum())
-    orders = (gradient,) if len(wrt) == 3 else (once, pulled, moving(once, wrt))
-    assert memory_of(lambda *args: [many(*args), *(f(*args) for f in orders)]) < 64 * 64 * SAMPLES / 2
+    many, wrt = integral(num_samples=SAMPLES), (0, 1, 2)
+    once = moving(many)
+    orders = *(jax.grad(lambda *args, f=f: (f(*args) ** 2).sum(), wrt) for f in (many, once)), moving(once)
+    assert memory_of(lambda *args: [f(*args) for f in orders]) < 64 * 64 * SAMPLES / 2
 
 
 # Rays
@@ -206,11 +197,8 @@ def test_camera_rays():
 
 
 def test_gradients_with_respect_to_the_scanner(x64):
-    image = normal(*IMAGE, 1, dtype=np.float64)
-
-    def run(angles, source, detector, pitch):
+    def rays(angles, source, detector, pitch):
         distances = {"source_distance": source, "detector_distance": detector, "pixel_size": pitch}
-        rays = jt.rays.cone_beam(IMAGE, angles, (2,), **distances)
-        return jt.rays.line_integral(image, *rays, num_samples=3, sampler=SMOOTH)
+        return jnp.concatenate([a.ravel() for a in jt.rays.cone_beam(IMAGE, angles, (2,), **distances)])
 
-    assert_derivatives(run, np.float64([0.2, 1.1]), np.float64(9), np.float64(6), np.float64(1.3))
+    assert_derivatives(rays, np.float64([0.2, 1.1]), np.float64(9), np.float64(6), np.float64(1.3))

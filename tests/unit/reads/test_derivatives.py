@@ -21,18 +21,18 @@ def flat(found):
 
 
 PIXEL, FOOTPRINT = {"normalized_coords": False}, {"ddx": (0.3, 0.1), "ddy": (0.02, 0.1)}
+LINEAR = {"filter_mode": "linear", "mipmap_filter_mode": "linear"}
 # Each: a constructor, a shape, options, arguments of a read, and of a texture.
 CALLS = {
     "line": (jt.texture1d, (6, 2), {"filter_mode": "cubic", "address_mode": "wrap"}, {}, {}),
-    "linear": (jt.texture2d, (6, 7, 2), {"filter_mode": "linear"} | PIXEL, {}, {}),
-    "volume": (jt.texture3d, (4, 5, 6, 1), {"filter_mode": "cubic", "address_mode": "wrap"} | PIXEL, {}, {}),
+    "volume": (jt.texture3d, (4, 5, 6, 1), {"filter_mode": "linear", "address_mode": "wrap"} | PIXEL, {}, {}),
     "border": (jt.texture2d, (6, 7, 2), {"address_mode": "border"}, {}, {"border_color": np.float64([0.5, -2])}),
-    "levels": (jt.texture2d, (8, 8, 2), {"mipmap_filter_mode": "linear"}, {"lod": np.float64(0.7)}, {}),
+    "levels": (jt.texture2d, (8, 8, 2), LINEAR, {"lod": np.float64(0.7)}, {}),
     "sphere": (jt.texture2d, (6, 8, 1), {"address_mode": "sphere"}, {}, {}),
-    "layers": (jt.texture2d_layered, (3, 6, 7, 2), {"address_mode": "mirror"}, {"layer": 1}, {}),
+    "layers": (jt.texture1d_layered, (3, 7, 2), {"address_mode": "mirror"}, {"layer": 1}, {}),
     "cube": (jt.cubemap, (6, 6, 6, 2), {"filter_mode": "linear"}, {}, {}),
-    "limit": (jt.texture2d, (6, 7, 2), {"limit": "taps"}, {}, {}),
-    "footprint": (jt.texture2d, (8, 8, 1), {"max_anisotropy": 2, "mipmap_filter_mode": "linear"}, FOOTPRINT, {}),
+    "limit": (jt.texture2d, (6, 7, 1), {"limit": "taps"}, {}, {}),
+    "footprint": (jt.texture2d, (8, 8, 1), {"max_anisotropy": 2} | LINEAR, FOOTPRINT, {}),
 }
 
 
@@ -42,12 +42,14 @@ def test_of_finite_differences(name, x64):
     texture = make(jnp.asarray(rng.normal(size=shape)), **of_texture)
     sampler = jt.Sampler(**{"filter_mode": "bspline"} | options)
     scale = shape[-2] if "normalized_coords" in options else 1
-    coords = [rng.uniform(0.1, 1.1, SAMPLES) * scale for _ in range({"line": 1, "cube": 3, "volume": 3}.get(name, 2))]
+    ndim = {"line": 1, "layers": 1, "cube": 3, "volume": 3}.get(name, 2)
+    coords = [rng.uniform(0.1, 1.1, SAMPLES) * scale for _ in range(ndim)]
 
     @jax.jit
     def both(texture, coords):
         texture = jt.build_mipmaps(texture) if "mipmap_filter_mode" in options else texture
-        found = jt.sample_with_derivatives(texture, coords, sampler, order=2, **arguments)
+        order = 1 if name == "cube" else 2  # its second derivatives are a large program
+        found = jt.sample_with_derivatives(texture, coords, sampler, order=order, **arguments)
         return jt.sample(texture, coords, sampler, **arguments), flat(found)
 
     def moved(function, k, step):
@@ -70,7 +72,7 @@ def test_equals_derivatives_of_sample():
 
     def plain(texture, x):
         one = lambda x: jt.sample(texture, (x,), sampler)
-        return jax.vmap(jax.vmap(lambda x: (one(x), jax.jacfwd(one)(x), jax.hessian(one)(x))))(x)
+        return jax.vmap(jax.vmap(lambda x: (one(x), jax.jacfwd(one)(x))))(x)
 
     def slopes(function):
         def loss(texels, x):
@@ -79,7 +81,7 @@ def test_equals_derivatives_of_sample():
 
         return jax.value_and_grad(loss, (0, 1), has_aux=True)
 
-    parts = lambda texture, x: jt.sample_with_derivatives(texture, (x,), sampler, order=2)
+    parts = lambda texture, x: jt.sample_with_derivatives(texture, (x,), sampler)
     ((a, value), found), ((b, same), expected) = computed(*((slopes(f), texels, x) for f in (parts, plain)))
     assert_close("float32", value, same, 8)
     assert_close("sum", a, b, 1e5)
@@ -102,12 +104,16 @@ def test_batches_and_tangents():
         assert_close("float32", column[k], expected.hessian[k][1][0], 16)
 
 
-@pytest.mark.parametrize(("channels", "options"), [(1, {}), (5, {"address_mode": "border", "filter_mode": "linear"})])
-def test_kernel(channels, options):
-    texels = np.float32(rng.normal(size=(5, 6, 7, channels)))
+@pytest.mark.parametrize(
+    ("make", "channels", "options"),
+    [(jt.texture3d, 1, {"filter_mode": "linear"}), (jt.texture2d, 5, {"address_mode": "border"})],
+)
+def test_kernel(make, channels, options):
+    ndim = 3 if make is jt.texture3d else 2
+    texels = np.float32(rng.normal(size=(*(5, 6, 7)[:ndim], channels)))
     sampler = jt.Sampler(**{"filter_mode": "cubic", "normalized_coords": False} | options)
-    coords = tuple(np.float32(rng.uniform(-1, 8, (3, 4, 2, 33))))
-    call = lambda t, c: jt.sample_with_derivatives(jt.texture3d(t), c, sampler, order=2)
+    coords = tuple(np.float32(rng.uniform(-1, 8, (ndim, 4, 2, 33))))
+    call = lambda t, c: jt.sample_with_derivatives(make(t), c, sampler, order=2)
     (expected,) = computed((call, texels, coords))
     with kernels_on_cpu():
         (found,) = computed((call, texels, coords))

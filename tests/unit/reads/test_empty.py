@@ -27,7 +27,7 @@ def times(d, array):
 
 # The parts of the library; of each the calls by name: a function, and the shapes of its arguments behind their dtypes,
 # which are float32 if there are none. N is what is empty.
-PARTS, N = {"surfaces": {}, "reads": {}, "warps": {}, "models": {}, "float64": {}}, None
+PARTS, N = {"reads": {}, "warps": {}, "models": {}, "float64": {}}, None
 
 
 def case(part, name, function, *shapes):
@@ -41,27 +41,8 @@ def arguments(shapes, n):
         yield numbers(*(n if size is N else size for size in shape), dtype=dtype)
 
 
-for dtype in ("float32", "bfloat16", "float64", "uint8", "bool"):
-    for mode in ("trap", "clamp", "zero") if dtype == "float32" else ("trap",):
-        read = lambda t, x, mode=mode: jt.surface_read(jt.texture2d(t), (x, x), boundary_mode=mode)
-        case("surfaces", f"surface_read, {dtype}, {mode}", read, (dtype, 4, 3, 4), ("int32", N))
-        functions = [jt.surface_write, jt.surface_add, jt.surface_min, jt.surface_max]
-        for function in functions[: 4 if dtype in ("float32", "bfloat16") and mode == "trap" else 1]:
-            write = lambda t, v, x, f=function, m=mode: f(jt.texture2d(t), v, (x, x), boundary_mode=m).texels
-            name = f"{function.__name__}, {dtype}, {mode}"
-            case("surfaces", name, write, (dtype, 4, 3, 4), (dtype, N, 4), ("int32", N))
-grid = lambda t, v, x, y: jt.surface_write(jt.texture2d(t), v, (x, y)).texels
-case("surfaces", "surface_write, a grid", grid, (4, 3, 2), (5, N, 2), ("int32", 1, N), ("int32", 5, 1))
-for function in (jt.surface_write, jt.surface_max):
-    write = lambda t, v, x, f=function: f(jt.build_mipmaps(jt.texture1d(t)), v, (x,), level=1).texels
-    case("surfaces", f"{function.__name__}, a level", write, (8, 2), (N, 2), ("int32", N))
-for function, dtype in ((jt.surface_write, "uint8"), (jt.surface_add, "float32"), (jt.surface_min, "float32")):
-    write = lambda t, v, x, f=function: f(jt.texture1d(t), v, (x,)).texels
-    case("surfaces", f"{function.__name__}, no channels", write, (dtype, 8, N), (dtype, 3, N), ("int32", 3))
-
 SAMPLERS = {
     "linear": {},
-    "cubic, wrap": {"filter_mode": "cubic", "address_mode": "wrap"},
     "border": {"address_mode": "border"},
     "deterministic": {"deterministic": True},
     "hardware": {"arithmetic": "hardware", "address_mode": "border"},
@@ -102,25 +83,19 @@ for dtype in ("float32", "uint8", "bool"):
 case("reads", "build_mipmaps, no channels", lambda t: chain(t).levels, (4, 5, N))
 case("reads", "footprint", lambda x: jt.footprint(lambda x, y: (x * y, y), (x, x)), (N,))
 
-# Values of every warp of no images are in `test_warp_calls`; here is one of each way to a read.
+# One of each way to a read.
 WARPS = {
     "resize": lambda i: warp.resize(i, (2, 3), antialias=True),
-    "rotate": lambda i: warp.rotate(i, 3.0, antialias=True),
     "warp_flow": lambda i: warp.warp_flow(i, numbers(4, 5, 2), filter="point"),
-    "distort": lambda i: warp.distort(i, CAMERA, LENS),
-    "equirectangular_to_cubemap": lambda i: warp.equirectangular_to_cubemap(i, 4, filter="point"),
     "forward_warp": lambda i: warp.forward_warp(i, numbers(4, 5, 2), mode="average", return_coverage=True),
     "grid_sample": lambda i: warp.grid_sample(i, numbers(*i.shape[:-3], 3, 2, 2), data_format="NHWC"),
 }
 for name, function in WARPS.items():
     case("warps", f"{name}, no images", function, (N, 4, 5, 2))
     case("warps", f"{name}, no channels", function, (4, 5, N))
-for dtype in ("uint8", "float16", "bool"):
-    case("warps", f"rotate, {dtype}", lambda i: warp.rotate(i, 3.0), (dtype, N, 4, 5, 2))
 # Warps with an empty batch of what moves the image; one image, or as many.
 MOVED = {
     "rotate": lambda i, d: warp.rotate(i, d),
-    "warp_affine": lambda i, d: warp.warp_affine(i, times(d, STN)),
     "remap": lambda i, d: warp.remap(i, (times(d, numbers(3, 1)), 1.0)),
     "undistort": lambda i, d: warp.undistort(i, times(d, CAMERA), jnp.zeros(4)),
     "thin_plate_spline": lambda i, d: warp.thin_plate_spline(i, times(d, POINTS), POINTS),
@@ -129,78 +104,44 @@ MOVED = {
 }
 for name, function in MOVED.items():
     case("warps", f"{name}, no transforms", function, (4, 5, 2), (N,))
-for name in ("warp_affine", "remap", "forward_warp", "grid_sample"):
+for name in ("remap", "forward_warp", "grid_sample"):
     case("warps", f"{name}, neither", MOVED[name], (N, 4, 5, 2), (N,))
-case("warps", "warp_affine, several batches", MOVED["warp_affine"], (3, 1, 4, 5, 2), (N,))
+case("warps", "rotate, several batches", MOVED["rotate"], (3, 1, 4, 5, 2), (N,))
 case("warps", "remap, no points", lambda i, x: warp.remap(i, (x, x)), (4, 5, 2), (N, 3))
 case("warps", "warp_flow, no pixels", warp.warp_flow, (4, 5, 2), (3, N, 2))
-case("warps", "cubemap, no images", lambda i: warp.cubemap_to_equirectangular(i, (3, 6)), (N, 6, 3, 3, 2))
 case("warps", "affine_grid", lambda d: warp.affine_grid(times(d, STN), (d.shape[0], 0, 3, 4)), (N,))
 case("warps", "undistort_points", lambda x: warp.undistort_points((x, x), CAMERA, LENS), (N,))
-case("warps", "matrix_from_skimage", warp.matrix_from_skimage, (N, 3, 3))
 case("warps", "matrix_from_torch", lambda theta: warp.matrix_from_torch(theta, (3, 4), (5, 6)), (N, 2, 3))
 case("warps", "theta_of", lambda numbers: theta_of(numbers, (4, 5), "affine"), (N, 6))
 
-# Of each function of `jaxtex.nn`: the function, and the shapes of its arguments, by what is empty.
+# Each function of `jaxtex.nn`, and the shapes of its arguments.
 GRID = jt.nn.MultiresolutionGrid(ndim=2, num_levels=2, base_resolution=2, features_per_level=2)
 ROWS = sum(GRID.table_sizes)
-MODELS = {
-    "deformable_attention": (
-        lambda value, at, weights: jt.nn.deformable_attention(value, ((2, 2), (1, 1)), at, weights),
-        {
-            "images": ((N, 5, 2, 3), (N, 3, 2, 2, 1, 2), (N, 3, 2, 2, 1)),
-            "queries": ((1, 5, 2, 3), (1, N, 2, 2, 1, 2), (1, N, 2, 2, 1)),
-            "heads": ((1, 5, N, 3), (1, 3, N, 2, 1, 2), (1, 3, N, 2, 1)),
-            "terms": ((1, 5, 2, 3), (1, 3, 2, 2, N, 2), (1, 3, 2, 2, N)),
-            "channels": ((1, 5, 2, N), (1, 3, 2, 2, 1, 2), (1, 3, 2, 2, 1)),
-        },
-    ),
-    "deformable_conv": (
-        jt.nn.deformable_conv,
-        {
-            "images": ((N, 3, 4, 2), (N, 2, 3, 8), (2, 2, 2, 3)),
-            "channels": ((1, 3, 4, N), (1, 2, 3, 8), (2, 2, N, 3)),
-            "outputs": ((1, 3, 4, 2), (1, 2, 3, 8), (2, 2, 2, N)),
-        },
-    ),
-    "correlation_pyramid": (
-        lambda first, second: jt.nn.correlation_pyramid(first, second, levels=2),
-        {"images": ((N, 2, 3, 2), (N, 4, 2, 2)), "channels": ((1, 2, 3, N), (1, 4, 2, N))},
-    ),
-    "correlation_lookup": (
-        lambda volume, coords: jt.nn.correlation_lookup([volume, volume], coords, radius=1),
-        {"images": ((N, 2, 3, 4, 5), (N, 2, 3, 2)), "pixels": ((1, 2, N, 4, 5), (1, 2, N, 2))},
-    ),
-    "roi_align": (
-        lambda features, boxes: jt.nn.roi_align(
-            features, boxes, (2, 1), batch_indices=np.zeros(len(boxes), np.int32), sampling_ratio=-1
-        ),
-        {"points": ((2, 4, 5, 2), (N, 4)), "images": ((N, 4, 5, 2), (N, 4)), "channels": ((1, 4, 5, N), (3, 4))},
-    ),
-    "triplane": (
-        jt.nn.triplane,
-        {"images": ((N, 3, 2, 4, 2), (N, 5, 3)), "points": ((3, 2, 4, 2), (N, 3)), "channels": ((3, 2, 4, N), (5, 3))},
-    ),
-    "k_planes": (
-        lambda plane, points: jt.nn.k_planes([plane, 2 * plane, plane], points),
-        {"images": ((N, 2, 4, 2), (N, 5, 3)), "points": ((2, 4, 2), (N, 3)), "channels": ((2, 4, N), (5, 3))},
-    ),
-    "multiresolution_grid": (
-        lambda tables, points: jt.nn.multiresolution_grid(tables, points, GRID),
-        {"points": ((ROWS, 2), (N, 2)), "rays": ((ROWS, 2), (N, 3, 2))},
-    ),
-    "sample_weighted": (
-        lambda texels, x, weights: jt.nn.sample_weighted([jt.texture2d(texels)] * 2, (x, x), weights, axis=(1, 2)),
-        {
-            "points": ((3, 4, 2), (N, 2, 3), (N, 2, 3)),
-            "terms": ((3, 4, 2), (5, 2, N), (5, 2, N)),
-            "channels": ((3, 4, N), (5, 2, 3), (5, 2, 3)),
-        },
-    ),
-}
-for name, (function, tables) in MODELS.items():
-    for empty, shapes in tables.items():
-        case("models", f"{name}, no {empty}", function, *shapes)
+attention = lambda value, at, weights: jt.nn.deformable_attention(value, ((2, 2), (1, 1)), at, weights)
+pyramid = lambda first, second: jt.nn.correlation_pyramid(first, second, levels=2)
+lookup = lambda volume, coords: jt.nn.correlation_lookup([volume, volume], coords, radius=1)
+pooled = lambda features, boxes: jt.nn.roi_align(
+    features, boxes, (2, 1), batch_indices=np.zeros(len(boxes), np.int32), sampling_ratio=-1
+)
+hashed = lambda tables, points: jt.nn.multiresolution_grid(tables, points, GRID)
+weighted = lambda t, x, w: jt.nn.sample_weighted([jt.texture2d(t)] * 2, (x, x), w, axis=(1, 2))
+k_planes = lambda plane, points: jt.nn.k_planes([plane, 2 * plane, plane], points)
+case("models", "deformable_attention", attention, (N, 5, 2, 3), (N, 3, 2, 2, 1, 2), (N, 3, 2, 2, 1))
+case("models", "deformable_attention, no queries", attention, (1, 5, 2, 3), (1, N, 2, 2, 1, 2), (1, N, 2, 2, 1))
+case("models", "deformable_attention, no terms", attention, (1, 5, 2, 3), (1, 3, 2, 2, N, 2), (1, 3, 2, 2, N))
+case("models", "deformable_conv", jt.nn.deformable_conv, (N, 3, 4, 2), (N, 2, 3, 8), (2, 2, 2, 3))
+case("models", "deformable_conv, no channels", jt.nn.deformable_conv, (1, 3, 4, N), (1, 2, 3, 8), (2, 2, N, 3))
+case("models", "correlation_pyramid", pyramid, (N, 2, 3, 2), (N, 4, 2, 2))
+case("models", "correlation_lookup", lookup, (N, 2, 3, 4, 5), (N, 2, 3, 2))
+case("models", "correlation_lookup, no pixels", lookup, (1, 2, N, 4, 5), (1, 2, N, 2))
+case("models", "roi_align", pooled, (2, 4, 5, 2), (N, 4))
+case("models", "roi_align, no maps", pooled, (N, 4, 5, 2), (N, 4))
+case("models", "triplane", jt.nn.triplane, (N, 3, 2, 4, 2), (N, 5, 3))
+case("models", "triplane, no points", jt.nn.triplane, (3, 2, 4, 2), (N, 3))
+case("models", "k_planes", k_planes, (2, 4, 2), (N, 3))
+case("models", "multiresolution_grid", hashed, (ROWS, 2), (N, 2))
+case("models", "sample_weighted", weighted, (3, 4, 2), (N, 2, 3), (N, 2, 3))
+case("models", "sample_weighted, no terms", weighted, (3, 4, 2), (5, 2, N), (5, 2, N))
 
 
 def is_floating(array):
@@ -257,28 +198,22 @@ def test_nothing_is_read_and_written(part):
             with named(name):
                 assert jax.tree.structure(result) == jax.tree.structure(expected)
                 assert_like(found, expected, args)
-                if name.startswith("surface_") and "surface_read" not in name:
-                    whole = jt.build_mipmaps(jt.texture1d(args[0])).texels if "level" in name else args[0]
-                    assert_exact(result, whole)
-                elif name != "forward_warp, no channels":  # which has a coverage
+                if name != "forward_warp, no channels":  # which has a coverage
                     assert not any(np.any(leaf) for leaf in jax.tree.leaves((result, gradient)) if leaf.size)
 
 
-# Under `jax.vmap`, one case for each function and each way through it is enough. Of the warps that move one image
-# by a batch, those are left out that differ from others in their coordinates alone.
-ALIKE = ("no channels", "neither", "several", "no images", "surface_min", "uint8", "float64", "bool", "clamp", "zero")
-ALIKE += ("warp_affine", "undistort, ", "cubic", "gather, hardware", "sample, deterministic")
+# One case for each function and each way through it is enough.
+ALIKE = "no channels", "several", "no images", "float64", "gather, hardware", "sample, deterministic"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", ["surfaces", "reads", "warps", "models"])
+@pytest.mark.parametrize("part", ["reads", "models"])
 def test_a_batch_of_no_examples(part):
-    """`jax.vmap` over none of all arguments, of the first, and of all others."""
+    """`jax.vmap` over none of all arguments, and of the first."""
     batches, functions, expected = {}, {}, {}
     for name, (function, shapes) in PARTS[part].items():
         args = tuple(arguments(shapes, 2))
-        some = len(args) - 1
-        for way in {(0, *[0] * some), (0, *[None] * some), (None, *[0] * some)} - {(None,)}:
+        for way in ((0,) * len(args), (0, *[None] * (len(args) - 1))):
             if not any(words in name for words in ALIKE):
                 key = f"{name}, {way}"
                 batches[key] = tuple(a if k is None else np.zeros((0, *a.shape), a.dtype) for k, a in zip(way, args))
@@ -292,12 +227,11 @@ def test_a_batch_of_no_examples(part):
 
 def test_every_function_of_models_takes_nothing():
     functions = {name for name in jt.nn.__all__ if name[0].islower()} - {"multiresolution_grid_init"}
-    assert {name.split()[0] for name in MODELS} == functions
+    assert {name.split(",")[0] for name in PARTS["models"]} == functions
 
 
 def test_second_derivatives_of_nothing():
-    cases = {name: PARTS["reads"][name] for name in ("sample, linear", "splat, linear", "sample, border")}
-    cases["surface_read"] = PARTS["surfaces"]["surface_read, bfloat16, trap"]
+    cases = {name: PARTS["reads"][name] for name in ("splat, linear", "sample, border")}
 
     @jax.jit
     def run(given):
@@ -321,9 +255,3 @@ def test_layers_take_no_images():
     nnx, layers = pytest.importorskip("flax.nnx"), pytest.importorskip("jaxtex.layers.nnx")
     layer = layers.SpatialTransformer(lambda images: images.mean((-3, -2)), 2, (3, 6))
     assert nnx.eval_shape(layer, numbers(0, 4, 5, 2)).shape == (0, 3, 6, 2)
-
-
-def test_equinox_layers_take_no_images():
-    eqx, layers = pytest.importorskip("equinox"), pytest.importorskip("jaxtex.layers.equinox")
-    layer = layers.SpatialTransformer(lambda image: image.mean((-2, -1)), 2, (3, 6))
-    assert eqx.filter_eval_shape(jax.vmap(layer), numbers(0, 2, 4, 5)).shape == (0, 2, 3, 6)

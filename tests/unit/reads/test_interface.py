@@ -1,7 +1,6 @@
 """The public interface: dtypes, wrong kinds of arguments, words of other libraries, stacks, and types."""
 
 import itertools
-import sys
 
 import jax
 import jax.numpy as jnp
@@ -139,26 +138,18 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_class_takes_the_name_of_a_kind(kind):
-    build, shape, _ = KINDS[kind]
-    named, built = jt.Texture(np.zeros(shape), None, kind), build(np.zeros(shape))
-    assert named.kind is built.kind
-    assert jax.tree.structure(named) == jax.tree.structure(built)
-    assert jax.tree.map(lambda _: None, named).kind is built.kind
-
-
-@pytest.mark.parametrize("chain", [False, True])
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_stack_answers_as_one_of_its_textures(kind, chain):
+def test_a_stack_answers_as_one_of_its_textures(kind):
     build, shape, layers = KINDS[kind]
 
     def one():
         texture = build(np.zeros(shape, np.float32), border_color=np.zeros(2, np.float32))
-        texture = jt.build_mipmaps(texture) if chain else texture
+        assert jax.tree.structure(jt.Texture(texture.texels, texture.border_color, kind)) == jax.tree.structure(texture)
+        texture = jt.build_mipmaps(texture)
         return texture, texture.levels
 
     texture, levels = jax.eval_shape(one)
-    for batch in ((), (7,), (7, 9)):
+    assert jax.tree.map(lambda _: None, texture).kind == kind
+    for batch in ((), (7, 9)):
         stack = jax.tree.map(lambda leaf, n=batch: np.zeros((*n, *leaf.shape), leaf.dtype), texture)
         found = stack.batch_ndim, stack.shape, stack.num_channels, stack.num_layers, stack.num_levels
         assert found == (len(batch), shape, 2, layers, len(levels))
@@ -191,8 +182,8 @@ def test_a_footprint_of_three_sides():
         volume = jt.build_mipmaps(jt.texture3d(texels))
         read = lambda sides, how: jt.sample(volume, tuple(center), how, **dict(zip(("ddx", "ddy", "ddz"), sides)))
         at = lambda place, lod, how: jt.sample(volume, tuple(place), how, lod=lod)
-        longest = [read(sides, nearest) for sides in itertools.permutations((side, zero, zero))]
-        of_several = [read(sides, anisotropic) for sides in itertools.permutations(several)]
+        longest = [read(sides, nearest) for sides in ((side, zero, zero), (zero, zero, side))]
+        of_several = [read(sides, anisotropic) for sides in (several, several[1:] + several[:1])]
         places = [center + np.float32((k / 5 - 0.5) * np.array(side)) for k in (1, 2, 3, 4)]
         along = sum(at(place, np.float32(np.log2(1.25)), trilinear) for place in places) / 4
         slope = jax.grad(lambda z: read((zero, zero, (0.0, z, 0.0)), trilinear)[0])(0.3)
@@ -204,15 +195,6 @@ def test_a_footprint_of_three_sides():
     for found in of_several:
         assert_close("sum", found, along, 64)
     assert slope != 0
-
-
-def test_packages_are_loaded_when_they_are_used():
-    packages = ("cuda", "layers", "ndimage", "warp")
-    assert {*packages} <= set(dir(jt))
-    for name in packages:
-        assert getattr(jt, name) is sys.modules[f"jaxtex.{name}"]
-    with pytest.raises(AttributeError, match="no attribute 'textures'"):
-        jt.textures  # noqa: B018
 
 
 def test_a_texture_keeps_its_texels_when_an_array_of_numpy_changes():

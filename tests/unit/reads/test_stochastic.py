@@ -18,7 +18,7 @@ FILTERS = {
     "cubic": {"filter_mode": "cubic"},
     "lanczos2": {"filter_mode": "lanczos2"},
 }
-UNSIGNED = ("linear", "bspline", "gaussian")
+UNSIGNED = ("linear", "gaussian")
 KEY, PLAIN = jax.random.key(7), jt.Sampler()
 # So many standard deviations of a mean lie between it and its expectation in one of 10^8 cases.
 SIGMAS = 6
@@ -68,7 +68,7 @@ def test_a_value_is_that_of_one_texel():
     texels, places = np.arange(63, dtype=np.float32).reshape(9, 7, 1), tuple(uniform(2, 50))
     ramp, constant = jt.texture2d(texels, border_color=99.0), jt.texture2d(np.full((5, 5, 1), 0.7, np.float32))
     border = {name: jt.Sampler(address_mode="border", **FILTERS[name]) for name in UNSIGNED}
-    clamp = [jt.Sampler(**options) for name, options in FILTERS.items() if name not in UNSIGNED]
+    clamp = [jt.Sampler(**FILTERS["cubic"])]
     calls = [drawing(20, ramp, places, sampler) for sampler in border.values()]
     found = computed(*calls, *(drawing(20, constant, places, sampler) for sampler in clamp))
     for name, (values, _) in zip(border, found):
@@ -84,14 +84,14 @@ def chain():
 
 
 CUBIC, LEVELS, BORDER = FILTERS["cubic"], {"mipmap_filter_mode": "linear"}, {"address_mode": "border"}
-CODES = np.random.default_rng(0).integers(0, 256, (5, 4, 3), np.uint8)
+CODES = np.random.default_rng(0).integers(0, 256, (5, 3), np.uint8)
 # Each: a texture, its number of coordinates, options, and arguments.
 KINDS = {
     "1d": (lambda: jt.texture1d(normal(8, 2)), 1, {}, {}),
-    "3d": (lambda: jt.texture3d(normal(4, 5, 3, 2)), 3, CUBIC | {"address_mode": "mirror"}, {}),
-    "layers": (lambda: jt.texture2d_layered(normal(3, 5, 4, 2)), 2, {}, {"layer": 1}),
-    "sphere": (lambda: jt.texture2d(normal(5, 6, 2)), 2, CUBIC | {"address_mode": "sphere"}, {}),
-    "border": (lambda: jt.texture2d(normal(5, 4, 2), border_color=np.float32([3, -2])), 2, CUBIC | BORDER, {}),
+    "3d": (lambda: jt.texture3d(normal(4, 5, 3, 2)), 3, {"address_mode": "mirror"}, {}),
+    "layers": (lambda: jt.texture1d_layered(normal(3, 5, 2)), 1, {}, {"layer": 1}),
+    "sphere": (lambda: jt.texture2d(normal(5, 6, 2)), 2, {"address_mode": "sphere"}, {}),
+    "border": (lambda: jt.texture1d(normal(5, 2), border_color=np.float32([3, -2])), 1, CUBIC | BORDER, {}),
     "a cube": (lambda: jt.cubemap(normal(6, 3, 3, 2)), 3, {}, {}),
     "trilinear": (chain, 2, LEVELS | {"address_mode": "wrap"}, {"lod": 1.3}),
     "anisotropic": (
@@ -100,7 +100,7 @@ KINDS = {
         LEVELS | BORDER | {"max_anisotropy": 2},
         {"ddx": (0.3, 0.1), "ddy": (-0.02, 0.06)},
     ),
-    "codes": (lambda: jt.texture2d(CODES), 2, {"read_mode": "normalized_float", "srgb": True}, {}),
+    "codes": (lambda: jt.texture1d(CODES), 1, {"read_mode": "normalized_float", "srgb": True}, {}),
 }
 
 
@@ -113,21 +113,12 @@ def test_every_kind_of_read_is_unbiased():
             assert_unbiased(found, expected)
 
 
-def test_corners_and_points():
-    """At the corner of a cube three texels share the fourth, and a point read has nothing to draw."""
+def test_at_the_corner_of_a_cube_three_texels_share_the_fourth():
     texels = np.zeros((6, 2, 2, 24), np.float32)
     texels.reshape(24, 24)[np.diag_indices(24)] = 1
-    integers, point = (
-        np.arange(20, dtype=np.int16).reshape(4, 5, 1),
-        jt.Sampler(filter_mode="point", address_mode="wrap"),
-    )
-    (found, expected), (drawn, plain) = computed(
-        drawing(2000, jt.cubemap(texels), tuple(np.float32([1, 0.97, 0.99]))),
-        drawing(1, jt.texture2d(integers), tuple(uniform(2, 30)), point),
-    )
+    ((found, expected),) = computed(drawing(2000, jt.cubemap(texels), tuple(np.float32([1, 0.97, 0.99]))))
     assert_unbiased(found, expected)
     assert (found.sum(-1) == 1).all()
-    assert_exact(drawn[0], plain, np.int16)
 
 
 def test_keys_choose_and_samples_draw_for_themselves():
@@ -150,14 +141,6 @@ def test_a_sample_loads_one_texel_or_two(name, texels):
     read = jax.jit(lambda x, y: jt.sample(texture, (x, y), sampler, key=KEY))
     lowered = read.trace(*uniform(2, 8)).lower(lowering_platforms=("cpu",))
     assert lowered.as_text().count('"stablehlo.gather"') == texels
-
-
-def test_old_keys_and_float64(x64):
-    texture, coords = jt.texture2d(np.random.default_rng(0).normal(size=(5, 6, 1))), (np.float64(0.3), np.float64(0.6))
-    cubic, key = jt.Sampler(filter_mode="cubic"), jax.random.PRNGKey(3)
-    ((found, expected),) = computed(drawing(500, texture, coords, cubic, key))
-    assert found.dtype == np.float64
-    assert_unbiased(found, expected)
 
 
 # Gradients
@@ -183,20 +166,11 @@ def test_derivatives_of_higher_orders_and_in_both_modes():
 
 @pytest.mark.slow
 def test_gradients_to_the_level_and_the_footprint_are_exact():
-    texture, coords, sampler = chain(), tuple(uniform(2, 5)), jt.Sampler(**LEVELS)
+    texture, coords, sampler = chain(), tuple(uniform(2, 5)), jt.Sampler(max_anisotropy=4, **LEVELS)
     of_level = lambda lod, key=None: jt.sample(texture, coords, sampler, lod=lod, key=key).sum()
-    several = jt.Sampler(mipmap_filter_mode="linear", max_anisotropy=4)
     of_side = lambda side, key=None: jt.sample(
-        texture, coords, several, ddx=(side, 0.1), ddy=(0.0, 0.03), key=key
+        texture, coords, sampler, ddx=(side, 0.1), ddy=(0.0, 0.03), key=key
     ).sum()
-    of_chain = lambda c, key: jt.sample(c, coords, several, ddx=(0.3, 0.1), ddy=(0.0, 0.03), key=key)[..., 0].sum()
-
-    @jax.jit
-    def gradients(lod, side):
-        pairs = [(jax.grad(f)(x, KEY), jax.grad(f)(x)) for f, x in ((of_level, lod), (of_side, side))]
-        return pairs, jax.grad(of_chain)(texture, KEY)
-
-    pairs, of_texels = gradients(1.3, 0.3)
-    for drawn, exact in pairs:
+    both = lambda f, x: (jax.grad(f)(x, KEY), jax.grad(f)(x))
+    for drawn, exact in jax.jit(lambda: (both(of_level, 1.3), both(of_side, 0.3)))():
         assert_close("sum", drawn, exact, 64)
-    assert_close("sum", sum(g.sum() for g in jax.tree.leaves(of_texels)), 5, 5)

@@ -96,14 +96,11 @@ def assert_reads(*rows):
 # Neighbors in the cycle of modes, so that every axis meets every mode.
 CYCLE = {n: [tuple(MODES[(k + 2 * j) % len(MODES)] for j in range(n)) for k in range(len(MODES))] for n in (1, 2, 3)}
 PIXEL, POINT = {"normalized_coords": False}, {"filter_mode": "point"}
-# Cubic reads of a volume have 64 taps and are the slowest to compile, so there is one.
+# Reads of many taps are slow to compile, so there are few of more than one dimension.
 ROWS = {
     1: [(f, m, {}) for f in FILTERS for m in CYCLE[1]],
-    2: [*((f, m, {}) for f in FILTERS for m in CYCLE[2]), *(("linear", m, PIXEL) for m in CYCLE[2])],
-    3: [
-        *((f, m, {}) for f in ("point", "linear") for m in CYCLE[3]),
-        *(("linear", ("reflect", "mirror", "border"), PIXEL), ("cubic", ("wrap", "border", "reflect"), PIXEL)),
-    ],
+    2: [*(("linear", m, {}) for m in CYCLE[2]), ("point", CYCLE[2][1], PIXEL), ("cubic", CYCLE[2][3], PIXEL)],
+    3: [("point", ("wrap", "border", "clamp"), {}), ("linear", ("reflect", "mirror", "border"), PIXEL)],
 }
 
 
@@ -114,14 +111,14 @@ def test_every_dimension_filter_and_address_mode(dimension):
 
 def test_every_kind_of_texture():
     """Sizes smaller than the footprint, numbers of channels, kernels, border colors and layers, one or out of range."""
-    small = [*(("linear", m) for m in CYCLE[2]), *(("cubic", m) for m in CYCLE[2][::2])]
     outside = (0.5, -1.0, 2.0)
     assert_reads(
-        *(read(f, m, (1, 2)) for f, m in small),
-        *(read("linear", "wrap", (7, 5), channels) for channels in (1, 5)),
-        *(read("cubic", "mirror", (7,), cubic_coefficient=a) for a in (-0.75, 0.0)),
-        *(read(f, "border", SIZES[n], color=outside) for n, f in ((1, "cubic"), (2, "point"), (3, "linear"))),
-        *(read(f, "border", SIZES[n], color=1.5, layers=4) for f in FILTERS for n in LAYERED),
+        *(read("cubic", m, (2,)) for m in MODES),
+        *(read("linear", m, (1, 2)) for m in CYCLE[2][::2]),
+        *(read("linear", "wrap", (7,), channels) for channels in (1, 5)),
+        read("cubic", "mirror", (7,), cubic_coefficient=-0.75),
+        *(read(f, "border", SIZES[n], color=outside) for n, f in ((1, "cubic"), (2, "point"))),
+        *(read(f, "border", SIZES[n], color=1.5, layers=4) for n, f in ((1, "cubic"), (2, "linear"), (1, "point"))),
     )
 
 
@@ -138,7 +135,7 @@ def test_every_storage_dtype():
     )
     assert_reads(*(read(f, "border", (7,), 4, stored=dtype, read_mode=mode) for dtype, mode, f in rows))
     with jax.enable_x64(True):
-        assert_reads(*(read(f, ("wrap", "clamp"), (7, 5), stored=np.float64) for f in FILTERS))
+        assert_reads(*(read(f, "wrap", (7,), stored=np.float64) for f in FILTERS))
 
 
 # Just within and just outside of what counts as a coordinate: 2^24 normalized, 2^30 texels.
@@ -161,7 +158,7 @@ def test_outside_a_read_is_the_border_color_to_the_last_bit():
     color = np.float32([0.1, 0.7, np.inf])
     x = np.random.default_rng(0).uniform(9, 99, 500).astype(np.float32)
     args = texels((5, 4), 3), (np.concatenate([x, -x]), np.concatenate([x, x % 4])), None, color
-    filters = "linear", "cubic", "bspline", "lanczos3", "gaussian"
+    filters = "linear", "cubic", "gaussian"
     rows = [sampling({"filter_mode": f, "address_mode": "border", **PIXEL}, *args) for f in filters]
     for name, found in zip(filters, computed(*rows)):
         with named(name):
@@ -237,7 +234,7 @@ def test_reads_of_the_largest_numbers_are_finite():
         image = jt.texture2d(chain.levels[0][0] * np.float32(1 - 1e-6))
         return [
             linear,
-            *(jt.sample(image, tuple(place[:2]), jt.Sampler(filter_mode=f)) for f in ("bspline", "gaussian")),
+            jt.sample(image, tuple(place[:2]), jt.Sampler(filter_mode="bspline")),
         ]
 
     for values in found(chain, tuple(coords)):
@@ -265,18 +262,14 @@ def test_coordinates_broadcast_and_channels_come_last(x, y, shape):
     assert jax.eval_shape(jt.sample, jt.texture2d(texels((7, 5))), coords).shape == (*shape, 3)
 
 
-def test_layers_and_values_broadcast():
-    """A layer, indices and values with the coordinates."""
-    lines, image, values = texels((7,), layers=4), texels((7, 5)), np.float32([1, 2])
-    coords = np.float32([[0.25], [0.75]]), np.float32([0.25, 0.75])
-    layers, fetched, spread = computed(
+def test_layers_and_indices_broadcast():
+    lines, image = texels((7,), layers=4), texels((7, 5))
+    layers, fetched = computed(
         (lambda t: jt.sample(jt.texture1d_layered(t), (np.zeros((5, 1), np.float32),), layer=np.arange(4)), lines),
         (lambda t: jt.fetch(jt.texture2d(t), (np.arange(7), np.arange(5)[:, None])), image),
-        (lambda v: jt.splat(jnp.broadcast_to(v, (2, 2, 2)), coords, (2, 2, 2), jt.Sampler(**POINT)).texels, values),
     )
     assert_exact(layers, np.broadcast_to(lines[:, 0], (5, 4, 3)), np.float32)
     assert_exact(fetched, image, np.float32)
-    assert_exact(spread, np.broadcast_to(values, (2, 2, 2)), np.float32)
 
 
 def test_the_cast_comes_after_the_sum():
@@ -367,12 +360,12 @@ def test_gather():
 
 
 SPLATS = [
-    *((SIZES[2], None, "linear", m, {}) for m in CYCLE[2]),
-    *((SIZES[1], None, f, m, {}) for f, m in (("point", "border"), ("point", "mirror"), ("cubic", "border"))),
+    *((SIZES[2], None, "linear", m, {}) for m in CYCLE[2][::2]),
+    *((SIZES[1], None, f, m, {}) for f, m in (("point", "mirror"), ("cubic", "border"))),
     ((1, 2), None, "linear", ("wrap", "border"), PIXEL),
-    ((1, 2), None, "cubic", "reflect", {}),
+    ((2,), None, "cubic", "reflect", {}),
     *((SIZES[d], None, "linear", "mirror", PIXEL) for d in (1, 3)),
-    *((SIZES[d], 4, "linear", "border", {}) for d in (1, 2)),
+    (SIZES[1], 4, "linear", "border", {}),
 ]
 
 

@@ -7,11 +7,10 @@ import pytest
 
 import jaxtex as jt
 from tests.oracles import reads as oracle
-from tests.support.derivatives import assert_derivatives
 from tests.support.tolerances import assert_close, assert_exact
 
 MODES = ("clamp", "border", "wrap", "mirror", "reflect")
-BUILD = {1: jt.texture1d, 2: jt.texture2d, 3: jt.texture3d}
+BUILD = {1: jt.texture1d, 2: jt.texture2d}
 
 
 def b_spline(order):
@@ -81,7 +80,7 @@ def expected(texels, coords, mode, *kernel):
 def drawn(dimension, n=60, dtype=np.float32):
     """Texels, and places in and around them that are not where another tap begins."""
     rng = np.random.default_rng(dimension)
-    sizes = (7, 5, 6)[:dimension]
+    sizes = (7, 5)[:dimension]
     texels = rng.normal(size=(*sizes, 2)).astype(dtype)
     whole = [rng.integers(-2 * size, 3 * size, n) for size in sizes[::-1]]
     parts = rng.choice([0.125, 0.25, 0.375, 0.625, 0.75, 0.875], (dimension, n))
@@ -97,7 +96,9 @@ def read(texels, *coords, mode="clamp", **options):
 def test_values(name):
     """Weights are those of one axis, multiplied, and taps have the address mode of their axis."""
     options, *kernel = FILTERS[name]
-    cases = {1: MODES, 2: [("border", "mirror")]} | ({3: ["mirror"]} if name == "bspline 2" else {})
+    cases = {1: MODES if name == "lanczos2" else ["wrap"]} | (
+        {2: [("border", "mirror")]} if name == "bspline 2" else {}
+    )
     drawn_of = {dimension: drawn(dimension) for dimension in cases}
     reads = lambda drawn_of: {
         (dimension, mode): read(texels, *coords, mode=mode, **options)
@@ -107,15 +108,6 @@ def test_values(name):
     for (dimension, mode), found in jax.jit(reads)(drawn_of).items():
         texels, coords = drawn_of[dimension]
         assert_close("reordered", found, expected(texels, coords, mode, *kernel), 16)
-
-
-@pytest.mark.slow
-def test_derivatives(x64):
-    """One filter for each kind of weights: polynomials, windowed sines, and exponentials."""
-    options = [FILTERS[name][0] for name in ("bspline 5", "lanczos2", "gaussian")]
-    reads = lambda texels, x: jnp.concatenate([read(texels, x, mode="wrap", **some) for some in options])
-    texels, coords = drawn(1, 12, np.float64)
-    assert_derivatives(reads, texels, *coords)
 
 
 def test_splines_of_order_0_and_1_are_the_point_and_the_linear_filter():
@@ -142,13 +134,7 @@ def test_lanczos_is_smooth_around_the_center_of_a_texel(x64):
         assert_close(row, one, other, 1.0)
 
 
-@pytest.mark.parametrize("order", [-1, 6, 1.5, True, "3"])
-def test_a_spline_order_is_an_integer_from_0_to_5(order):
-    with pytest.raises(ValueError, match=r"spline_order is .*, expected an integer from 0 to 5"):
-        jt.Sampler(filter_mode="bspline", spline_order=order)
-
-
-@pytest.mark.parametrize("name", [name for name in FILTERS if name not in ("bspline 0", "bspline 1")])
-def test_no_texture_unit_has_them(name):
-    with pytest.raises(ValueError, match="which no texture unit has"):
-        jt.Sampler(arithmetic="hardware", **FILTERS[name][0])
+def test_no_texture_unit_has_them():
+    for name in FILTERS.keys() - {"bspline 0", "bspline 1"}:
+        with pytest.raises(ValueError, match="which no texture unit has"):
+            jt.Sampler(arithmetic="hardware", **FILTERS[name][0])

@@ -1,5 +1,6 @@
 """Integers of every width, from Python, NumPy and JAX: they saturate before they are narrowed to 32 bits."""
 
+import itertools
 import re
 
 import jax
@@ -55,7 +56,7 @@ def test_surfaces_take_integers_of_every_width(x64):
     """Numbers of a host, in every form for one access, and in one form for all of them, which share a program."""
     access, outside, above, below = ACCESSES["surface_read"]
     with jax.enable_x64(x64):
-        for number in (2**31, 2**32 + 2, 2**64 - 1, 10**400):
+        for number in (2**32 + 2, 10**400):
             for far, clamped in ((number, above), (-number, below)):
                 for index in forms(far):
                     assert_exact(flat(access(index, "zero")), np.float32(outside))
@@ -71,19 +72,16 @@ def test_surfaces_take_integers_of_every_width(x64):
 
 
 def test_reads_take_integers_of_every_width():
-    image, chain = jt.texture2d(ROW.texels[:, None]), jax.jit(jt.build_mipmaps)(ROW)
-    for number in (2**32 + 2, 10**400):
-        for index in forms(number):
-            assert_exact(flat(jt.fetch(ROW, (index,))), np.float32([0]))
-            assert_exact(flat(jt.fetch(LAYERS, (1,), layer=index)), np.float32([2]))
-            assert_exact(flat(jt.sample(LAYERS, (0.5,), layer=index)), np.float32([2]))
-            assert_exact(
-                flat(jt.splat(np.ones((1, 1), np.float32), (np.array([0.5]),), (3, 1, 1), layer=index)), [0, 0, 1]
-            )
-            if not isinstance(index, list):
-                assert_exact(flat(jt.sample(ROW, (index,), IN_TEXELS)), np.float32([4]))
-                assert_exact(flat(jt.gather(image, (0.5, index), IN_TEXELS)), np.float32([4] * 4))
-                assert_exact(flat(jt.sample(chain, (0.1,), lod=index)), flat(chain.levels[-1]))
+    image, chain, number = jt.texture2d(ROW.texels[:, None]), jax.jit(jt.build_mipmaps)(ROW), 2**32 + 2
+    ones, middle = np.ones((1, 1), np.float32), (np.array([0.5]),)
+    for index in forms(number):
+        assert_exact(flat(jt.fetch(ROW, (index,))), np.float32([0]))
+        assert_exact(flat(jt.fetch(LAYERS, (1,), layer=index)), np.float32([2]))
+        assert_exact(flat(jt.splat(ones, middle, (3, 1, 1), layer=index)), [0, 0, 1])
+        if not isinstance(index, list):
+            assert_exact(flat(jt.sample(ROW, (index,), IN_TEXELS)), np.float32([4]))
+            assert_exact(flat(jt.gather(image, (0.5, index), IN_TEXELS)), np.float32([4] * 4))
+            assert_exact(flat(jt.sample(chain, (0.1,), lod=index)), flat(chain.levels[-1]))
 
 
 def test_what_is_no_integer_is_refused():
@@ -92,31 +90,12 @@ def test_what_is_no_integer_is_refused():
             jt.surface_read(ROW, (index,))
 
 
-def test_a_level_of_numpy_is_a_level():
-    chain, one = jt.build_mipmaps(ROW), np.int64(1)
-    write = lambda chain, at, level: jt.surface_write(chain, MARK, at, level=level)
-    for function in (write, jt.surface_read, jt.fetch):
-        assert_exact(*(flat(function(chain, (0,), level=level)) for level in (1, one)))
-
-
 # ---------------------------------------------------------------------------------------------------- values
 
-WRITES = {
-    "write": jt.surface_write,
-    "add": jt.surface_add,
-    "min": jt.surface_min,
-    "max": jt.surface_max,
-}
 # A dtype of texels, and integers that it does not hold.
 TOO_LARGE = (
-    ("int32", 2**32 + 7),
-    ("int32", -(2**40)),
-    ("uint32", -1),
-    ("uint32", 2**32),
-    ("uint8", 300),
-    ("uint8", -1),
-    ("int8", 128),
-    ("uint16", 10**30),
+    *(("int32", 2**32 + 7), ("int32", -(2**40)), ("uint32", -1), ("uint32", 2**32)),
+    *(("uint8", 300), ("int8", 128), ("uint16", 10**30)),
 )
 
 
@@ -130,10 +109,9 @@ def test_values_that_do_not_fit_are_an_error(x64):
             values += [np.int64(number), np.array([[0], [number]])]
         with jax.enable_x64(x64):
             texture = jt.texture1d(np.zeros((2, 1), dtype))
-            for name, function in WRITES.items():
-                for value in values:
-                    with pytest.raises(ValueError, match=f"surface_{name}: {sentence}"):
-                        function(texture, value, (np.array([0, 1]),))
+            for function, value in itertools.product((jt.surface_write, jt.surface_add), values):
+                with pytest.raises(ValueError, match=f"{function.__name__}: {sentence}"):
+                    function(texture, value, (np.array([0, 1]),))
 
 
 def test_texels_that_do_not_fit_are_an_error():
@@ -143,12 +121,8 @@ def test_texels_that_do_not_fit_are_an_error():
 
 
 def test_warps_take_coordinates_of_64_bits_and_refuse_texels_that_do_not_fit():
-    image = np.arange(12.0, dtype=np.float32).reshape(3, 4, 1)
-    far = np.full((2, 2), 2**32 + 1)
-    for address, texel in (("clamp", 11.0), ("border", 0.0)):
-        assert_exact(jt.warp.remap(image, (far, far), address=address), np.full((2, 2, 1), texel, np.float32))
-    flow = np.stack([far, -far], -1)
-    assert_exact(jt.warp.warp_flow(image, flow, address="clamp"), np.full((2, 2, 1), 3.0, np.float32))
+    image, far = np.arange(12.0, dtype=np.float32).reshape(3, 4, 1), np.full((2, 2), 2**32 + 1)
+    assert_exact(jt.warp.remap(image, (far, far), address="clamp"), np.full((2, 2, 1), 11, np.float32))
     whole = np.arange(12).reshape(3, 4, 1)
     assert_exact(jt.warp.rotate(whole, 0.0), whole.astype(np.int32))
     with pytest.raises(ValueError, match=r"rotate: image holds 4294967297, expected integers from -2147483648 to"):
@@ -167,13 +141,11 @@ ENTRIES = {
 
 
 @pytest.mark.parametrize("name", ENTRIES)
-def test_entries_that_are_not_compiled_convert_like_the_others(name, recwarn):
+def test_entries_that_are_not_compiled_convert_like_the_others(name):
     run, labels = ENTRIES[name], np.array([[[2**32 - 1], [7]]], np.uint64)
     assert_exact(run(labels), labels.astype(np.uint32))
     with pytest.raises(ValueError, match=f"{name}: image holds {2**40}, expected integers from 0 to {2**32 - 1}"):
         run(np.where(labels == 7, np.uint64(2**40), labels))
-    assert_exact(run(np.full((1, 2, 1), 0.1)), np.full((1, 2, 1), 0.1, np.float32))
-    assert not recwarn.list
 
 
 def test_colors_and_parameters_of_64_bits_are_rounded():
@@ -199,21 +171,14 @@ OPTIONS = {
     "build_mipmaps": lambda n: jt.build_mipmaps(ROW, n).texels,
     "integrate_velocity": lambda n: jt.warp.integrate_velocity(FLOW, n),
     "equirectangular_to_cubemap": lambda n: jt.warp.equirectangular_to_cubemap(FEATURES[0], n),
-    "rotate": lambda n: jt.ndimage.rotate(FEATURES, 20.0, axes=(n, n - 1), reshape=False),
+    "axes": lambda n: jt.ndimage.rotate(FEATURES, 20.0, axes=(n, n - 1), reshape=False),
     "output_shape": lambda n: jt.warp.resize(FEATURES, (n, n)),
     "axis": lambda n: jt.nn.sample_weighted(ROW, (np.zeros((3, 4, 5)),), 1.0, axis=n),
     "num_heads": lambda n: jt.nn.sample_weighted(LAYERS, (np.zeros(3),), 1.0, layer=0, head=0, num_heads=n),
     "strides": lambda n: jt.nn.deformable_conv(FEATURES, FEATURES, np.zeros((1, 1, 2, 2)), strides=(n, 1)),
-    "padding": lambda n: jt.nn.deformable_conv(FEATURES, np.zeros((1, 6, 6, 2)), np.zeros((1, 1, 2, 2)), padding=n),
     "groups": lambda n: jt.nn.deformable_conv(FEATURES, np.zeros((1, 4, 4, 2)), np.zeros((1, 1, 2 // n, 2)), groups=n),
-    "spatial_shapes": lambda n: jt.nn.deformable_attention(
-        np.zeros((1, 1, 1, 2)), ((n, 1),), np.zeros((1, 3, 1, 1, 1, 2)), np.zeros((1, 3, 1, 1, 1))
-    ),
     "levels": lambda n: jt.nn.correlation_pyramid(FEATURES, FEATURES, n),
-    "radius": lambda n: jt.nn.correlation_lookup([np.zeros((1, 2, 2, 4, 4), np.float32)], FLOW, n),
     "output_size": lambda n: jt.nn.roi_align(FEATURES, np.zeros((3, 4)), n),
-    "sampling_ratio": lambda n: jt.nn.roi_align(FEATURES, np.zeros((3, 4)), 2, sampling_ratio=n),
-    "log2_hashmap_size": lambda n: jnp.zeros(jt.nn.MultiresolutionGrid(log2_hashmap_size=n, num_levels=n).table_sizes),
 }
 
 

@@ -216,7 +216,7 @@ def test_rows_of_filters_are_true(kernel, x64):
     """Weights sum to one; a weight is negative only if the row says so; bounds hold, and that of weights is tight."""
     fraction = np.linspace(0, 1, 1000, endpoint=False)
     # Higher derivatives of weights that are no polynomials are large programs. Differences have the same bounds.
-    count = 4 if isinstance(kernel.weights, Polynomials) else 2
+    count = 3 if isinstance(kernel.weights, Polynomials) else 2
     found = jax.jit(lambda fraction: [kernel.weights.at(fraction, order) for order in range(count)])(fraction)
     orders = [np.array([np.broadcast_to(w, len(fraction)) for w in of_taps]) for of_taps in found]
     weights = orders[0]
