@@ -29,10 +29,10 @@ def by_coordinates(function, sampler, texels, matrix):
     return jt.sample(jt.texture2d(texels), function(*pixel_centers(SHAPE), *matrix_parameters(matrix, 2)), sampler)
 
 
-def assert_alike(actual, expected, row="peer"):
+def assert_alike(actual, expected):
     for a, b in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
         assert a.dtype == b.dtype
-        assert_close(row, a, b, 1 + np.abs(np.asarray(b)).max())
+        assert_close("peer", a, b, 1 + np.abs(np.asarray(b)).max())
 
 
 @pytest.mark.slow
@@ -52,7 +52,7 @@ def test_values_and_derivatives():
         return {"value and forward": jax.jvp(read, args, moves), "reverse": reverse, "reverse of reverse": bent}
 
     found, expected = jax.jit(lambda: [everything(read) for read in ways])()
-    assert_alike(found, expected, "peer gradient")
+    assert_alike(found, expected)
 
 
 read_of_one = functools.partial(by_grid, projective, PIXELS)
@@ -86,7 +86,7 @@ def test_batches():
         summed = [a.sum(0) if axis is None else a for a, axis in zip(slopes, axes, strict=True)]
         with named(name):
             assert_alike(found[name][0], values)
-            assert_alike(found[name][1], summed, "peer gradient")
+            assert_alike(found[name][1], summed)
 
 
 def test_a_grid_is_not_kept():
@@ -125,7 +125,7 @@ def test_reads_of_every_kind():
     both, tangent, along_x = jax.device_get(run(image(7, 8, 2), codes, HOMOGRAPHY[:2]))
     for name, (found, expected) in both.items():
         with named(name):
-            assert_alike(found, expected, "peer gradient" if name == "slope" else "peer")
+            assert_alike(found, expected)
     # Both compute positions alike, without an instruction for a product and a sum, and the unit's are rounded.
     for name in ("hardware", "codes"):
         assert_exact(*both[name])
