@@ -50,15 +50,13 @@ def test_flows_are_those_of_scipy(ndim):
         inverse = warp.invert_flow(flow, 60)
         return {
             "integrated": integrate(velocity),
-            "integrated, a tuple": jnp.stack(integrate(as_tuple(velocity)), -1),
-            "integrated, several": integrate(several)[0],
+            "integrated, several": jnp.stack(integrate(as_tuple(several)), -1)[0],
             "no steps": warp.integrate_velocity(velocity, 0),
             "composed": warp.compose_flows(first, second),
             "composed, a tuple": jnp.stack(warp.compose_flows(first, as_tuple(second)), -1),
             "there and back": warp.compose_flows(flow, inverse),
             "inverse": inverse,
             "determinant": warp.jacobian_determinant(velocity)[..., None],
-            "determinant, a tuple": warp.jacobian_determinant(as_tuple(velocity))[..., None],
         }
 
     found = jax.device_get(run(velocity, first, second, flow))
@@ -116,8 +114,7 @@ def test_an_inverse_of_a_steep_flow():
             assert_close("float32", change[inner, 0], -(offset / (1 + factor) ** 2)[inner], 512)
 
 
-@pytest.mark.parametrize("ndim", [2, 3])
-def test_an_inverse_of_a_flow_that_stretches(ndim):
+def test_an_inverse_of_a_flow_that_stretches():
     """The flow of a fast velocity, whose derivative is above 1: it leads back, or the inverse is NaN and says so."""
 
     @jax.jit
@@ -127,7 +124,7 @@ def test_an_inverse_of_a_flow_that_stretches(ndim):
         iterated = jax.lax.fori_loop(0, 20, lambda _, v: -warp.warp_flow(flow, v, address="clamp"), -flow)
         return warp.compose_flows(flow, inverse), inverse, warp.compose_flows(flow, iterated)
 
-    back, inverse, of_iterated = map(np.asarray, run(drawn(ndim, 4.0 if ndim == 2 else 2.5, seed=4)))
+    back, inverse, of_iterated = map(np.asarray, run(drawn(2, 4.0, seed=4)))
     found = np.isfinite(inverse).all(-1)
     assert found.mean() > 0.97
     assert_close("float32", back[found], 0 * back[found], 128)
@@ -182,7 +179,7 @@ def test_derivatives_of_every_order(x64):
 
 
 def test_the_gradient_of_an_inverse_is_that_of_many_iterations():
-    flow, cotangent, tangent = drawn(3, 0.4), drawn(3, seed=5), drawn(3, seed=6)
+    flow, cotangent, tangent = drawn(2, 0.4), drawn(2, seed=5), drawn(2, seed=6)
 
     def iterated(flow):
         inverse = jax.lax.fori_loop(0, 60, lambda _, v: -warp.warp_flow(flow, v, address="clamp"), -flow)

@@ -10,14 +10,10 @@ import pytest
 import jaxtex as jt
 from tests.oracles import reads as oracle
 from tests.support.derivatives import assert_derivatives
-from tests.support.tolerances import assert_cases_close, assert_close, assert_exact, named
+from tests.support.tolerances import assert_close, assert_exact, named
 
 HEIGHT, WIDTH = 5, 8
 SPHERE = {"address_mode": "sphere"}
-WIDE = {
-    "bspline 2": {"filter_mode": "bspline", "spline_order": 2},
-    "lanczos3": {"filter_mode": "lanczos3"},
-}
 
 
 def sphere(**options):
@@ -53,20 +49,13 @@ def table_of_reads():
     texels, lod = normal(12, 20, 2), np.linspace(-0.4, 4.6, 60, dtype=np.float32)
     of_chain = tuple(np.float32(c / n) for c, n in zip(coordinates(20, 12, 60), (20, 12)))
     cubic, layered = {"filter_mode": "cubic", "normalized_coords": False}, {"layer": np.arange(len(x)) % 3}
-    levels = {"clamp": "sphere", "border": ("sphere", "sphere", "border")}
+    mixed = cubic | {"address_mode": ("sphere", "sphere", "border")}
     return {
         "point": (jt.texture2d, layers[0], unit, {}, {"filter_mode": "point"}),
         "linear": (jt.texture2d_layered, layers, unit, layered, {}),
-        "cubic": (jt.texture2d_layered, layers, (x, y), layered, cubic),
         "one row": (jt.texture2d, normal(1, 6, 1), coordinates(6, 1), {}, cubic),
-        **{
-            f"levels that {mode}": (jt.texture3d, volume, (x, y, z), {}, cubic | {"address_mode": levels[mode]})
-            for mode in levels
-        },
-        **{
-            f"{mode} level": (mipmapped, texels, of_chain, {"lod": lod}, {"mipmap_filter_mode": mode})
-            for mode in ("point", "linear")
-        },
+        "levels with a border": (jt.texture3d, volume, (x, y, z), {}, mixed),
+        "levels of a chain": (mipmapped, texels, of_chain, {"lod": lod}, {"mipmap_filter_mode": "linear"}),
     }
 
 
@@ -89,31 +78,28 @@ def test_values_are_those_of_the_oracle():
         stored = oracle.mipmaps(texels, 2) if make is mipmapped else texels
         expected = oracle.sample(stored, coords, **more, **options)
         with named(name):
-            assert_close("float32", found[name], expected, 16)
+            assert_close("float32", found[name], expected, 8)
             if name == "point":
                 assert_exact(found[name], expected, np.float32)
 
 
 def test_values_are_those_of_an_unfolded_texture():
-    """Each wide filter reads rows and columns beyond the edges that were laid there by hand."""
-    texels, reach, options = normal(HEIGHT, WIDTH, 3), 4, {"normalized_coords": False}
+    """A wide filter reads rows and columns beyond the edges that were laid there by hand."""
+    texels, reach, options = normal(HEIGHT, WIDTH, 3), 4, {"filter_mode": "lanczos3", "normalized_coords": False}
     x, y = (c % n for c, n in zip(coordinates(), (WIDTH, HEIGHT)))
 
     @jax.jit
     def run(texels, larger, x, y):
-        larger, texels = jt.texture2d(larger), jt.texture2d(texels)
-        beyond = lambda wide: jt.sample(larger, (x + reach, y + reach), jt.Sampler(**options, **wide))
-        found = {name: jt.sample(texels, (x, y), sphere(**options, **wide)) for name, wide in WIDE.items()}
-        return found, {name: beyond(wide) for name, wide in WIDE.items()}
+        beyond = jt.sample(jt.texture2d(larger), (x + reach, y + reach), jt.Sampler(**options))
+        return jt.sample(jt.texture2d(texels), (x, y), sphere(**options)), beyond
 
-    assert_cases_close("float32", *run(texels, unfolded(texels, reach), x, y), 16)
+    assert_close("float32", *run(texels, unfolded(texels, reach), x, y), 8)
 
 
 def test_gradients(x64):
-    """Of a volume."""
-    volume, coords = normal(3, HEIGHT, WIDTH, 1).astype(np.float64), coordinates(n=8, dtype=np.float64)
-    read = lambda volume, *at: jt.sample(jt.texture3d(volume), at, sphere(normalized_coords=False)) ** 2
-    assert_derivatives(read, volume, *coords, np.linspace(0.2, 2.8, 8))
+    coords = coordinates(n=8, dtype=np.float64)
+    read = lambda texels, *at: jt.sample(jt.texture2d(texels), at, sphere(normalized_coords=False)) ** 2
+    assert_derivatives(read, normal(HEIGHT, WIDTH, 1).astype(np.float64), *coords)
 
 
 def test_reproducible_sums_of_many_samples():
@@ -131,7 +117,7 @@ def test_reproducible_sums_of_many_samples():
 
 # The prefilter of splines
 
-SPLINES = ((2, (5, 8)), (3, (40, 70)), (4, (1, 2)), (5, (5, 8)))
+SPLINES = ((3, (40, 70)), (4, (1, 2)))
 
 
 def test_a_spline_passes_through_the_texels():

@@ -51,8 +51,7 @@ VOLUME = np.random.default_rng(1).random((21, 34, 30, 2)).astype(np.float32)
 CASES = {
     "linear, border": (IMAGE, rotated, 2**28, {"border_color": 7.0}),
     "uint8, cubic": (IMAGE.astype(np.uint8), waving, 2**13, {"filter": "cubic", "address": "mirror"}),
-    "mask, wrap": (IMAGE > 100, rotated, 2**28, {"filter": "point", "address": "wrap"}),
-    "int32, reflect": (IMAGE.astype(np.int32), waving, 2**28, {"address": ("reflect", "wrap")}),
+    "mask, wrap": (IMAGE > 100, rotated, 2**28, {"filter": "point", "address": ("reflect", "wrap")}),
     "horizon, clamp": (IMAGE, to_the_horizon, 2**15, {"address": "clamp"}),
     "sphere": (IMAGE, rotated, 2**28, {"address": "sphere"}),
     "volume": (VOLUME, turned, 2**28, {}),
