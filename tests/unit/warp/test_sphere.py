@@ -32,13 +32,6 @@ def coordinates(width=WIDTH, height=HEIGHT, n=80, dtype=np.float32):
     return tuple((a + b).astype(dtype) for a, b in zip(whole, parts))
 
 
-def unfolded(texels, reach):
-    """The texels with `reach` more rows beyond each pole, and columns on both sides, by rolls and flips."""
-    (height, width, _), beyond = texels.shape, np.flip(np.roll(texels, texels.shape[1] // 2, 1), 0)
-    rows = np.concatenate([beyond, texels, beyond])[height - reach : 2 * height + reach]
-    return np.take(rows, range(-reach, width + reach), 1, mode="wrap")
-
-
 def table_of_reads():
     """Of each case: what makes the texture, its texels, coordinates, more of a read, and the sampler's options."""
     special = np.float32([np.nan, np.inf, -np.inf, 2.0**31, -(2.0**31), 3e38, -0.0])
@@ -81,19 +74,6 @@ def test_values_are_those_of_the_oracle():
             assert_close("float32", found[name], expected, 8)
             if name == "point":
                 assert_exact(found[name], expected, np.float32)
-
-
-def test_values_are_those_of_an_unfolded_texture():
-    """A wide filter reads rows and columns beyond the edges that were laid there by hand."""
-    texels, reach, options = normal(HEIGHT, WIDTH, 3), 4, {"filter_mode": "lanczos3", "normalized_coords": False}
-    x, y = (c % n for c, n in zip(coordinates(), (WIDTH, HEIGHT)))
-
-    @jax.jit
-    def run(texels, larger, x, y):
-        beyond = jt.sample(jt.texture2d(larger), (x + reach, y + reach), jt.Sampler(**options))
-        return jt.sample(jt.texture2d(texels), (x, y), sphere(**options)), beyond
-
-    assert_close("float32", *run(texels, unfolded(texels, reach), x, y), 8)
 
 
 def test_gradients(x64):
@@ -155,25 +135,23 @@ def test_gradients_of_the_prefilter_are_the_transpose():
 
 
 def test_other_functions():
-    """A globe is turned over a pole, levels of odd width are taken, a volume is a stack, and a pole has four texels."""
+    """A globe is turned over a pole, a volume is a stack, and a pole has four texels."""
     image, sampler = normal(6, 8, 3), sphere(filter_mode="bspline")
     codes = np.arange(HEIGHT * WIDTH, dtype=np.int32).reshape(HEIGHT, WIDTH, 1)
 
     @jax.jit
-    def run(image, flat, codes):
+    def run(image, codes):
         texels, stack = image[:5, :, :1], jnp.stack([image[:5, :, :1]] * 4)
-        shrink, resize = np.float32([[0.4, 0, 0], [0, 0.4, 0]]), functools.partial(jt.warp.resize, address="sphere")
+        resize = functools.partial(jt.warp.resize, address="sphere")
         filtered = [jt.spline_filter(t, sampler).texels for t in (jt.texture2d(texels), jt.texture3d(stack))]
         return (
             jt.warp.resample(image, lambda x, y: (x, y - 2), filter="point", address="sphere"),
-            jt.warp.warp_affine(flat, shrink, address="sphere", antialias=True),
             (filtered, (resize(texels, (7, 4)), resize(stack, (3, 7, 4)))),
             jt.gather(jt.texture2d(codes), (1.0, 0.0), sphere(normalized_coords=False)),
         )
 
-    turned, shrunk, stacks, around = run(image, np.full((4, 6, 1), 7, np.float32), codes)
+    turned, stacks, around = run(image, codes)
     assert_exact(turned, np.concatenate([np.roll(image, 4, 1)[1::-1], image[:4]]), np.float32)
-    assert_close("float32", shrunk, np.full((4, 6, 1), 7), 7)
     for of_one, of_all in stacks:
         assert_close("float32", of_all, np.stack([of_one] * len(of_all)), 16)
     np.testing.assert_array_equal(around, [0, 1, 5, 4])

@@ -89,26 +89,15 @@ def test_points_come_to_their_targets_in_float32():
 
 
 def test_affine_maps():
-    """With any points, smoothed as a matrix would have it, as the limit of much regularization, and of bytes."""
-    (source, target), image = np.float32(draw_points()), draw_image(dtype=np.float32)
-    matrix = np.float32([[1.9, 0.3, -2.0], [-0.2, 2.1, 1.0]])
+    """As the limit of much regularization, and of bytes."""
+    source, target = np.float32(draw_points())
     best = np.linalg.lstsq(np.column_stack([target, np.ones(len(target))]), source, rcond=None)[0]
     corners = np.float32([[0, 0], [WIDTH, 0], [0, HEIGHT], [WIDTH, HEIGHT]])
     codes = np.random.default_rng(1).integers(0, 256, (HEIGHT, WIDTH, 3), np.uint8)
-
-    @jax.jit
-    def run(image, codes, source, target):
-        moved = target @ matrix[:, :2].T + matrix[None, :, 2]
-        by_matrix = lambda matrix, **more: jt.warp.warp_affine(image, matrix, inverse_map=True, **more)
-        smoothed = thin_plate_spline(image, moved, target, antialias=True), by_matrix(matrix, antialias=True)
-        much = thin_plate_spline(positions(), source, target, (8, 9), regularization=1e9)
-        return smoothed, much, thin_plate_spline(codes, corners, corners)
-
-    smoothed, much, kept = run(image, codes, source, target)
-    assert_close("spline", *smoothed, WIDTH * np.abs(image).max())
+    much = thin_plate_spline(positions(), source, target, (8, 9), regularization=1e9)
     at = centers(8, 9) @ best[:2] + best[2]
     assert_close("spline", much[at.min(-1) > 0.5], at[at.min(-1) > 0.5], WIDTH)
-    assert_exact(kept, codes, np.uint8)
+    assert_exact(thin_plate_spline(codes, corners, corners), codes, np.uint8)
 
 
 def test_points_that_coincide_in_float32():
@@ -120,13 +109,13 @@ def test_points_that_coincide_in_float32():
 
     @jax.jit
     def run(sources, targets):
-        once = sources[:10], targets[:10]
         several = (jnp.stack([a, a[::-1]]) for a in (sources, targets))
-        seen = thin_plate_spline(positions(), *once), thin_plate_spline(positions(), *several)
-        return seen, jax.grad(loss, (0, 1))(sources, targets)
+        return thin_plate_spline(positions(), *several), jax.grad(loss)(sources, targets)
 
-    (once, seen), (to_sources, _) = jax.device_get(run(sources, targets))
-    assert_close("spline", seen, np.stack([once] * 2), 4 * WIDTH)
+    seen, to_sources = jax.device_get(run(sources, targets))
+    expected = reference(source, target, centers())
+    inside = (expected > 0.5).all(-1) & (expected < (WIDTH - 0.5, HEIGHT - 0.5)).all(-1)
+    assert_close("spline", seen[:, inside], np.stack([expected[inside]] * 2), 4 * WIDTH)
     assert_exact(to_sources[:2], to_sources[10:])
     assert np.isfinite(to_sources).all()
     assert to_sources.all()
@@ -164,13 +153,11 @@ def test_gradients_to_image_points_and_regularization():
 
 
 def test_gradients_are_finite_where_a_pixel_is_a_target():
-    """U has no second derivative there; the first two are taken as zero."""
     points = np.float32([[0.5, 0.5], [2.5, 0.5], [1.5, 3.5], [3.5, 2.5]])
     image = jnp.asarray(draw_image(dtype=np.float32)[:5, :5, :1])
     loss = lambda source, target: (thin_plate_spline(image, source, target) ** 2).sum()
-    gradient = jax.grad(loss, (0, 1))
-    pushed = jax.jit(lambda p, d: jax.jvp(gradient, p, d))((points + 0.3, points), (points, points))
-    assert all(np.isfinite(a).all() for a in jax.tree.leaves(pushed))
+    gradients = jax.jit(jax.grad(loss, (0, 1)))(points + 0.3, points)
+    assert all(np.isfinite(gradient).all() and gradient.any() for gradient in gradients)
 
 
 def test_reverse_mode_keeps_no_array_for_each_point():
