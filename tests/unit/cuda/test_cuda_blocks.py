@@ -14,21 +14,6 @@ BC1, BC7 = (cuda.createChannelDesc(KIND[f"UnsignedBlockCompressed{k}"]) for k in
 FRACTIONS = cuda.ReadMode.NormalizedFloat
 
 
-def test_all_blocks_of_an_array_are_bytes_or_words():
-    blocks = np.random.default_rng(0).integers(0, 256, (8, 8, 16), np.uint8)
-
-    @jax.jit
-    def copies(array, by_bytes, by_words):
-        filled = cuda.memcpyToArray(array, by_bytes)
-        back = cuda.memcpy2DFromArray(jnp.zeros(1024, jnp.uint8), 128, filled, 0, 0, 128, 8)
-        return filled.texels, cuda.memcpyToArray(array, by_words).texels, back
-
-    by_bytes, by_words, back = copies(cuda.mallocArray(BC7, 32, 32), blocks, blocks.view(np.uint32))
-    np.testing.assert_array_equal(by_bytes, blocks.view(np.uint32))
-    np.testing.assert_array_equal(by_bytes, by_words)
-    np.testing.assert_array_equal(back, blocks.reshape(-1))
-
-
 def test_blocks_and_words_are_not_copied_as_boxes():
     words = cuda.mallocArray(cuda.createChannelDesc("uint2"), 8, 8)
     parms = cuda.Memcpy3DParms(words, dstArray=cuda.mallocArray(BC1, 32, 32), extent=cuda.Extent(8, 8, 1))
@@ -124,14 +109,3 @@ def test_the_array_of_planes_itself_is_neither_copied_nor_read():
     refused(lambda: cuda.arrayGetPlane(cuda.arrayGetPlane(array, 0), 0), 1, "no planes")
     refused(lambda: cuda.mallocMipmappedArray(NV12, (32, 32, 0), 3, VIDEO), 1, "no levels")
     assert len(cuda.mallocMipmappedArray(NV12, (32, 32, 0), 1, VIDEO).levels) == 1
-
-
-def test_packed_texels_are_copied_as_words():
-    packed = cuda.createChannelDesc(KIND.UnsignedNormalized1010102)
-    words = jnp.arange(35, dtype=jnp.uint32).reshape(5, 7)
-    array = cuda.memcpyToArray(cuda.mallocArray(packed, 7, 5), words)
-    other = cuda.mallocArray(cuda.createChannelDesc("uint"), 7, 5)
-    parms = cuda.Memcpy3DParms(array, cuda.Pos(1, 2), dstArray=other, extent=cuda.Extent(3, 2, 1))
-    np.testing.assert_array_equal(cuda.memcpy3D(parms).texels[:2, :3, 0], words[2:4, 1:4])
-    pitched = cuda.ResourceDesc.Pitch2D(words[:, :4], packed)
-    assert cuda.createTextureObject(pitched, cuda.TextureDesc()).texture.shape == (5, 4, 4)

@@ -60,20 +60,6 @@ def test_derivatives(x64):
     assert_derivatives(look, np.float64(normal(1, 1, 2, 4, 5)), inside(1, 1, 2, 2))
 
 
-@pytest.mark.slow
-def test_derivatives_of_features_of_points(x64):
-    """Of one plane of three and of few axes, as the axes and the planes of a sum are treated alike."""
-    points = between(-0.9, 0.9, 4, 3, dtype=np.float64)
-    plane = lambda planes, points: jt.nn.triplane(planes, points, plane_axes=("zy",))
-    assert_derivatives(plane, np.float64(normal(1, 3, 3, 2)), points)
-    assert_derivatives(lambda p, *planes: jt.nn.k_planes(planes, p), points, *np.float64(normal(3, 2, 3, 1)))
-    grid = jt.nn.MultiresolutionGrid(ndim=2, num_levels=2, base_resolution=2, log2_hashmap_size=3, features_per_level=1)
-    assert grid.hashed == (False, True)
-    tables = [np.float64(normal(size, 1)) for size in grid.table_sizes]
-    encode = lambda points, *tables: jt.nn.multiresolution_grid(tables, points, grid)
-    assert_derivatives(encode, (points[:, :2] + 1) / 2, *tables)
-
-
 # Attention
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from tests.support.derivatives import assert_derivatives
 from tests.support.tolerances import assert_close, assert_trees_close
 
 RANDOM = np.random.default_rng(5)
@@ -122,11 +121,11 @@ def levels_of(*shapes):
     return [array(*shape) for shape in shapes]
 
 
-def of_pyramid(levels, x, y, w, sampler=ZEROS):
+def of_pyramid(levels, x, y, w):
     """Levels of any sizes, whose channels are divided among two heads: S is (queries, heads, levels, points)."""
     head = jnp.arange(2)[:, None, None]
     textures = [jt.texture2d(t) for t in levels]
-    return jt.nn.sample_weighted(textures, (x, y), w, sampler, axis=(2, 3), head=head, num_heads=2)
+    return jt.nn.sample_weighted(textures, (x, y), w, ZEROS, axis=(2, 3), head=head, num_heads=2)
 
 
 def of_pyramid_plain(levels, x, y, w):
@@ -182,14 +181,6 @@ def test_gradients_of_many_samples():
     theirs = lambda t, x, y, w: plain(jt.texture2d(t), (x, y), w, axis)
     # A thousand terms for each texel.
     assert_trees_close("long sum", *both_values_and_slopes(ours, theirs, *args), 64)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("x64")
-def test_every_derivative():
-    levels, *args = jax.tree.map(lambda a: a.astype(np.float64), IN_ONE_PASS["pyramid of heads"][2]())
-    smooth = jt.Sampler(address_mode="border", filter_mode="bspline")
-    assert_derivatives(lambda t, x, y, w: of_pyramid([t, *levels[1:]], x, y, w, smooth) ** 2, levels[0], *args)
 
 
 def test_term_by_term():

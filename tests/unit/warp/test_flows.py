@@ -149,17 +149,6 @@ def test_an_inverse_that_does_not_exist_is_nan_and_has_no_gradient():
     assert np.isfinite(gradient[5:, 6:]).all()
 
 
-def test_each_step_of_an_inverse_looks_once_more():
-    x = np.broadcast_to(np.arange(8, dtype=np.float32) + 0.5, (3, 8))
-    flow = np.stack([0.25 * x, 0 * x], -1)  # exact between the pixels
-    first, third = jax.device_get(jax.jit(lambda flow: [warp.invert_flow(flow, steps) for steps in (1, 3)])(flow))
-    inverse = -0.25 * x[1, 1:4]
-    assert_exact(first[1, 1:4, 0], inverse)
-    for _ in range(2):
-        inverse = -0.25 * (x[1, 1:4] + inverse)
-    assert_exact(third[1, 1:4, 0], inverse)
-
-
 @pytest.mark.slow
 def test_derivatives_of_every_order(x64):
     """Of all functions at once."""

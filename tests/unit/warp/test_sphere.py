@@ -82,19 +82,6 @@ def test_gradients(x64):
     assert_derivatives(read, normal(HEIGHT, WIDTH, 1).astype(np.float64), *coords)
 
 
-def test_reproducible_sums_of_many_samples():
-    """As many samples as blocks of a CPU take. The splat is the same in every run, and on a CPU in any order."""
-    values, (x, y) = normal(40_000, 2), coordinates(n=40_000)
-    sampler = sphere(normalized_coords=False, deterministic=True)
-    found = jt.splat(values, (x, y), (HEIGHT, WIDTH, 2), sampler).texels
-    order = slice(None, None, 1 if jax.default_backend() == "gpu" else -1)
-    assert_exact(jt.splat(values[order], (x[order], y[order]), (HEIGHT, WIDTH, 2), sampler).texels, found)
-    expected = oracle.splat(
-        values, (x, y), (HEIGHT, WIDTH, 2), address_mode="sphere", filter_mode="linear", normalized_coords=False
-    )
-    assert_close("long sum", found, expected, 64 * np.abs(expected).max())
-
-
 # The prefilter of splines
 
 SPLINES = ((3, (40, 70)), (4, (1, 2)))

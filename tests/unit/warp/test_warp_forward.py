@@ -78,7 +78,8 @@ def test_modes_equal_a_loop_over_pixels():
 def test_what_is_far_hides_what_is_farther():
     """Whatever lies in front elsewhere: of the pixels that meet, the greatest importance is taken off."""
     image, flow, drawn = draw(dtype=np.float32)
-    for importance in (drawn, 300 * drawn):
+    hidden = np.where(np.arange(SIZE[1]) < 4, -1e6, 1e6 + drawn).astype(np.float32)  # and seen where it lands alone
+    for importance in (drawn, 300 * drawn, hidden):
         total, weight = np.zeros(image.shape), np.zeros(SIZE)
         for target in np.ndindex(*SIZE):
             y, x = (np.indices(SIZE)[k] + np.float64(flow[..., 1 - k]) - target[k] for k in (0, 1))
@@ -91,14 +92,6 @@ def test_what_is_far_hides_what_is_farther():
         for each in found:
             assert_close("point", each, expected, 1000 * np.abs(image).max())
         assert all(np.isfinite(a).all() for a in gradients)
-
-
-def test_a_pixel_of_little_importance_is_seen_where_it_lands_alone():
-    image, flow, importance = draw(dtype=np.float32)
-    importance = np.where(np.arange(SIZE[1]) < 4, -1e6, 1e6 + importance).astype(np.float32)
-    out, _, gradients = with_gradients(image, np.zeros_like(flow), importance)
-    assert_close("float32", out, image, np.abs(image).max())
-    assert all(np.isfinite(gradient).all() for gradient in gradients)
 
 
 def test_what_is_not_finite_lands_nowhere():

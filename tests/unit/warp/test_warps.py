@@ -62,21 +62,14 @@ def bent(k, x, y):
     return x + k * y * y, 0.9 * y + 0.3
 
 
-def curved(k, x, y):
-    """`bent`, for an array of numbers k with batch axes as well."""
-    x, y = (c.astype(k.dtype).reshape(*[1] * max(k.ndim - 2, 0), *c.shape) for c in (x, y))
-    return x + k * (y * y), 0.9 * y + 0.3
-
-
 def bent_by(x, y, k):
-    """The same, computed in the read."""
+    """The same, of operands of a read."""
     return x + k * (y * y), 0.9 * y + 0.3
 
 
 # Of each warp: how it is called with an image and parameters, its parameters, and the points that they lead to.
 WARPS = {
-    "resample": (lambda i, k, **o: warp.resample(i, functools.partial(curved, k), OUT, **o), 0.1, bent),
-    "resample, parameters": (lambda i, k, **o: warp.resample(i, bent_by, OUT, parameters=(k,), **o), 0.1, bent),
+    "resample": (lambda i, k, **o: warp.resample(i, bent_by, OUT, parameters=(k,), **o), 0.1, bent),
     "warp_affine": (lambda i, m, **o: warp.warp_affine(i, m, OUT, inverse_map=True, **o), AFFINE, through),
     "warp_affine, forward": (
         lambda i, m, **o: warp.warp_affine(i, m, OUT, **o),
@@ -121,11 +114,9 @@ def test_where_warps_look():
 
     def batches(name, images, several):
         one = functools.partial(WARPS[name][0], border_color=color)
-        # A function makes its own coordinates, batch axes too.
-        many = (lambda i, k: one(i, k.reshape(-1, 1, 1))) if name == "resample" else one
-        found = {"both": many(images, several)}
+        found = {"both": one(images, several)}
         if name in ("resample", "warp_flow"):
-            found |= {"one image": many(images[0], several), "one warp": one(images, several[0])}
+            found |= {"one image": one(images[0], several), "one warp": one(images, several[0])}
         return found | ({"vmap": jax.vmap(one)(images, several)} if name == "warp_perspective" else {})
 
     run = jax.jit(lambda images, several: {name: batches(name, images, several[name]) for name in WARPS})
