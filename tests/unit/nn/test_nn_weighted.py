@@ -54,14 +54,14 @@ def test_sum_of_one_texture(axis):
 
 def test_sum_over_textures_of_several_sizes():
     """The first of `axis` chooses the texture; arrays without that axis are shared by all."""
-    levels = [array(5, 7, 2), array(3, 3, 2), array(1, 1, 2)]
-    args = levels, places(4, 3, 2), places(3, 1), array(4, 3, 1)
+    levels = [array(5, 7, 2), array(1, 1, 2)]
+    args = levels, places(4, 2, 2), places(2, 1), array(4, 2, 1)
 
     def ours(levels, x, y, w):
         return jt.nn.sample_weighted([jt.texture2d(t) for t in levels], (x, y), w, ZEROS, axis=(1, 2))
 
     def theirs(levels, x, y, w):
-        parts = ((x[:, k], jnp.broadcast_to(y[k], (4, 2)), w[:, k]) for k in range(3))
+        parts = ((x[:, k], jnp.broadcast_to(y[k], (4, 2)), w[:, k]) for k in range(2))
         terms = (plain(jt.texture2d(t), (x, y), w, (1,)) for t, (x, y, w) in zip(levels, parts))
         return sum(terms)
 
@@ -225,10 +225,15 @@ def test_errors_of_heads():
 
 def test_tangents_of_a_chain_are_its_gradients():
     """At computed levels, forward mode takes sums of weighted derivatives; along one line, both modes agree."""
-    texels, x, y, weights, lod = args = (0.5 + 0.1 * array(6, 5, 3), *(0.5 + 0.1 * array(3, 4) for _ in range(4)))
-    run = lambda texels, *args: of_chain(texels, np.float32([0.5] * 3), *args)
+    args = 0.5 + 0.1 * array(6, 3), *(0.5 + 0.1 * array(3, 4) for _ in range(3))
+    sampler = jt.Sampler(address_mode="border", mipmap_filter_mode="linear")
+
+    def run(texels, x, weights, lod):
+        chain = jt.build_mipmaps(jt.texture1d(texels, border_color=0.5))
+        return jt.nn.sample_weighted(chain, (x,), weights, sampler, lod=lod, axis=0)
+
     tangents, cotangent = tuple(array(*a.shape) for a in args), array(4, 3)
     both = jax.jit(lambda *args: (jax.jvp(run, args, tangents)[1], jax.vjp(run, *args)[1](cotangent)))
-    tangent, pulled = both(texels, x, y, weights, lod)
+    tangent, pulled = both(*args)
     expected = sum(np.vdot(a, b) for a, b in zip(pulled, tangents))
     assert_close("sum", np.vdot(cotangent, tangent), expected, 64)

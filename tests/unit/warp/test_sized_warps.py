@@ -48,10 +48,8 @@ def test_warps(options):
 
 @pytest.mark.parametrize("options", [{"filter": "area"}, {"filter": "cubic", "address": "wrap"}])
 def test_resizes(options):
-    resizer = warp.SizedResize(**options)
-    for sizes in SIZES[: 1 + ("address" in options)]:
-        pixels = image(sizes, "float32", 1)
-        assert_alike(resizer(pixels, (17, 70)), warp.resize(pixels, (17, 70), **options))
+    pixels = image(SIZES[0], "float32", 1)
+    assert_alike(warp.SizedResize(**options)(pixels, (17, 70)), warp.resize(pixels, (17, 70), **options))
 
 
 def test_an_infinite_pixel_stays_infinite():
