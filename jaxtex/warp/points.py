@@ -149,7 +149,8 @@ def mean_of_equal(values: jax.Array, equal: jax.Array, number: jax.Array) -> jax
 def across_line(affine: jax.Array) -> jax.Array:
     """The last rows and columns of the equations, (..., 3, 3): zero, unless knots lie on a line through the origin.
 
-    Then the equations do not say what the map does across the line, and the matrix makes its slope there 0.
+    Then the equations do not say what the map does across the line, and the matrix makes its slope there 0. One knot,
+    which by a rounding of the mean of equal ones may lie beside the origin, says nothing of any slope.
     """
     knots = jax.lax.stop_gradient(affine[..., 1:])
     products = (knots[..., :, None] * knots[..., None, :]).sum(-3)
@@ -157,7 +158,8 @@ def across_line(affine: jax.Array) -> jax.Array:
     trace = xx + yy
     flat = xx * yy - xy * xy <= 2 * float(cast(Any, jnp.finfo(knots.dtype)).eps) * trace * trace
     identity = jnp.broadcast_to(jnp.eye(2, dtype=knots.dtype), products.shape)
-    normal = identity - products / jnp.where(trace > 0, trace, 1)[..., None, None]
+    along = products / jnp.where(trace > 0, trace, 1)[..., None, None]
+    normal = identity - jnp.where(affine[..., :1].sum(-2, keepdims=True) > 1, along, 0)
     slope = jnp.where(flat[..., None, None], -normal, 0)
     return jnp.pad(slope, [*[(0, 0)] * (slope.ndim - 2), (1, 0), (1, 0)])
 

@@ -96,7 +96,7 @@ def check_view(rng):
 
 
 COPIES = (copies.check_rows, copies.check_box, copies.check_box, copies.check_runs, copies.check_whole)
-DESCRIPTORS = (descriptors.check_format, descriptors.check_allocation, descriptors.check_allocation)
+DESCRIPTORS = (descriptors.check_allocation,) * 3
 DESCRIPTORS += (descriptors.check_array_texture, descriptors.check_array_texture, descriptors.check_plain_texture)
 OF_COPIES = [lambda rng, check=check: check(rng, formats=tuple(copies.BLOCKS)) for check in COPIES]
 OF_DESCRIPTORS = [lambda rng, check=check: check(rng, kinds=range(17, 32)) for check in DESCRIPTORS]

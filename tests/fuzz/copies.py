@@ -129,11 +129,11 @@ def draw_box(rng, sizes):
     return start, [int(rng.integers(1, n - s + 1)) for n, s in zip(sizes, start)]
 
 
-def spoil(rng, numbers):
-    """Most often the numbers as they are; else one of them off by a little."""
+def spoil(rng, numbers, first=0):
+    """Most often the numbers as they are; else one of them, from the first, off by a little."""
     numbers = list(numbers)
     if rng.random() < BAD_SHARE:
-        numbers[int(rng.integers(len(numbers)))] += int(pick(rng, (-20, -3, -1, 1, 2, 4, 16, 100)))
+        numbers[int(rng.integers(first, len(numbers)))] += int(pick(rng, (-20, -3, -1, 1, 2, 4, 16, 100)))
     return numbers
 
 
@@ -157,60 +157,47 @@ def compiled(rng, function, *arrays):
 
 
 def check_rows(rng, formats=FORMATS):
-    """memcpy2DToArray and memcpy2DFromArray."""
-    to_array = rng.random() < 0.5
-    options = EXTENTS if rng.random() < 0.1 else EXTENTS[:4]
-    end = ArrayEnd(rng, options, pick(rng, formats))
-    (x, y), (width, height) = draw_box(rng, end.sizes[:2])
-    x, width = x * end.element, width * end.element
-    pitch = width + int(pick(rng, (0, 0, 1, 4, 13, 32)))
-    end_of_memory = pitch * (height - 1) + width
-    plain = MemoryEnd(rng, end_of_memory + int(rng.integers(0, 9)))
-    x, y, pitch, width, height = spoil(rng, (x, y, pitch, width, height))
-    if height == 1:
-        pitch = max(pitch, width)
-    kind = int(pick(rng, (0, 1, 2, 3, 4, 4, 4, 4, 5 if rng.random() < 0.1 else 4)))
-    faults = oracle.faults_of_kind(kind) | oracle.faults_of_memory(plain.flat.size, 0, pitch, 0, width, height, 1)
-    start, counts = (x // end.element, y, 0), (width // end.element, height, 1)
-    faults |= oracle.faults_of_box(end.sizes, start, counts)
-    if x % end.element or width % end.element or not end.is_rows:
-        faults |= {oracle.INVALID_VALUE}
-    if not to_array:
-        faults |= plain.faults
-    parts = end.region(start), (0, pitch, 0)
-    name = "memcpy2DToArray" if to_array else "memcpy2DFromArray"
-    text = f"{name} {end}, x={x} y={y} pitch={pitch} width={width} height={height} kind={kind}, {plain}"
-
-    def copy(array, memory):
-        if to_array:
-            return cuda.memcpy2DToArray(array, x, y, memory, pitch, width, height, kind)
-        return cuda.memcpy2DFromArray(memory, pitch, array, x, y, width, height, kind)
-
-    def expected():
-        ends = (end.flat, plain.flat)
-        (dst, src), (target, source) = (ends, parts) if to_array else (ends[::-1], parts[::-1])
-        return oracle.copy_rows(dst, src, target, source, width, height, 1)
-
-    return compare(compiled(rng, copy, end.passed, plain.passed), faults, expected, text)
-
-
-def check_plain(rng):
-    """memcpy2D, of memory to memory; a height or a width of 0 copies nothing."""
-    width, height = int(rng.integers(0, 40)), int(rng.integers(0, 6))
-    pitches = [width + int(pick(rng, (0, 0, 1, 4, 13, 32))) for _ in range(2)]
-    sizes = [pitch * max(height - 1, 0) + width + int(rng.integers(0, 9)) for pitch in pitches]
-    dst, src = MemoryEnd(rng, sizes[0]), MemoryEnd(rng, sizes[1])
-    if width and height > 1:
-        *pitches, width, height = spoil(rng, (*pitches, width, height))
+    """memcpy2DToArray, memcpy2DFromArray, and memcpy2D, of which a height or a width of 0 copies nothing."""
+    roles = pick(rng, (("dst",), ("src",))) if rng.random() < 0.6 or formats is not FORMATS else ()
+    width, height, unit, x, y = int(rng.integers(0, 40)), int(rng.integers(0, 6)), 1, 0, 0
+    array = ArrayEnd(rng, EXTENTS if rng.random() < 0.1 else EXTENTS[:4], pick(rng, formats)) if roles else None
+    if array:
+        unit, ((x, y), (width, height)) = array.element, draw_box(rng, array.sizes[:2])
+        x, width = x * unit, width * unit
+    memories = {role: None for role in ("dst", "src") if role not in roles}
+    pitches = {role: width + int(pick(rng, (0, 0, 1, 4, 13, 32))) for role in memories}
+    for role, pitch in pitches.items():
+        memories[role] = MemoryEnd(rng, pitch * max(height - 1, 0) + width + int(rng.integers(0, 9)))
+    if array or (width and height > 1):
+        x, y, width, height, *spoiled = spoil(rng, (x, y, width, height, *pitches.values()), first=0 if array else 2)
+        pitches = dict(zip(pitches, spoiled))
     if height <= 1:
-        pitches = [max(pitch, width) for pitch in pitches]
-    faults = set(dst.faults)
-    for end, pitch in zip((dst, src), pitches):
-        faults |= oracle.faults_of_memory(end.flat.size, 0, pitch, 0, width, height, 1)
-    text = f"memcpy2D pitches={pitches} width={width} height={height}, to {dst} from {src}"
-    copy = lambda dst, src: cuda.memcpy2D(dst, pitches[0], src, pitches[1], width, height)
-    expected = lambda: oracle.copy_rows(dst.flat, src.flat, (0, pitches[0], 0), (0, pitches[1], 0), width, height, 1)
-    return compare(compiled(rng, copy, dst.passed, src.passed), faults, expected, text)
+        pitches = {role: max(pitch, width) for role, pitch in pitches.items()}
+    kind = int(pick(rng, (0, 1, 2, 3, 4, 4, 4, 4, 5 if rng.random() < 0.1 else 4)))
+    faults, parts = oracle.faults_of_kind(kind), {role: (0, pitch, 0) for role, pitch in pitches.items()}
+    for role, memory in memories.items():
+        faults |= oracle.faults_of_memory(memory.flat.size, 0, pitches[role], 0, width, height, 1)
+        faults |= memory.faults if role == "dst" else set()
+    for role in roles:
+        start = (x // unit, y, 0)
+        parts[role], inside = array.region(start), (width // unit, height, 1)
+        faults |= oracle.faults_of_box(array.sizes, start, inside)
+        faults |= {oracle.INVALID_VALUE} if x % unit or width % unit or not array.is_rows else set()
+    ends = memories | dict.fromkeys(roles, array)
+    text = (
+        f"2D copy from {ends['src']} to {ends['dst']}, x={x} y={y} {pitches} width={width} height={height} kind={kind}"
+    )
+
+    def copy(dst, src):
+        if not array:
+            return cuda.memcpy2D(dst, pitches["dst"], src, pitches["src"], width, height, kind)
+        if "dst" in roles:
+            return cuda.memcpy2DToArray(dst, x, y, src, pitches["src"], width, height, kind)
+        return cuda.memcpy2DFromArray(dst, pitches["dst"], src, x, y, width, height, kind)
+
+    flat = [ends[role].flat for role in ("dst", "src")]
+    expected = lambda: oracle.copy_rows(*flat, parts["dst"], parts["src"], width, height, 1)
+    return compare(compiled(rng, copy, ends["dst"].passed, ends["src"].passed), faults, expected, text)
 
 
 def check_box(rng, formats=FORMATS):
@@ -370,7 +357,7 @@ def check_whole(rng, formats=FORMATS):
     return compare(there_and_back, faults, lambda: bytes_of(numbers, -1), text)
 
 
-CHECKS = [check_rows] * 3 + [check_plain] * 2 + [check_box] * 4 + [check_runs] * 3 + [check_fill, check_whole]
+CHECKS = [check_rows] * 5 + [check_box] * 4 + [check_runs] * 3 + [check_fill, check_whole]
 
 
 def check(rng, samples):

@@ -6,15 +6,13 @@ that is read before it is written, and synccheck for barriers that not all threa
 """
 
 import argparse
-import contextlib
+import concurrent.futures
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-import time
 
 from tests.fuzz import __main__ as fuzz
 
@@ -34,22 +32,8 @@ XLA_FLAGS = "--xla_gpu_enable_command_buffer= --xla_gpu_autotune_level=0"
 ENOUGH, LAST = 360, 180
 
 
-def sanitizer():
-    """Where compute-sanitizer is, or None."""
-    return shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path=FOLDERS)
-
-
-def verdict(tool, code, text):
-    """A line about a run, and whether it found nothing."""
-    found = [int(n) for n in SUMMARY.findall(text)]
-    if not found:
-        return f"{tool}: no summary, exit code {code}", False
-    lines = "; ".join(line.strip("= ") for line in text.splitlines() if SUMMARY.search(line))
-    return f"{tool}: exit code {code}; {lines}", code == 0 and not any(found)
-
-
-def started(tool, path, options, printed):
-    """The process that runs the calls under a tool, and writes to a file what it prints."""
+def checked(tool, path, options):
+    """Runs the calls under a tool: a line about it, and whether it found nothing."""
     kernels = () if options.every_kernel else OURS
     command = [path, "--tool", tool, *COMMON, *kernels, *OPTIONS.get(tool, []), sys.executable, "-m", "tests.fuzz"]
     command += ["--cases", str(options.cases), "--seed", str(options.seed), "--kernels", "gpu"]
@@ -57,26 +41,18 @@ def started(tool, path, options, printed):
     # XLA's allocator would hide the ends of arrays within one large piece of memory.
     own = fuzz.environment()
     surroundings = own | {"XLA_PYTHON_CLIENT_ALLOCATOR": "platform", "XLA_FLAGS": f"{own['XLA_FLAGS']} {XLA_FLAGS}"}
-    how = {"stdout": printed, "stderr": subprocess.STDOUT, "start_new_session": True}
-    return subprocess.Popen(command, env=surroundings, **how)
-
-
-def ended(tool, process, printed, seconds):
-    """A line about a process when it has ended, and whether it found nothing."""
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(seconds)
-    late = process.poll() is None
-    if late:
+    how = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
+    process = subprocess.Popen(command, env=surroundings, start_new_session=True, **how)
+    late = f"its last call is not done after {LAST} s; take other calls with --seed"
+    try:
+        text, late = process.communicate(timeout=options.seconds + LAST)[0], ""
+    except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
-    printed.seek(0)
-    text = printed.read()
-    line, good = verdict(tool, process.wait(), text)
-    if late:
-        line, good = f"{tool}: its last call is not done after {LAST} s; take other calls with --seed", False
-    if not good:
-        print(text[-6000:])
-    calls = [found for found in text.splitlines() if found.startswith("seeds ")]
-    return f"{line}; {calls[-1] if calls else 'no calls'}", good
+        text = process.communicate()[0]
+    found = [int(n) for n in SUMMARY.findall(text)]
+    lines = [line.strip("= ") for line in text.splitlines() if SUMMARY.search(line) or line.startswith("seeds ")]
+    good = process.returncode == 0 and found and not any(found)
+    return f"{tool}: {late or '; '.join([f'exit code {process.returncode}', *lines])}", good, text
 
 
 def main():
@@ -87,20 +63,16 @@ def main():
     parser.add_argument("--every-kernel", action="store_true", help="also those of XLA")
     parser.add_argument("--seconds", type=float, default=ENOUGH, help="after which a tool sees no more calls")
     options = parser.parse_args()
-    path = sanitizer()
+    path = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path=FOLDERS)
     if path is None:
         print("compute-sanitizer is not here: it comes with the CUDA toolkit, and nothing was checked.")
         return 2
     os.environ.setdefault("PYTHONUNBUFFERED", "1")
-    begun, results = time.monotonic(), []
-    with contextlib.ExitStack() as stack:
-        files = {tool: stack.enter_context(tempfile.TemporaryFile("w+", errors="replace")) for tool in options.tools}
-        processes = {tool: started(tool, path, options, file) for tool, file in files.items()}  # side by side
-        for tool, process in processes.items():
-            left = begun + options.seconds + LAST - time.monotonic()
-            results.append(ended(tool, process, files[tool], max(1.0, left)))
-            print(results[-1][0], flush=True)
-    return int(not all(good for _, good in results))
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        results = [*pool.map(lambda tool: checked(tool, path, options), options.tools)]
+    for line, good, text in results:
+        print(line if good else f"{text[-6000:]}\n{line}", flush=True)
+    return int(not all(good for _, good, _ in results))
 
 
 if __name__ == "__main__":

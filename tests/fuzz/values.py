@@ -17,19 +17,8 @@ INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32")
 FLOATS = {"float32": 24, "float16": 11, "bfloat16": 8}
 OPERATIONS = {"write": jt.surface_write, **REDUCTIONS}
 SOURCES = ("python", "list", "int64", "uint64", "traced", "jax int64", "jax uint64", "same", "other", "float", "bool")
-CUDA_SOURCES = (
-    "python",
-    "python",
-    "int64",
-    "uint64",
-    "float64",
-    "jax float64",
-    "jax int64",
-    "jax uint64",
-    "same",
-    "other",
-    "bool",
-)
+CUDA_SOURCES = ("python", "python", "int64", "uint64", "float64", "jax float64", "jax int64", "jax uint64")
+CUDA_SOURCES += ("same", "other", "bool")
 INVALID_VALUE = 1
 ENDS = tuple(sign * (2**k + d) for k in (7, 8, 15, 16, 24, 31, 32, 62) for d in (-1, 0, 1, 7) for sign in (1, -1))
 LONG = (2**63, 2**64 + 5, -(2**80), 10**30)

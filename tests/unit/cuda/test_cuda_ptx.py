@@ -3,11 +3,10 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from jaxtex import cuda
 from jaxtex.cuda import ArrayFlags, ResourceDesc, SurfaceBoundaryMode, TextureDesc
-from tests.unit.cuda.test_cuda import refused
+from tests.unit.cuda.test_cuda import refused, traced
 
 STORE, CLAMP, ZERO = ArrayFlags.SurfaceLoadStore, SurfaceBoundaryMode.Clamp, SurfaceBoundaryMode.Zero
 # Each array has 4 by 2 texels, of these bytes; row 1 is accessed.
@@ -77,20 +76,17 @@ def test_recorded_reductions_are_equal():
             x = np.array([x for x, _ in places])
             by_byte = lambda x: cuda.sured_b(data, array, 4 * x, 1, op=op, T=T, boundaryMode=mode).texels  # noqa: B023
             by_texel = lambda x: cuda.sured_p(data, array, x, 1, op=op, boundaryMode=mode).texels  # noqa: B023
-            found[form, op, T, mode] = [jax.vmap(by_byte)(x)]
-            if form != "ushort" and (form == "int") == (T == "int"):
-                found[form, op, T, mode].append(jax.vmap(by_texel)(x))
+            found[form, op, T, mode] = jax.vmap(by_texel if form == T else by_byte)(x)
         return found
 
     arrays = {form: stored(form) for form, *_ in groups}
-    for (form, op, T, mode), results in reductions(arrays).items():
+    for (form, op, T, mode), texels in reductions(arrays).items():
         for k, (x, byte) in enumerate(groups[form, op, T, mode]):
             expected = bytes_of(arrays[form].texels).copy()
             if byte is not None:
                 changed = (HALF_AS_WIDE if form == "ushort" else CHANGED)[op, byte]
                 expected[byte : byte + 4] = [int(code, 16) for code in changed.split()]
-            for texels in results:
-                np.testing.assert_array_equal(bytes_of(texels[k]), expected, err_msg=f"{form} {op} {T} {mode} {x}")
+            np.testing.assert_array_equal(bytes_of(texels[k]), expected, err_msg=f"{form} {op} {T} {mode} {x}")
 
 
 def test_all_numbers_for_a_place_are_reduced():
@@ -107,15 +103,15 @@ def test_all_numbers_for_a_place_are_reduced():
             array = cuda.memcpyToArray(cuda.mallocArray(cuda.createChannelDesc(T), 5, 3, STORE), texels)
             surface = cuda.createSurfaceObject(ResourceDesc.Array(array))
             for op in ufuncs:
-                by_byte = cuda.sured_b(data, surface, 4 * x, y, op=op, T=T)
-                found[T, op] = by_byte.texels, cuda.sured_p(data, surface, x, y, op=op).texels
+                by_byte = lambda: cuda.sured_b(data, surface, 4 * x, y, op=op, T=T)  # noqa: B023, called at once
+                by_texel = lambda: cuda.sured_p(data, surface, x, y, op=op)  # noqa: B023
+                found[T, op] = (by_byte if T == "uint" else by_texel)().texels
         return found
 
-    for (T, op), results in reductions(given).items():
+    for (T, op), result in reductions(given).items():
         expected = given[T][0].copy()
         ufuncs[op].at(expected[..., 0], (y, x), given[T][1])
-        for result in results:
-            np.testing.assert_array_equal(result, expected, err_msg=f"{op} of {T}")
+        np.testing.assert_array_equal(result, expected, err_msg=f"{op} of {T}")
 
 
 ARRAY = stored("uint")
@@ -136,10 +132,9 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_refusals(name):
-    call, code, word = REFUSED[name]
-    refused(call, code, word)
+def test_refusals():
+    for call, code, word in REFUSED.values():
+        refused(call, code, word)
 
 
 def linear():
@@ -169,16 +164,16 @@ SIZES = {
 }
 
 
-@pytest.mark.parametrize("name", SIZES)
-def test_recorded_sizes_are_equal(name):
-    extent, flags, levels, sizes, halved, of_surface = SIZES[name]
+@traced
+def test_recorded_sizes_are_equal():
     queries = ("width", "height", "depth")
-    t = jax.eval_shape(lambda: texture(extent, flags, levels))
-    assert tuple(cuda.txq(t, query) for query in queries) == sizes
-    assert tuple(cuda.txq(t, query, 1) for query in queries) == halved
-    assert tuple(cuda.txq(t, query, 9) for query in queries) == (0, 0, 0)
-    assert cuda.txq(t, "width", 0) == (sizes[0] if levels else 0)
-    if of_surface:
-        make = lambda: cuda.malloc3DArray(cuda.createChannelDesc("float"), extent, flags | STORE)
-        surface = jax.eval_shape(lambda: cuda.createSurfaceObject(ResourceDesc.Array(make())))
-        assert tuple(cuda.suq(surface, query) for query in queries) == of_surface
+    for extent, flags, levels, sizes, halved, of_surface in SIZES.values():
+        t = texture(extent, flags, levels)
+        assert tuple(cuda.txq(t, query) for query in queries) == sizes
+        assert tuple(cuda.txq(t, query, 1) for query in queries) == halved
+        assert tuple(cuda.txq(t, query, 9) for query in queries) == (0, 0, 0)
+        assert cuda.txq(t, "width", 0) == (sizes[0] if levels else 0)
+        if of_surface:
+            array = cuda.malloc3DArray(cuda.createChannelDesc("float"), extent, flags | STORE)
+            surface = cuda.createSurfaceObject(ResourceDesc.Array(array))
+            assert tuple(cuda.suq(surface, query) for query in queries) == of_surface

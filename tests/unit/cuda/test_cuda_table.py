@@ -1,6 +1,7 @@
 """CUDA's names: what is made of the table of declarations, the names of parameters, and names with CUDA's prefix."""
 
 import inspect
+import pickle
 import re
 import traceback
 
@@ -78,6 +79,11 @@ def test_names_with_cudas_prefix_are_answered():
     assert cuda.cudaAddressModeWrap is cuda.AddressMode.Wrap
     assert cuda.cudaArrayLayered | cuda.cudaArrayCubemap == cuda.ArrayFlags.Layered | cuda.ArrayFlags.Cubemap
     assert (cuda.cudaSuccess, cuda.cudaErrorInvalidValue) == (cuda.Error.Success, cuda.Error.InvalidValue)
+
+
+def test_public_names_reach_other_processes():
+    for name in (name for name in cuda.__all__ if callable(getattr(cuda, name))):
+        assert pickle.loads(pickle.dumps(getattr(cuda, name))) is getattr(cuda, name), name
 
 
 # Names of the headers of CUDA that are not here, and what the error says to write.

@@ -93,7 +93,7 @@ def test_a_footprint_is_that_of_the_coordinates():
 
     for reads, found in run(texels, LONG, through(x, y)).items():
         for actual in found:
-            assert_close("peer gradient", actual, by_hand(texels, LONG, reads), 4 * np.abs(texels).max())
+            assert_close("peer", actual, by_hand(texels, LONG, reads), 4 * np.abs(texels).max())
 
 
 def affine(texels, matrix, **options):
@@ -107,10 +107,10 @@ def test_what_no_pixel_needs_is_left_out():
     for step in (0.8, 1.0, 1.4, 1.8, 3.0, 8.0):
         one, batch, plain = run(texels, turned(30, step))
         with named(f"{step} pixels"):
-            assert_close("peer gradient", one, by_hand(texels, turned(30, step)), 4 * np.abs(texels).max())
+            assert_close("peer", one, by_hand(texels, turned(30, step)), 4 * np.abs(texels).max())
             assert_close("float32", batch, one, np.abs(texels).max())
             if step < 1:  # on a GPU a kernel computes the points of a plain warp, and may round them in another way
-                assert_close("peer gradient", one, plain, 4 * np.abs(texels).max())
+                assert_close("peer", one, plain, 4 * np.abs(texels).max())
 
 
 def test_numbers_of_other_dtypes():
@@ -123,9 +123,9 @@ def test_numbers_of_other_dtypes():
 
     (fractions, mask, found), expected = run(codes, codes > 127, matrix), by_hand(codes, matrix)
     assert found.dtype == np.uint8
-    assert_codes_close("peer gradient", found, expected, 4 * 255)
-    assert_close("peer gradient", fractions, expected / 255, 4)
-    assert_close("peer gradient", mask, by_hand(codes > 127, matrix), 4)
+    assert_codes_close("peer", found, expected, 4 * 255)
+    assert_close("peer", fractions, expected / 255, 4)
+    assert_close("peer", mask, by_hand(codes > 127, matrix), 4)
 
 
 @pytest.mark.slow
@@ -155,7 +155,7 @@ def test_options_of_levels():
     sharp, biased = run(texels, moved, tripled)
     center, largest = np.s_[OUT[0] // 2, OUT[1] // 2], np.abs(texels).max()
     assert_close("peer", *sharp, largest)
-    assert_close("peer gradient", biased[center], by_hand(texels, doubled)[center], 4 * largest)
+    assert_close("peer", biased[center], by_hand(texels, doubled)[center], 4 * largest)
 
 
 def test_volumes_keep_a_constant():

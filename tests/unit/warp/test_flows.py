@@ -1,7 +1,5 @@
 """Velocities, composed and inverted flows, Jacobians: against SciPy, exact solutions and differences."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -46,19 +44,19 @@ def test_flows_are_those_of_scipy(ndim):
 
     @jax.jit
     def run(velocity, first, second, flow):
-        integrate, several = functools.partial(warp.integrate_velocity, steps=4), jnp.stack([velocity, -velocity])
-        inverse = warp.invert_flow(flow, 60)
-        return {
-            "integrated": integrate(velocity),
-            "integrated, a tuple": jnp.stack(integrate(as_tuple(velocity)), -1),
-            "integrated, several": integrate(several)[0],
-            "no steps": warp.integrate_velocity(velocity, 0),
-            "composed": warp.compose_flows(first, second),
+        results = {
+            "integrated": warp.integrate_velocity(velocity, 4),
             "composed, a tuple": jnp.stack(warp.compose_flows(first, as_tuple(second)), -1),
-            "there and back": warp.compose_flows(flow, inverse),
-            "inverse": inverse,
+            "inverse": warp.invert_flow(flow, 60),
             "determinant": warp.jacobian_determinant(velocity)[..., None],
-            "determinant, a tuple": warp.jacobian_determinant(as_tuple(velocity))[..., None],
+        }
+        if ndim == 3:
+            return results
+        several = warp.integrate_velocity(as_tuple(jnp.stack([velocity, -velocity])), 4)
+        return results | {
+            "integrated, several": jnp.stack(several, -1)[0],
+            "no steps": warp.integrate_velocity(velocity, 0),
+            "there and back": warp.compose_flows(flow, results["inverse"]),
         }
 
     found = jax.device_get(run(velocity, first, second, flow))
@@ -116,8 +114,7 @@ def test_an_inverse_of_a_steep_flow():
             assert_close("float32", change[inner, 0], -(offset / (1 + factor) ** 2)[inner], 512)
 
 
-@pytest.mark.parametrize("ndim", [2, 3])
-def test_an_inverse_of_a_flow_that_stretches(ndim):
+def test_an_inverse_of_a_flow_that_stretches():
     """The flow of a fast velocity, whose derivative is above 1: it leads back, or the inverse is NaN and says so."""
 
     @jax.jit
@@ -127,7 +124,7 @@ def test_an_inverse_of_a_flow_that_stretches(ndim):
         iterated = jax.lax.fori_loop(0, 20, lambda _, v: -warp.warp_flow(flow, v, address="clamp"), -flow)
         return warp.compose_flows(flow, inverse), inverse, warp.compose_flows(flow, iterated)
 
-    back, inverse, of_iterated = map(np.asarray, run(drawn(ndim, 4.0 if ndim == 2 else 2.5, seed=4)))
+    back, inverse, of_iterated = map(np.asarray, run(drawn(2, 4.0, seed=4)))
     found = np.isfinite(inverse).all(-1)
     assert found.mean() > 0.97
     assert_close("float32", back[found], 0 * back[found], 128)
@@ -152,17 +149,6 @@ def test_an_inverse_that_does_not_exist_is_nan_and_has_no_gradient():
     assert np.isfinite(gradient[5:, 6:]).all()
 
 
-def test_each_step_of_an_inverse_looks_once_more():
-    x = np.broadcast_to(np.arange(8, dtype=np.float32) + 0.5, (3, 8))
-    flow = np.stack([0.25 * x, 0 * x], -1)  # exact between the pixels
-    first, third = jax.device_get(jax.jit(lambda flow: [warp.invert_flow(flow, steps) for steps in (1, 3)])(flow))
-    inverse = -0.25 * x[1, 1:4]
-    assert_exact(first[1, 1:4, 0], inverse)
-    for _ in range(2):
-        inverse = -0.25 * (x[1, 1:4] + inverse)
-    assert_exact(third[1, 1:4, 0], inverse)
-
-
 @pytest.mark.slow
 def test_derivatives_of_every_order(x64):
     """Of all functions at once."""
@@ -182,7 +168,7 @@ def test_derivatives_of_every_order(x64):
 
 
 def test_the_gradient_of_an_inverse_is_that_of_many_iterations():
-    flow, cotangent, tangent = drawn(3, 0.4), drawn(3, seed=5), drawn(3, seed=6)
+    flow, cotangent, tangent = drawn(2, 0.4), drawn(2, seed=5), drawn(2, seed=6)
 
     def iterated(flow):
         inverse = jax.lax.fori_loop(0, 60, lambda _, v: -warp.warp_flow(flow, v, address="clamp"), -flow)

@@ -75,12 +75,10 @@ def by_definition(row, count, filter, address):
 @pytest.mark.usefixtures("x64")
 def test_filters_by_their_definition():
     """In float64, of many sizes: where samples are a whole number of texels apart, taps lie at the ends of filters."""
-    sizes = {(12, 3): "clamp", (31, 7): "mirror", (18, 8): "reflect"}
-    more = {(5, 1): "mirror", (16, 4): "wrap", (11, 5): "border"}
+    more = {(31, 7): "mirror", (18, 8): "reflect", (5, 1): "mirror", (16, 4): "wrap", (11, 5): "border"}
     rows = {n: image(n).astype(np.float64) for n in (5, 11, 12, 16, 18, 31)}
-    cases = [(filter, *size, address) for filter in PROFILES for size, address in sizes.items()]
-    cases += [(filter, *size, address) for filter in ("linear", "lanczos3") for size, address in more.items()]
-    cases += [("cubic", 5, 8, "reflect")]
+    cases = [(filter, 12, 3, "clamp") for filter in PROFILES]
+    cases += [("lanczos3", *size, address) for size, address in more.items()] + [("cubic", 5, 8, "reflect")]
     volume = image(7, 5, 4).astype(np.float64)
 
     @jax.jit
@@ -107,16 +105,16 @@ def test_along_an_axis_that_keeps_its_size_nothing_spreads():
     texels = image(2, 6, 7, 5, 3)
     for k, special in enumerate((np.nan, np.inf, -np.inf)):
         texels[0, 2, 3, 1, k] = special
-    calls = [(filter, size, {}) for filter in ("area", "point", "lanczos3", "gaussian") for size in ((7, 9), (6, 3, 8))]
-    calls += [("lanczos3", size, {"antialias": False}) for size in ((6, 7, 5), (4, 7, 5))]
-    calls += [("linear", (6, 9, 5), {}), ("cubic", (6, 9, 5), {"sampler": jt.Sampler(limit="taps")})]
+    calls = [(filter, size, {}) for filter in ("area", "lanczos3") for size in ((7, 9), (6, 3, 8))]
+    calls += [("point", (7, 9), {}), ("lanczos3", (4, 7, 5), {"antialias": False})]
+    calls += [("cubic", (6, 9, 5), {"sampler": jt.Sampler(limit="taps")})]
 
     @jax.jit
     def run(texels, finite):
         gradient = lambda filter: jax.grad(lambda a: warp.resize(a, (6, 5), filter=filter).sum())(finite)
-        equal = [warp.resize(finite, finite.shape[:2], filter=f) for f in ("linear", "cubic", "lanczos3", "area")]
+        equal = [warp.resize(finite, finite.shape[:2], filter=f) for f in ("lanczos3", "area")]
         found = [warp.resize(texels, size, filter=filter, **options) for filter, size, options in calls]
-        return found, [gradient(filter) for filter in ("linear", "lanczos3", "area", "point")], equal
+        return found, [gradient(filter) for filter in ("lanczos3", "area", "point")], equal
 
     found, gradients, equal = jax.device_get(run(texels, texels[0, :, 0]))
     for (filter, size, options), result in zip(calls, found, strict=True):
@@ -138,8 +136,7 @@ def test_areas_poles_and_borders():
 
     @jax.jit
     def run(row, texels, globe, continued, hot):
-        pixel = [warp.resize(texels[:1, :1], size, filter=f) for f in ("area", "linear") for size in ((1, 1), (3, 2))]
-        wide = [warp.resize(globe, (8, width), address=mode) for width in (6, 20) for mode in ("sphere", "wrap")]
+        pixel = warp.resize(texels[:1, :1], (3, 2), filter="area")
         return {
             "shrunk": (warp.resize(row, (1, 2), filter="area")[0, :, 0], [4, 8]),
             "grown": (warp.resize(row[:, :2] - 3, (1, 3), filter="box")[0, :, 0] * 2, [0, 3, 6]),
@@ -148,9 +145,8 @@ def test_areas_poles_and_borders():
                 warp.resize(globe, (4, 6), address="sphere"),
                 warp.resize(continued, (12, 6), address=("wrap", "clamp"))[4:8],
             ),
-            "narrow": wide[:2],
-            "wide": wide[2:],
-            **{f"pixel {k}": (found, jnp.broadcast_to(texels[:1, :1], found.shape)) for k, found in enumerate(pixel)},
+            "beside": [warp.resize(globe, (8, 20), address=mode) for mode in ("sphere", "wrap")],
+            "pixel": (pixel, jnp.broadcast_to(texels[:1, :1], pixel.shape)),
             "border": (warp.resize(globe, (8, 12), address="border", border_color=0.3), globe),
         }, warp.resize(hot, (9, 1))[:, 0, 0]
 
@@ -165,7 +161,7 @@ def test_areas_poles_and_borders():
 
 def test_numbers_of_other_dtypes():
     """Summed in float32 and rounded once, half to even; fractions of codes; batches, of `vmap` too."""
-    dtypes = ("uint8", "int16", "uint32", "float16", "bfloat16", "bool")
+    dtypes = ("uint8", "uint32", "bfloat16", "bool")
     texels = (100 * np.abs(image(2, 40, 21, 2))).clip(0, 255)
     given = {dtype: texels.astype(jnp.dtype(dtype)) for dtype in dtypes}
     fractions = {"read_mode": "normalized_float", "srgb": True}
@@ -197,10 +193,9 @@ def test_numbers_of_other_dtypes():
 
 
 def test_resizes_have_gradients(x64):
-    """Of steps above and below 1, by each address mode."""
-    options = [{"filter": "area"}, {"filter": "lanczos3", "address": "mirror"}, {"filter": "linear", "address": "wrap"}]
-    options += [{"filter": "cubic", "edges": "renormalize"}, {"filter": "cubic", "address": "border"}]
-    options += [{"filter": "gaussian", "address": "reflect"}]
+    """Of steps above and below 1, by each kind of edge."""
+    options = [{"filter": "area"}, {"filter": "lanczos3", "address": "mirror"}]
+    options += [{"filter": "cubic", "edges": "renormalize"}, {"filter": "linear", "address": "border"}]
     read = lambda texels: jnp.stack([warp.resize(texels, (4, 9), **more) for more in options])
     assert_derivatives(lambda texels: jnp.sin(read(texels)), np.float64(image(16, 7, 2)))
 
@@ -216,7 +211,6 @@ BANDS = {
     "small images": ((9, 8, 6, 2), {1: 3, 2: 2}, "wrap", "int16"),
     "a volume": ((20, 14, 24, 2), {0: 9, 1: 11, 2: 8}, "border", "float32"),
     "half": ((90, 70, 3), {0: 45, 1: 35}, "clamp", "uint8"),
-    "half a row": ((9, 70, 1), {1: 35}, "clamp", "int16"),
     "half of floats": ((90, 70, 3), {0: 45, 1: 35}, "wrap", "float32"),
 }
 
@@ -247,16 +241,14 @@ def test_forms_for_cpus_have_the_same_bits(monkeypatch):
 def test_means_of_the_largest_numbers_are_finite():
     """Weights that sum to one sum to a little more where they are rounded, and XLA may add before it multiplies."""
     texels = np.broadcast_to(np.float32([1, -1, 0.5]) * np.finfo(np.float32).max, (48, 50, 3))
-    cases = [
-        (shape, kind) for shape in ((12, 50), (5, 11), (24, 25), (60, 7)) for kind in ("area", "linear", "gaussian")
-    ]
+    cases = [((12, 50), "area"), ((5, 11), "linear"), ((24, 25), "area"), ((60, 7), "gaussian")]
 
     @jax.jit
     def resized(texels):
         plain = [warp.resize(texels, shape, filter=kind) for shape, kind in cases]
         return [*plain, warp.resize(texels, (7, 9), filter="bspline", edges="renormalize")]
 
-    sized = [warp.SizedResize(filter=kind)(texels, shape) for shape, kind in cases[:6]]
+    sized = [warp.SizedResize(filter=kind)(texels, shape) for shape, kind in cases[:2]]
     for found in (*resized(texels), *sized):
         assert_close("float32", found, np.broadcast_to(texels[:1, :1], found.shape), texels.max())
     infinite = resized(np.where(np.arange(48)[:, None, None] == 20, np.float32([np.inf, -np.inf, np.nan]), texels))

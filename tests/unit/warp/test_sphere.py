@@ -10,14 +10,10 @@ import pytest
 import jaxtex as jt
 from tests.oracles import reads as oracle
 from tests.support.derivatives import assert_derivatives
-from tests.support.tolerances import assert_cases_close, assert_close, assert_exact, named
+from tests.support.tolerances import assert_close, assert_exact, named
 
 HEIGHT, WIDTH = 5, 8
 SPHERE = {"address_mode": "sphere"}
-WIDE = {
-    "bspline 2": {"filter_mode": "bspline", "spline_order": 2},
-    "lanczos3": {"filter_mode": "lanczos3"},
-}
 
 
 def sphere(**options):
@@ -36,13 +32,6 @@ def coordinates(width=WIDTH, height=HEIGHT, n=80, dtype=np.float32):
     return tuple((a + b).astype(dtype) for a, b in zip(whole, parts))
 
 
-def unfolded(texels, reach):
-    """The texels with `reach` more rows beyond each pole, and columns on both sides, by rolls and flips."""
-    (height, width, _), beyond = texels.shape, np.flip(np.roll(texels, texels.shape[1] // 2, 1), 0)
-    rows = np.concatenate([beyond, texels, beyond])[height - reach : 2 * height + reach]
-    return np.take(rows, range(-reach, width + reach), 1, mode="wrap")
-
-
 def table_of_reads():
     """Of each case: what makes the texture, its texels, coordinates, more of a read, and the sampler's options."""
     special = np.float32([np.nan, np.inf, -np.inf, 2.0**31, -(2.0**31), 3e38, -0.0])
@@ -53,20 +42,13 @@ def table_of_reads():
     texels, lod = normal(12, 20, 2), np.linspace(-0.4, 4.6, 60, dtype=np.float32)
     of_chain = tuple(np.float32(c / n) for c, n in zip(coordinates(20, 12, 60), (20, 12)))
     cubic, layered = {"filter_mode": "cubic", "normalized_coords": False}, {"layer": np.arange(len(x)) % 3}
-    levels = {"clamp": "sphere", "border": ("sphere", "sphere", "border")}
+    mixed = cubic | {"address_mode": ("sphere", "sphere", "border")}
     return {
         "point": (jt.texture2d, layers[0], unit, {}, {"filter_mode": "point"}),
         "linear": (jt.texture2d_layered, layers, unit, layered, {}),
-        "cubic": (jt.texture2d_layered, layers, (x, y), layered, cubic),
         "one row": (jt.texture2d, normal(1, 6, 1), coordinates(6, 1), {}, cubic),
-        **{
-            f"levels that {mode}": (jt.texture3d, volume, (x, y, z), {}, cubic | {"address_mode": levels[mode]})
-            for mode in levels
-        },
-        **{
-            f"{mode} level": (mipmapped, texels, of_chain, {"lod": lod}, {"mipmap_filter_mode": mode})
-            for mode in ("point", "linear")
-        },
+        "levels with a border": (jt.texture3d, volume, (x, y, z), {}, mixed),
+        "levels of a chain": (mipmapped, texels, of_chain, {"lod": lod}, {"mipmap_filter_mode": "linear"}),
     }
 
 
@@ -89,49 +71,20 @@ def test_values_are_those_of_the_oracle():
         stored = oracle.mipmaps(texels, 2) if make is mipmapped else texels
         expected = oracle.sample(stored, coords, **more, **options)
         with named(name):
-            assert_close("float32", found[name], expected, 16)
+            assert_close("float32", found[name], expected, 8)
             if name == "point":
                 assert_exact(found[name], expected, np.float32)
 
 
-def test_values_are_those_of_an_unfolded_texture():
-    """Each wide filter reads rows and columns beyond the edges that were laid there by hand."""
-    texels, reach, options = normal(HEIGHT, WIDTH, 3), 4, {"normalized_coords": False}
-    x, y = (c % n for c, n in zip(coordinates(), (WIDTH, HEIGHT)))
-
-    @jax.jit
-    def run(texels, larger, x, y):
-        larger, texels = jt.texture2d(larger), jt.texture2d(texels)
-        beyond = lambda wide: jt.sample(larger, (x + reach, y + reach), jt.Sampler(**options, **wide))
-        found = {name: jt.sample(texels, (x, y), sphere(**options, **wide)) for name, wide in WIDE.items()}
-        return found, {name: beyond(wide) for name, wide in WIDE.items()}
-
-    assert_cases_close("float32", *run(texels, unfolded(texels, reach), x, y), 16)
-
-
 def test_gradients(x64):
-    """Of a volume."""
-    volume, coords = normal(3, HEIGHT, WIDTH, 1).astype(np.float64), coordinates(n=8, dtype=np.float64)
-    read = lambda volume, *at: jt.sample(jt.texture3d(volume), at, sphere(normalized_coords=False)) ** 2
-    assert_derivatives(read, volume, *coords, np.linspace(0.2, 2.8, 8))
-
-
-def test_reproducible_sums_of_many_samples():
-    """As many samples as blocks of a CPU take. The splat is the same in every run, and on a CPU in any order."""
-    values, (x, y) = normal(40_000, 2), coordinates(n=40_000)
-    sampler = sphere(normalized_coords=False, deterministic=True)
-    found = jt.splat(values, (x, y), (HEIGHT, WIDTH, 2), sampler).texels
-    order = slice(None, None, 1 if jax.default_backend() == "gpu" else -1)
-    assert_exact(jt.splat(values[order], (x[order], y[order]), (HEIGHT, WIDTH, 2), sampler).texels, found)
-    expected = oracle.splat(
-        values, (x, y), (HEIGHT, WIDTH, 2), address_mode="sphere", filter_mode="linear", normalized_coords=False
-    )
-    assert_close("long sum", found, expected, 64 * np.abs(expected).max())
+    coords = coordinates(n=8, dtype=np.float64)
+    read = lambda texels, *at: jt.sample(jt.texture2d(texels), at, sphere(normalized_coords=False)) ** 2
+    assert_derivatives(read, normal(HEIGHT, WIDTH, 1).astype(np.float64), *coords)
 
 
 # The prefilter of splines
 
-SPLINES = ((2, (5, 8)), (3, (40, 70)), (4, (1, 2)), (5, (5, 8)))
+SPLINES = ((3, (40, 70)), (4, (1, 2)))
 
 
 def test_a_spline_passes_through_the_texels():
@@ -169,25 +122,23 @@ def test_gradients_of_the_prefilter_are_the_transpose():
 
 
 def test_other_functions():
-    """A globe is turned over a pole, levels of odd width are taken, a volume is a stack, and a pole has four texels."""
+    """A globe is turned over a pole, a volume is a stack, and a pole has four texels."""
     image, sampler = normal(6, 8, 3), sphere(filter_mode="bspline")
     codes = np.arange(HEIGHT * WIDTH, dtype=np.int32).reshape(HEIGHT, WIDTH, 1)
 
     @jax.jit
-    def run(image, flat, codes):
+    def run(image, codes):
         texels, stack = image[:5, :, :1], jnp.stack([image[:5, :, :1]] * 4)
-        shrink, resize = np.float32([[0.4, 0, 0], [0, 0.4, 0]]), functools.partial(jt.warp.resize, address="sphere")
+        resize = functools.partial(jt.warp.resize, address="sphere")
         filtered = [jt.spline_filter(t, sampler).texels for t in (jt.texture2d(texels), jt.texture3d(stack))]
         return (
             jt.warp.resample(image, lambda x, y: (x, y - 2), filter="point", address="sphere"),
-            jt.warp.warp_affine(flat, shrink, address="sphere", antialias=True),
             (filtered, (resize(texels, (7, 4)), resize(stack, (3, 7, 4)))),
             jt.gather(jt.texture2d(codes), (1.0, 0.0), sphere(normalized_coords=False)),
         )
 
-    turned, shrunk, stacks, around = run(image, np.full((4, 6, 1), 7, np.float32), codes)
+    turned, stacks, around = run(image, codes)
     assert_exact(turned, np.concatenate([np.roll(image, 4, 1)[1::-1], image[:4]]), np.float32)
-    assert_close("float32", shrunk, np.full((4, 6, 1), 7), 7)
     for of_one, of_all in stacks:
         assert_close("float32", of_all, np.stack([of_one] * len(of_all)), 16)
     np.testing.assert_array_equal(around, [0, 1, 5, 4])

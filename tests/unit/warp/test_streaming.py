@@ -49,13 +49,11 @@ IMAGE = (np.random.default_rng(0).random((61, 80, 2)) * 250).astype(np.float32)
 VOLUME = np.random.default_rng(1).random((21, 34, 30, 2)).astype(np.float32)
 # Of each case: the image, the function, the most bytes of a window, and how to read.
 CASES = {
-    "linear, border": (IMAGE, rotated, 2**28, {"border_color": 7.0}),
     "uint8, cubic": (IMAGE.astype(np.uint8), waving, 2**13, {"filter": "cubic", "address": "mirror"}),
-    "mask, wrap": (IMAGE > 100, rotated, 2**28, {"filter": "point", "address": "wrap"}),
-    "int32, reflect": (IMAGE.astype(np.int32), waving, 2**28, {"address": ("reflect", "wrap")}),
+    "mask, wrap": (IMAGE > 100, rotated, 2**28, {"filter": "point", "address": ("reflect", "wrap")}),
     "horizon, clamp": (IMAGE, to_the_horizon, 2**15, {"address": "clamp"}),
     "sphere": (IMAGE, rotated, 2**28, {"address": "sphere"}),
-    "volume": (VOLUME, turned, 2**28, {}),
+    "volume, border": (VOLUME, turned, 2**28, {"border_color": 7.0}),
 }
 
 
@@ -75,7 +73,7 @@ def in_tiles(image, function, shape, **options):
 @pytest.mark.parametrize("name", CASES)
 def test_tiles_are_those_of_the_whole(name):
     image, function, most, options = CASES[name]
-    shape, tile = {3: ((50, 67), (24, 32)), 4: ((16, 20, 33), (8, 16, 32))}[image.ndim]
+    shape, tile = {3: ((40, 50), (24, 32)), 4: ((8, 20, 33), (8, 16, 32))}[image.ndim]
     found, read = in_tiles(image, function, shape, tile_shape=tile, window_bytes=most, **options)
     whole = np.asarray(resample(image, function, shape, **options))
     assert_exact(found, whole, whole.dtype)

@@ -59,30 +59,27 @@ def test_modes_equal_a_loop_over_pixels():
     @jax.jit
     def run(image, flow, given):
         warp = lambda mode: forward_warp(image, flow, given.get(mode), shapes[mode], mode=mode, return_coverage=True)
-        around = forward_warp(image, step, address="wrap"), forward_warp(image, flow, address="wrap", mode="sum")
-        whole = forward_warp(image, step, return_coverage=True), forward_warp(image, 0 * flow, mode="average")
-        return {mode: warp(mode) for mode in shapes}, whole, around
+        whole = forward_warp(image, step, return_coverage=True), forward_warp(image, step, address="wrap")
+        return {mode: warp(mode) for mode in shapes}, whole
 
-    modes, ((moved, coverage), still), (around, total) = jax.device_get(run(image, flow, given))
+    modes, ((moved, coverage), around) = jax.device_get(run(image, flow, given))
     for mode, found in modes.items():
         expected, expected_coverage = reference(image, flow, given.get(mode), mode=mode, shape=shapes[mode])
         with named(mode):
             # A mean of few pixels divides by their weight, here 0.01 at least.
             assert_close("point", found[0], expected, 100 * np.abs(image).max())
             assert_close("sum", found[1], expected_coverage, SIZE[0] * SIZE[1])
-    # Whole steps are exact and leave holes, and sums are conserved.
-    assert_exact(still, image)
+    # Whole steps are exact and leave holes.
     assert_exact(moved, np.pad(image[1:, :-2], ((0, 1), (2, 0), (0, 0))))
     assert_exact(coverage, np.pad(np.ones((SIZE[0] - 1, SIZE[1] - 2)), ((0, 1), (2, 0))))
     assert_exact(around, np.roll(image, (-1, 2), (0, 1)))
-    assert_close("sum", total.sum((0, 1)), image.astype(np.float64).sum((0, 1)), np.abs(image).sum())
 
 
-@pytest.mark.parametrize(("sizes", "wide"), [((1.0, 300.0), False), ((1e5,), True)])
-def test_what_is_far_hides_what_is_farther(sizes, wide):
+def test_what_is_far_hides_what_is_farther():
     """Whatever lies in front elsewhere: of the pixels that meet, the greatest importance is taken off."""
-    image, flow, drawn = draw(dtype=np.float64 if wide else np.float32)
-    for importance in (size * drawn for size in sizes):
+    image, flow, drawn = draw(dtype=np.float32)
+    hidden = np.where(np.arange(SIZE[1]) < 4, -1e6, 1e6 + drawn).astype(np.float32)  # and seen where it lands alone
+    for importance in (drawn, 300 * drawn, hidden):
         total, weight = np.zeros(image.shape), np.zeros(SIZE)
         for target in np.ndindex(*SIZE):
             y, x = (np.indices(SIZE)[k] + np.float64(flow[..., 1 - k]) - target[k] for k in (0, 1))
@@ -91,19 +88,10 @@ def test_what_is_far_hides_what_is_farther(sizes, wide):
                 part = share * np.exp(np.minimum(np.float64(importance) - importance[share > 0].max(), 0))
                 weight[target], total[target] = part.sum(), (part[..., None] * image).sum((0, 1))
         expected = total / np.where(weight > 0, weight, 1)[..., None]
-        with jax.enable_x64(wide):
-            *found, gradients = with_gradients(image, flow, importance.astype(image.dtype))
+        *found, gradients = with_gradients(image, flow, importance)
         for each in found:
-            assert_close("float64" if wide else "point", each, expected, 1000 * np.abs(image).max())
+            assert_close("point", each, expected, 1000 * np.abs(image).max())
         assert all(np.isfinite(a).all() for a in gradients)
-
-
-def test_a_pixel_of_little_importance_is_seen_where_it_lands_alone():
-    image, flow, importance = draw(dtype=np.float32)
-    importance = np.where(np.arange(SIZE[1]) < 4, -1e6, 1e6 + importance).astype(np.float32)
-    out, _, gradients = with_gradients(image, np.zeros_like(flow), importance)
-    assert_close("float32", out, image, np.abs(image).max())
-    assert all(np.isfinite(gradient).all() for gradient in gradients)
 
 
 def test_what_is_not_finite_lands_nowhere():

@@ -60,8 +60,8 @@ WARPS = {
     "rotate": lambda image: traced(jt.warp.rotate, image, 20.0),
     "resize": lambda image: traced(jt.warp.resize, image, (4, 4)),
     "resample": lambda image: traced(jt.warp.resample, image, lambda x, y: (y, x)),
-    "resample_tiles": lambda image: next(jt.warp.resample_tiles(image, lambda x, y: (y, x))),
-    "SizedResize": lambda image: jt.warp.SizedResize()(image, (4, 4)),
+    "resample_tiles": lambda image: jt.warp.resample_tiles(image, lambda x, y: (y, x)),
+    "SizedResize": lambda image: jt.warp.SizedResize().tiles(image, (4, 4)),
     "forward_warp": lambda image: traced(jt.warp.forward_warp, image, np.zeros((*image.shape[:2], 2), np.float32)),
 }
 

@@ -62,21 +62,14 @@ def bent(k, x, y):
     return x + k * y * y, 0.9 * y + 0.3
 
 
-def curved(k, x, y):
-    """`bent`, for an array of numbers k with batch axes as well."""
-    x, y = (c.astype(k.dtype).reshape(*[1] * max(k.ndim - 2, 0), *c.shape) for c in (x, y))
-    return x + k * (y * y), 0.9 * y + 0.3
-
-
 def bent_by(x, y, k):
-    """The same, computed in the read."""
+    """The same, of operands of a read."""
     return x + k * (y * y), 0.9 * y + 0.3
 
 
 # Of each warp: how it is called with an image and parameters, its parameters, and the points that they lead to.
 WARPS = {
-    "resample": (lambda i, k, **o: warp.resample(i, functools.partial(curved, k), OUT, **o), 0.1, bent),
-    "resample, parameters": (lambda i, k, **o: warp.resample(i, bent_by, OUT, parameters=(k,), **o), 0.1, bent),
+    "resample": (lambda i, k, **o: warp.resample(i, bent_by, OUT, parameters=(k,), **o), 0.1, bent),
     "warp_affine": (lambda i, m, **o: warp.warp_affine(i, m, OUT, inverse_map=True, **o), AFFINE, through),
     "warp_affine, forward": (
         lambda i, m, **o: warp.warp_affine(i, m, OUT, **o),
@@ -121,13 +114,10 @@ def test_where_warps_look():
 
     def batches(name, images, several):
         one = functools.partial(WARPS[name][0], border_color=color)
-        # A function makes its own coordinates, batch axes too.
-        many = (lambda i, k: one(i, k.reshape(-1, 1, 1))) if name == "resample" else one
-        found = {"both": many(images, several)}
-        if name in ("resample", "warp_perspective", "warp_flow"):
-            found |= {"one image": many(images[0], several), "one warp": one(images, several[0])}
-            found["vmap"] = jax.vmap(one)(images, several)
-        return found
+        found = {"both": one(images, several)}
+        if name in ("resample", "warp_flow"):
+            found |= {"one image": one(images[0], several), "one warp": one(images, several[0])}
+        return found | ({"vmap": jax.vmap(one)(images, several)} if name == "warp_perspective" else {})
 
     run = jax.jit(lambda images, several: {name: batches(name, images, several[name]) for name in WARPS})
     options = {"address_mode": "border", "filter_mode": "linear", "normalized_coords": False, "dtype": np.float64}
@@ -138,7 +128,7 @@ def test_where_warps_look():
             with named((name, batch)):
                 assert found[batch].dtype == jnp.float32
                 expected = np.stack([read(k, j) for k, j in PAIRS[batch]])
-                assert_close("peer gradient", found[batch], expected, np.abs(images).max())
+                assert_close("peer", found[batch], expected, np.abs(images).max())
 
 
 # That of `test_where_warps_look` alone: a matrix of the forward map is inverted first.
@@ -160,7 +150,7 @@ def test_derivatives_in_image_and_parameters(name, x64):
 
 
 def test_every_dtype_is_read_as_numbers_and_kept(x64):
-    dtypes = ("uint8", "int16", "uint16", "int32", "float16", "bfloat16", "float32", "float64")
+    dtypes = ("uint8", "uint16", "int32", "float16", "bfloat16", "float64")
     texels = {dtype: np.round(image(*SIZES, 3) * 40 + (100 if dtype[0] == "u" else 0)) for dtype in dtypes}
     texels = {
         dtype: a.clip(0 if dtype[0] == "u" else -128, 255).astype(jnp.dtype(dtype)) for dtype, a in texels.items()
@@ -170,12 +160,12 @@ def test_every_dtype_is_read_as_numbers_and_kept(x64):
     @jax.jit
     def run(texels):
         unrounded = {dtype: turn(texels[dtype], dtype=jnp.float32) for dtype in ("uint8", "int32")}
-        exact = {dtype: turn(texels[dtype].astype(jnp.float32)) for dtype in ("uint8", "float32")}
+        exact = {dtype: turn(texels[dtype].astype(jnp.float32)) for dtype in ("uint8", "float64")}
         return {dtype: turn(a) for dtype, a in texels.items()}, unrounded, exact
 
     found, unrounded, exact = run(texels)
     for dtype in dtypes:
-        expected = exact["uint8" if dtype[0] == "u" else "float32"]
+        expected = exact["uint8" if dtype[0] == "u" else "float64"]
         with named(dtype):
             assert found[dtype].dtype == dtype
             if "int" in dtype:
@@ -187,25 +177,22 @@ def test_every_dtype_is_read_as_numbers_and_kept(x64):
 
 def test_texels_as_they_are_and_turns():
     """The point filter, identities and whole steps return stored texels; a quarter turn is counter-clockwise."""
-    texels, square, real = codes(*SIZES, 4), np.float32(image(6, 6, 1)), np.float32(image(*SIZES, 3))
+    texels, square = codes(*SIZES, 4), np.float32(image(6, 6, 1))
 
     @jax.jit
-    def run(texels, square, real):
-        turn = functools.partial(warp.rotate, real, 30.0, scale=1.5)
+    def run(texels, square):
         return (
             {
                 "resize, point": warp.resize(texels, (18, 14), filter="point"),
                 "affine, point": warp.warp_affine(texels, np.eye(2, 3, dtype=np.float32), filter="point"),
                 "rotate": warp.rotate(texels, 0.0),
-                "rotate, antialias": warp.rotate(texels, 0.0, antialias=True),
                 "resize": warp.resize(texels, SIZES),
                 "affine": warp.warp_affine(texels, np.float32([[1, 0, 2], [0, 1, -1]])),
             },
             [warp.rotate(square, 90.0), warp.rotate(square, 90.0, center=np.float32([3, 3]))],
-            (turn(antialias=True), turn()),
         )
 
-    exact, turns, (smooth, plain) = run(texels, square, real)
+    exact, turns = run(texels, square)
     shifted = np.zeros_like(texels)
     shifted[:-1, 2:] = texels[1:, :-2]
     others = {"resize, point": texels.repeat(2, 0).repeat(2, 1), "affine": shifted}
@@ -214,12 +201,10 @@ def test_texels_as_they_are_and_turns():
             assert_exact(found, others.get(name, texels), np.uint8)
     for found in turns:
         assert_close("peer", found, np.rot90(square), np.abs(square).max())
-    # Antialiasing without shrinking changes nothing.
-    assert_close("peer", smooth, plain, np.abs(real).max())
 
 
 def test_volumes():
-    """A matrix of three axes, a function of three coordinates, sizes of three, against their plain reads."""
+    """A matrix of three axes, a function of three coordinates, and a field, against their plain reads."""
     volume = np.float32(image(2, 4, 5, 6, 2))
     matrix = np.eye(3, 4, dtype=np.float32) + np.float32(0.1 * image(3, 4, seed=3))
     z, y, x = np.indices((3, 4, 5), np.float32) + np.float32(0.5)
@@ -230,9 +215,7 @@ def test_volumes():
         by_function = lambda x, y, z: tuple(r[0] * x + r[1] * y + r[2] * z + r[3] for r in matrix)
         square = jnp.concatenate([matrix, np.float32([[0, 0, 0, 1]])])
         return {
-            "warp_affine": warp.warp_affine(volume, matrix, (3, 4, 5), inverse_map=True),
             "warp_perspective": warp.warp_perspective(volume, square, (3, 4, 5), inverse_map=True),
-            "remap": warp.remap(volume, coords),
             "warp_flow": warp.warp_flow(volume, jnp.stack([c - p for c, p in zip(coords, (x, y, z))], -1)),
             "resample": warp.resample(volume, by_function, (3, 4, 5)),
         }
@@ -255,17 +238,16 @@ def test_a_resized_image_that_shrinks_nowhere_is_the_plain_read(dtype):
     assert program((4, 3), filter="point") == program((4, 3), filter="point", antialias=False)
 
 
-def test_volumes_are_smoothed_in_hardware_arithmetic():
-    volume, sampler = np.float32(image(8, 9, 6, 2)), jt.Sampler(mipmap_filter_mode="linear")
-    z, y, x = (np.indices((3, 3, 3)) + np.float32(0.5)) / 3
+def test_images_are_smoothed_in_hardware_arithmetic():
+    texels, sampler = np.float32(image(9, 6, 2)), jt.Sampler(mipmap_filter_mode="linear")
+    y, x = (np.indices((3, 2)) + np.float32(0.5)) / np.float32([3, 2]).reshape(2, 1, 1)
 
     @jax.jit
-    def run(volume):
-        chain = jt.build_mipmaps(jt.texture3d(volume))
-        hardware = warp.resize(volume, (3, 3, 3), sampler=jt.Sampler(arithmetic="hardware"))
-        return hardware, jt.sample(chain, (x, y, z), sampler, lod=np.float32(np.log2(3)))
+    def run(texels):
+        hardware = warp.resize(texels, (3, 2), sampler=jt.Sampler(arithmetic="hardware"))
+        return hardware, jt.sample(jt.build_mipmaps(jt.texture2d(texels)), (x, y), sampler, lod=np.float32(np.log2(3)))
 
-    assert_close("texture unit axis", *run(volume), 4 * np.ptp(volume))
+    assert_close("texture unit axis", *run(texels), 4 * np.ptp(texels))
 
 
 def test_a_point_on_the_horizon_reads_the_corner():
