@@ -18,9 +18,8 @@ from jaxtex.cli.files.decode import read_picture
 from jaxtex.cli.files.tiled_output import TiledOutput
 from jaxtex.cli.process import UserError
 from tests.cli.odd_files import chunk
-from tests.cli.test_cli import HEIGHT, POINT, WIDTH, done, load, noise, refused, run, save
+from tests.cli.test_cli import HEIGHT, POINT, WIDTH, done, load, noise, photograph, refused, run, save
 from tests.cli.test_cli_folders import start
-from tests.cli.test_cli_warps import photograph
 from tests.support.tolerances import assert_codes_close, assert_exact
 
 # Files that are cut off
