@@ -138,26 +138,24 @@ POINT, TAP_BY_TAP = ("--filter", "point"), ("--address", "border", "--border-col
 KINDS = ((".png", "uint8"), (".png", "uint16"), (".tif", "uint8"), (".tif", "uint16"), (".webp", "uint8"))
 
 
-def test_lossless_formats_keep_every_bit(tmp_path, capsys):
-    (tmp_path / "in").mkdir()
-    cases = {f"{dtype}{channels}{suffix}": (channels, dtype) for suffix, dtype in KINDS for channels in (1, 2, 3, 4)}
-    for name, case in cases.items():
-        save(tmp_path / "in" / name, noise(*case))
-    assert "20 warped, 0 failed" in done(capsys, "warp", tmp_path / "in", tmp_path / "out", *POINT)
-    for name, (channels, dtype) in cases.items():
-        pixels, out = noise(channels, dtype), load(tmp_path / "out" / name)
-        if name.endswith(".webp") and channels < 3:  # WebP has no gray
-            pixels = np.concatenate([pixels[..., :1]] * 3 + [pixels[..., 1:]], axis=-1)
-        assert out.dtype == dtype
-        np.testing.assert_array_equal(out, pixels, name)
+@pytest.mark.parametrize(("suffix", "dtype"), KINDS)
+def test_lossless_formats_keep_every_bit(tmp_path, suffix, dtype):
+    """What is read is what another codec wrote, and what is written, what another one reads."""
+    for channels in (1, 2, 3, 4):
+        pixels, path = noise(channels, dtype), tmp_path / f"out{suffix}"
+        expected = pixels
+        if suffix == ".webp" and channels < 3:  # WebP has no gray
+            expected = np.concatenate([pixels[..., :1]] * 3 + [pixels[..., 1:]], axis=-1)
+        picture = decode.read_picture(save(path, pixels))
+        np.testing.assert_array_equal(picture.pixels, expected)
+        encode.write_picture(path, Picture(pixels), Options())
+        assert load(path).dtype == picture.pixels.dtype == dtype
+        np.testing.assert_array_equal(load(path), expected)
 
 
-def test_every_code_survives_filtering(tmp_path):
-    """Of 16 bits, and of 8 bits beside every alpha."""
-    color, alpha = np.meshgrid(np.arange(256), np.arange(256))
-    deep, pair = np.uint16(256 * color + alpha)[..., None], np.uint8(np.stack([color, alpha], -1))
-    for pixels, filter_mode in ((deep, "cubic"), (pair, "linear")):
-        np.testing.assert_array_equal(warped(tmp_path, pixels, "--filter", filter_mode), pixels)
+def test_every_code_survives_filtering_beside_every_alpha(tmp_path):
+    pixels = np.uint8(np.stack(np.meshgrid(np.arange(256), np.arange(256)), -1))
+    np.testing.assert_array_equal(warped(tmp_path, pixels, "--filter", "cubic"), pixels)
 
 
 def pillow_images():
@@ -344,7 +342,7 @@ def test_an_image_may_replace_itself_and_a_link_stays_a_link(tmp_path, capsys):
 # Geometry
 
 
-PADDINGS = {"clamp": "edge", "border": "constant", "wrap": "wrap", "mirror": "symmetric", "reflect": "reflect"}
+PADDINGS = {"border": "constant", "wrap": "wrap", "mirror": "symmetric"}
 QUARTERS = {n: f"--rotate {90 * n} --size {'6x9' if n % 2 else '9x6'}" for n in (-1, 2, 5)}
 # What warps make of noise that move it by whole pixels, by linear filters too.
 EXACT = {

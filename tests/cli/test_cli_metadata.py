@@ -106,7 +106,14 @@ def test_metadata_is_kept_or_named(folder, tmp_path, name):
 
 def test_strip_leaves_colors_alone(folder, tmp_path):
     for suffix in SUFFIXES:
-        for name in ("turned.jpg", "comment.jpg", "iptc.jpg", "texts.png", "profile.jpg", "resolution.png"):
+        for name in (
+            "turned.jpg",
+            "comment and description.jpg",
+            "iptc.jpg",
+            "texts.png",
+            "profile.jpg",
+            "resolution.png",
+        ):
             target = tmp_path / f"{name}{suffix}"
             picture = decode.read_picture(folder / name)
             assert encode.write_picture(target, picture, Options(strip=True)) == ()

@@ -159,19 +159,6 @@ def test_a_flow_gives_the_output_its_size_and_nan_shows_nothing(tmp_path):
     np.testing.assert_array_equal(out, expected)
 
 
-# Smoothing
-
-
-def test_smoothing_leaves_no_fringe_and_blends_the_border(tmp_path):
-    pixels = np.zeros((16, 16, 4), np.uint8)
-    pixels[:, :8] = (255, 0, 0, 255)
-    pixels[:, 8:] = (0, 255, 0, 0)  # green, not to be seen
-    out = warped(tmp_path, pixels, "--scale", 0.3, "--antialias", "--border-color", "1,2,3,4")
-    np.testing.assert_array_equal(out[0, 0], (1, 2, 3, 4))
-    assert out[out[..., 3] > 0][:, 1].max() <= 2  # that of the border
-    assert ((out[..., 3] > 4) & (out[..., 3] < 255)).any()
-
-
 # One program for each kind of transform
 
 
