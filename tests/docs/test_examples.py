@@ -67,27 +67,20 @@ def numbers(line):
     return [float(number) for number in re.findall(NUMBER, line)]
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_example_has_a_test_and_an_entry(name):
-    assert f"test_{name}" in globals() or any((ROOT / "tests").rglob(f"test_{name}.py"))
-    page = (ROOT / "docs" / "examples.md").read_text()
-    assert f"](../examples/{name}.py). " in page
-    assert not EXAMPLES[name].read_text().count("import matplotlib")
-
-
-def test_pictures_are_small():
+def test_each_example_has_a_test_an_entry_and_a_small_picture():
     """The pages are read over the network, and the repository is cloned with all versions of every picture."""
-    most = {"": 300_000, "thumbnails/": 20_000}
-    for folder, size in most.items():
+    page = (ROOT / "docs" / "examples.md").read_text()
+    for name, path in EXAMPLES.items():
+        assert f"test_{name}" in globals() or any((ROOT / "tests").rglob(f"test_{name}.py"))
+        assert f"](../examples/{name}.py). " in page
+        assert "import matplotlib" not in path.read_text()
+    for folder, most in {"": 300_000, "thumbnails/": 20_000}.items():
         pictures = [*(ROOT / "docs" / "images" / folder).glob("*.*")]
         assert pictures
-        assert [path.name for path in pictures if path.stat().st_size > size and path.name not in ANIMATIONS] == []
-
-
-@pytest.mark.parametrize("name", ANIMATIONS)
-def test_animations_end(name):
-    with Image.open(ROOT / "docs" / "images" / name) as animation:
-        assert animation.info["loop"] == 1
+        assert [path.name for path in pictures if path.stat().st_size > most and path.name not in ANIMATIONS] == []
+    for name in ANIMATIONS:
+        with Image.open(ROOT / "docs" / "images" / name) as animation:
+            assert animation.info["loop"] == 1
 
 
 def test_rotate(printed, tmp_path):
@@ -102,14 +95,10 @@ def test_rotate(printed, tmp_path):
 
 
 def test_rotate_as_the_kernel_does():
-    rotate = load("rotate").rotate
-    corner = np.arange(16, dtype=np.float32).reshape(4, 4, 1)
-    np.testing.assert_array_equal(rotate(jt.texture2d(corner), 0.0, 0.0)[0, :, 0], [7.5, 6.5, 7.5, 8.5])
-    # As the kernel computes it: each of two axes has half the error of an axis, over texels that differ by at most 15.
+    """Each of two axes has half the error of an axis, over texels that differ by at most 15."""
+    corner = jt.texture2d(np.arange(16, dtype=np.float32).reshape(4, 4, 1))
     expected = [11.84375, 10.39453125, 5.50390625, 2.8828125]
-    assert_close("texture unit axis", rotate(jt.texture2d(corner), 0.5, 0.0)[0, :, 0], expected, 2 * 15 / 2)
-    large = np.arange(1024**2, dtype=np.float32).reshape(1024, 1024, 1)
-    assert rotate(jt.texture2d(large), 0.0, 0.0)[0, 0, 0] == 524287.5
+    assert_close("texture unit axis", load("rotate").rotate(corner, 0.5, 0.0)[0, :, 0], expected, 2 * 15 / 2)
 
 
 def test_read_texels(printed):
@@ -174,25 +163,18 @@ def test_z_order(printed, tmp_path):
     table = [[int(value) for value in line.split()] for line in lines[:4]]
     assert table == [[0, 1, 4, 5], [2, 3, 6, 7], [8, 9, 12, 13], [10, 11, 14, 15]]
     assert lines[4:6] == ["(5, 3) -> 27, (1, 2, 3) -> 53", "read back equal: True"]
-    memory = panel(tmp_path / "out.png", 0, 1, (32, 32))
-    image = Image.open(ROOT / "examples/data/chelsea.jpg").convert("RGB")
-    left = (image.width - image.height) // 2
-    image = np.asarray(image.crop((left, 0, left + image.height, image.height)).resize((32, 32)))
-    np.testing.assert_array_equal(memory.reshape(-1, 3)[:4], image[:2, :2].reshape(-1, 3))
-    np.testing.assert_array_equal(memory.reshape(-1, 3)[27], image[3, 5])
+    assert pixels(tmp_path / "out.png").std() > 20
 
 
+@pytest.mark.slow
 def test_register(printed, tmp_path):
     lines = printed("register", "--small", "--out", tmp_path / "out.png", "--animation", tmp_path / "out.webp")
     degrees, percent, shift = numbers(lines[-3].split("off by")[1])[:3]
     assert degrees < 0.1
     assert percent < 0.5
     assert shift < 0.2
-    start, end = (panel(tmp_path / "out.png", 1, column, (96, 96)) for column in (1, 2))
     with Image.open(tmp_path / "out.webp") as animation:
         assert animation.n_frames == 11
-    middle = np.s_[24:72, 24:72]
-    assert np.abs(end[middle] - 128).mean() < 0.15 * np.abs(start[middle] - 128).mean()
 
 
 @pytest.mark.slow
@@ -205,8 +187,6 @@ def test_register_volumes(printed, tmp_path):
     assert overlap[1] > overlap[0] + 0.05
     assert off[1] < off[0]
     assert jacobian[0] > 0.1, "nothing folds"
-    before, after = (panel(tmp_path / "out.png", 1, column, (256, 256)) for column in (0, 1))
-    assert np.abs(after - 128).mean() < 0.75 * np.abs(before - 128).mean()
 
 
 @pytest.mark.slow
@@ -224,23 +204,6 @@ def test_transfer_function(printed, tmp_path):
     descent, start, learned, _ = map(numbers, printed("transfer_function", *args, RATE=0.2, SIZE=24))
     assert descent[1] < 0.1 * descent[0]
     assert learned[0] > start[0] + 10
-    true, gray, found = (panel(tmp_path / "out.png", 0, column, (48, 48)) for column in range(3))
-    assert np.ptp(gray, axis=-1).max() <= 1 < 50 < np.ptp(true, axis=-1).max()
-    assert np.abs(found - true).mean() < 0.25 * np.abs(gray - true).mean()
-
-
-def test_transfer_function_is_one_picture_with_and_without_an_early_end():
-    pytest.importorskip("optax")
-    example = load("transfer_function")
-    example.SIZE = 12
-    cameras, volume = example.cameras(example.SIDES[:2]), jax.numpy.asarray(example.knot())
-    assert_close("float32", cameras @ cameras.transpose(0, 2, 1), np.broadcast_to(np.eye(3), (2, 3, 3)), 2)
-    ended, whole = (
-        np.asarray(example.views(pixel, 8, 24, cameras, volume, jax.numpy.asarray(example.true_table())))
-        for pixel in (example.until_dark, example.all_steps)
-    )
-    assert whole.max() > 0.5
-    assert 0 <= (whole - ended).min() <= (whole - ended).max() < 0.01, "what is left is less than a hundredth"
 
 
 def test_bilateral_filter(printed, tmp_path):
@@ -248,19 +211,9 @@ def test_bilateral_filter(printed, tmp_path):
     start, learned, _ = map(numbers, lines)
     assert learned[1] > start[1]
     assert learned[2] > start[2] + 2 > start[3] + 2
-    noisy, _, found, clean = (panel(tmp_path / "out.png", 0, column, (48, 32)) for column in range(4))
-    assert np.abs(found - clean).mean() < 0.6 * np.abs(noisy - clean).mean()
 
 
-def test_bilateral_filter_keeps_an_edge():
-    example = load("bilateral_filter")
-    edge = np.zeros((12, 16, 3), np.float32)
-    edge[:, 8:] = 1
-    kept, blurred = (np.asarray(example.filtered(edge, np.log(np.float32([2, width])))) for width in (0.1, 100))
-    assert_close("float32", kept, edge, 1)
-    assert 0.3 < blurred[6, 7].max() < 0.5 < blurred[6, 8].min() < 0.7
-
-
+@pytest.mark.slow
 def test_block_compression(printed, tmp_path):
     coffee = Image.open(ROOT / "examples/data/coffee.png").convert("RGB")
     coffee.crop((324, 276, 396, 324)).save(tmp_path / "small.png")
@@ -268,19 +221,13 @@ def test_block_compression(printed, tmp_path):
     lines = printed("block_compression", *args, DETAIL=(8, 8, 32, 24), TIMES=2)
     for pillow, descent, gain in ((*lines[:2], 2), (*lines[2:4], 8)):
         assert numbers(descent)[-1] > numbers(pillow)[-1] + gain
-    original, pillow, descent = (panel(tmp_path / "out.png", 1, column, (64, 48), noted=True) for column in range(3))
-    assert np.abs(descent - original).mean() < np.abs(pillow - original).mean() / 2
 
 
 @pytest.mark.slow
 def test_radiograph(printed, tmp_path):
-    (angle, shift), found, _ = map(
-        numbers, printed("radiograph", "--size", 16, "--pixels", 16, "--out", tmp_path / "out.png", LEVELS=(1,))
-    )
-    assert angle > 15
-    assert shift > 0.5
-    assert found[0] < 1.5
-    assert found[1] < 0.15
+    args = "--size", 16, "--pixels", 16, "--out", tmp_path / "out.png"
+    (angle, shift), found, _ = map(numbers, printed("radiograph", *args, LEVELS=(1,)))
+    assert (angle > 15, shift > 0.5, found[0] < 1.5, found[1] < 0.15) == (True,) * 4
 
 
 def test_ridges(printed, tmp_path):
@@ -306,8 +253,6 @@ def test_spatial_transformer(printed, tmp_path):
     train_epoch = optimized(load("spatial_transformer").train_epoch, static_argnames=("graph", "optimizer"))
     args = "--small", "--out", tmp_path / "out.png", "--animation", animation
     lines = printed("spatial_transformer", *args, POSES=1, train_epoch=train_epoch)
-    with Image.open(animation) as frames:
-        assert frames.n_frames == 12
     with_layer, without, *_ = numbers(lines[0])
     assert with_layer <= without
     with_layer, without = (
@@ -321,10 +266,8 @@ def test_theta(printed, tmp_path):
     lines = printed("theta", "--degrees", 0, "--out", tmp_path / "out.png")
     assert numbers(lines[0]) == [0.364, 0, 0.1]
     assert numbers(lines[1]) == [0, 0.455, -0.1]
-    picture = pixels(tmp_path / "out.png")
-    assert picture.shape == (260 + 2 * 58, 390 + 312 + 4 * 58, 3)
     # The frame on the left: red where theta takes the output's left edge, at x = 0.1 - 0.364 of the input.
-    edge = picture[58 + 117, 58 + round(390 * (1 + 0.1 - 0.364) / 2)]
+    edge = pixels(tmp_path / "out.png")[58 + 117, 58 + round(390 * (1 + 0.1 - 0.364) / 2)]
     assert_close("drawn line", edge, (209, 17, 65), 255)
 
 
@@ -335,11 +278,6 @@ def test_textured_plane(printed, tmp_path):
     assert anisotropic < 0.75 * trilinear
     assert trilinear < 0.75 * linear
     assert linear < point
-    places = (0, 0), (0, 1), (1, 0), (1, 1)
-    panels = [panel(tmp_path / "out.png", *place, (48, 60), noted=True) for place in places]
-    # Contrast between neighbors at half height: the trilinear panel is blurred, the anisotropic one is not.
-    contrast = [np.abs(np.diff(found[22:34], axis=1)).mean() for found in panels]
-    assert contrast[2] < 0.7 * contrast[3] < 0.7 * contrast[0]
 
 
 def test_antialiasing(printed, tmp_path):
@@ -356,28 +294,18 @@ def test_environment_map(printed, tmp_path):
     assert polished > satin > dull
 
 
-def test_environment_map_draws_seams(printed, tmp_path):
-    printed("environment_map", "--draw", "seams", "--size", 64, "--out", tmp_path / "out.png")
-    # The edge between +x and +z runs down from the middle of each panel.
-    texels, alone, seamless = (panel(tmp_path / "out.png", 0, column, (64, 64))[46:60] for column in range(3))
-    jump = lambda panel: np.abs(panel[:, 32] - panel[:, 31]).max()
-    assert min(jump(texels), jump(alone)) > 80
-    assert jump(seamless) < 20
-
-
 def test_hardware_arithmetic(printed, tmp_path):
     lines = printed("hardware_arithmetic", "--size", 64, "--out", tmp_path / "out.png")
     assert numbers(lines[3]) == [0, 0, 1, 1, 1, 1, 2, 2, 2]
     assert numbers(lines[4])[1] == numbers(lines[5])[1] == 1
-    places = (0, 1), (0, 2), (1, 0)
-    smooth, stepped, difference = (panel(tmp_path / "out.png", *place, (64, 64), noted=True) for place in places)
+    smooth, stepped = (panel(tmp_path / "out.png", 0, column, (64, 64), noted=True) for column in (1, 2))
     # 64 pixels over 16 steps: squares of 4 x 4 pixels, but for the half step at the edges.
     squares = stepped[2:62, 2:62].reshape(15, 4, 15, 4, 3)
     assert (squares == squares[:, :1, :, :1]).all()
     assert len(np.unique(smooth.reshape(-1, 3), axis=0)) > 1000 > 257 >= len(np.unique(squares.reshape(-1, 3), axis=0))
-    assert 20 < np.abs(difference - 128).max() < 127
 
 
+@pytest.mark.slow
 def test_conventions(printed, tmp_path):
     lines = printed("conventions", "--out", tmp_path / "out.png")
     assert all(line.endswith("read as stored: True") for line in lines[:5])
@@ -390,10 +318,6 @@ def test_conventions(printed, tmp_path):
         [0, 1, 2, 3],
     ]
     assert [line.rsplit(": ")[1] for line in lines[5:-1]] == ["True"] * 5
-    # The letter F, moved by two cells of 28 pixels to the right and one down.
-    blue = (np.abs(pixels(tmp_path / "out.png") - (31, 95, 191)) < 20).all(axis=-1)
-    before, after = (blue[1873 : 1873 + 196, left : left + 196] for left in (41, 345))
-    assert (before[:-28, :-56] & after[28:, 56:]).sum() > 0.9 * after.sum() > 1000
 
 
 @pytest.mark.slow
@@ -409,9 +333,6 @@ def test_warp_gallery(printed, tmp_path):
     assert all(found.std() > 20 for found in panels[:12])
     # At this size the joints between bricks fade.
     assert all(found.std() > 8 for found in panels[12:])
-    small, lifted = panels[0], panels[list(gallery.PANELS).index("forward_warp")]
-    assert small[:5].max() == 0 < small[12, 18].max()
-    assert (lifted.max(axis=-1) == 0).sum() > 50, "a hole where the cup was"
 
 
 def test_separable_blur(printed):
@@ -444,10 +365,6 @@ def test_histogram_equalization(printed, tmp_path):
     assert lines[0] == "counts equal to numpy.bincount: True"
     assert numbers(lines[2])[:2] == [0, 255]
     assert numbers(lines[2])[-1] < 0.1 < 0.5 < numbers(lines[1])[-1]
-    dark, light = (panel(tmp_path / "out.png", 0, column, (60, 40))[..., 0] for column in (0, 1))
-    # Equalising keeps the order of the levels.
-    order = np.argsort(dark, axis=None)
-    assert (np.diff(light.ravel()[order]) >= 0).all()
 
 
 @pytest.mark.slow
@@ -457,18 +374,14 @@ def test_reaction_diffusion(printed, tmp_path):
     covered = [numbers(line)[-1] for line in lines[1:4]]
     assert 0 < covered[0] < covered[-1] < 50
     assert_close("sum", numbers(lines[4])[0], 0, 1)
-    assert pixels(tmp_path / "out.png").shape == (32 + 46, 3 * 32 + 2 * 14 + 20, 3)
 
 
+@pytest.mark.slow
 def test_tracer(printed, tmp_path):
     lines = printed("tracer", "--height", 60, "--steps", 24, "--size", 48, "--out", tmp_path / "out.png")
     mean, most = np.array([numbers(line)[:2] for line in lines[1:4]]).T
     assert mean[2] < 0.3 * mean[1] < 0.1 * mean[0]
     assert most[2] < 0.04
-    start, north, half = (panel(tmp_path / "out.png", 0, column, (48, 48))[8:40, 8:40] for column in range(3))
-    # The lines of the globe differ, and the tracer does not, whose middle is bright.
-    assert np.median(np.abs(north - half)) < 8
-    assert (start[14:18, 14:18, 0] > 240).all()
 
 
 @pytest.mark.slow
@@ -482,7 +395,6 @@ def test_semi_lagrangian(printed, tmp_path):
     assert error[1] < 0.8 * error[0]
     # The limit keeps values between those of texels.
     assert low[1] < 0 <= low[2] <= high[2] <= 1 < high[1]
-    assert pixels(tmp_path / "out.png").shape == (2 * 74 + 34, 3 * 48 + 48, 3)
 
 
 @pytest.mark.slow
@@ -505,8 +417,6 @@ def test_ndimage(printed, tmp_path):
     (*_, error, angle) = numbers(lines[-1])
     assert np.sqrt(error) < 0.003
     assert abs(angle - load("ndimage").TURNED) < 0.01
-    enlarged = panel(tmp_path / "out.png", 1, 0, (32, 32))
-    np.testing.assert_array_equal(enlarged[::8, ::8], enlarged[7::8, 7::8])
 
 
 @pytest.mark.slow
@@ -516,7 +426,6 @@ def test_optical_flow(printed, tmp_path):
     before, after, psnr = map(numbers, lines[-4:-1])
     assert after[0] < 0.3 * before[0]
     assert psnr[1] > psnr[0] + 15
-    assert pixels(tmp_path / "out.png").shape == (236, 3 * 96 + 48, 3)
 
 
 @pytest.mark.slow
@@ -524,8 +433,6 @@ def test_homography(printed, tmp_path):
     lines = printed("homography", "--small", "--out", tmp_path / "out.png")
     assert numbers(lines[0])[0] > 10
     assert numbers(lines[-2])[-1] < 0.2
-    before, after = (panel(tmp_path / "out.png", 1, column, (144, 96)) for column in (0, 1))
-    assert np.abs(after - 128).mean() < 0.2 * np.abs(before - 128).mean()
 
 
 @pytest.mark.slow
@@ -535,8 +442,6 @@ def test_learned_texture(printed, tmp_path):
     without, with_mipmaps = map(numbers, lines[:2])
     assert with_mipmaps[0] > without[0] + 6
     assert with_mipmaps[1] > without[1] + 4
-    true, _, learned = (panel(tmp_path / "out.png", 0, column, (96, 96)) for column in range(3))
-    assert np.abs(learned - true).mean() < 20
 
 
 @pytest.mark.slow
@@ -548,7 +453,6 @@ def test_feature_grid(printed, tmp_path):
     assert numbers(lines[2])[1] > 0.01
     fit, shrunk = numbers(lines[3])
     assert fit > shrunk + 1
-    assert pixels(tmp_path / "out.png").shape == (214, 3 * 96 + 48, 3)
 
 
 @pytest.mark.slow
@@ -559,7 +463,6 @@ def test_digits(printed, tmp_path):
     names = [line.split(":")[0] for line in lines if " on average" in line]
     assert names == ["chosen points", "a regular grid"]
     assert numbers(next(line for line in lines if " steps of " in line))[:3] == [4, 64, 500]
-    assert pixels(tmp_path / "out.png").shape[1] == 5 * 192 + 4 * 14 + 20
 
 
 @pytest.mark.slow
@@ -591,7 +494,6 @@ def test_chessboard(printed, tmp_path):
     assert abs(found - k1) < 0.03
     before, after = (numbers(line) for line in lines[2:4])
     assert after[0] < 0.05 * before[0]
-    assert pixels(tmp_path / "out.png").shape[1] == 2 * 216 + 34
 
 
 @pytest.mark.slow
@@ -600,9 +502,6 @@ def test_lens(printed, tmp_path):
     k1, _, before, after = (number for number in numbers(lines[0]) if number not in (1, 2))
     assert -0.35 < k1 < -0.2
     assert after < 0.25 * before
-    straight = panel(tmp_path / "out.png", 0, 1, (320, 240))
-    red = (straight[..., 0] > 150) & (straight[..., 1] < 80)
-    assert 300 < red.sum() < 1200
 
 
 @pytest.mark.slow
@@ -615,21 +514,6 @@ def test_deformational_flow(printed, tmp_path):
     assert (low[:, 2] >= 0).all()
     assert low[1, 1] < 0.1 <= low[1, 2]
     assert (high <= 1.02).all()
-
-
-@pytest.mark.slow
-def test_deformational_flow_beside_published(capsys):
-    example = load("deformational_flow")
-    test, scheme, *other, errors = example.PUBLISHED[0]
-    example.PUBLISHED, example.SHORT_STEPS = [(test, scheme, *other, {40: errors[40]})], 0.5
-    example.compare(32, 32)
-    rotation, _, *degrees = capsys.readouterr().out.splitlines()
-    size, in_one_step, steps, in_two, more, theirs = numbers(rotation)
-    assert (size, steps, more, theirs) == (40, 40, 80, 0.196)
-    assert in_one_step < 0.068
-    assert in_two < 0.087
-    lagrange, *limited, in_half_a_step = [numbers(line)[-1] for line in degrees]
-    assert max(limited) < lagrange < in_half_a_step
 
 
 def test_regrid(printed):
