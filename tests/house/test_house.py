@@ -77,6 +77,7 @@ def default_promotion():
         yield
 
 
+@functools.cache
 def layer(module):
     """The place of a module in LAYERS: its own, or that of the innermost room that has one."""
     rooms = (module.rsplit(".", depth)[0] for depth in range(module.count(".") + 1))

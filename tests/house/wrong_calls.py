@@ -1,7 +1,5 @@
 """Calls of public functions with a wrong argument: with a value of no use, or with what a caller may have instead."""
 
-import itertools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -98,13 +96,6 @@ def stacked(value):
     return np.stack(value, -1)
 
 
-def odd(value):
-    """An image or a texture of an odd width."""
-    if isinstance(value, jt.Texture):
-        return value if value.kind.is_cube else jt.Texture(value.texels[..., :5, :], None, value.kind)
-    return of_arrays(lambda a: a[..., :5, :] if is_array(a) and a.ndim > 2 else a)(value)
-
-
 # What a caller has in place of the right value.
 NEARLY = {
     "halves": stored_as(jnp.bfloat16),
@@ -120,23 +111,6 @@ NEARLY = {
     "one more": of_arrays(lambda a: (*a, a[0]) if isinstance(a, tuple | list) else a[None]),
     "one less": of_arrays(lambda a: a[:-1] if isinstance(a, tuple | list) else a[0]),
 }
-# A sampler, and what holds the texels that it reads.
-SAMPLERS = (
-    ({"arithmetic": "hardware"}, stored_as(jnp.bfloat16)),
-    ({"arithmetic": "hardware"}, stored_as(np.complex64)),
-    ({"address_mode": "sphere"}, odd),
-    ({"srgb": True, "read_mode": "normalized_float"}, stored_as(np.int32)),
-    ({"srgb": True, "read_mode": "normalized_float"}, stored_as(np.float32)),
-    ({"read_mode": "normalized_float"}, stored_as(np.int32)),
-    ({"filter_mode": "cubic", "limit": "taps"}, stored_as(np.int32)),
-    ({"address_mode": ("wrap", "wrap", "clamp", "wrap")}, stored_as(np.float32)),
-    ({"filter_mode": "lanczos3", "seamless_cubemap": True}, stored_as(np.uint8)),
-    ({"filter_mode": "bspline"}, stored_as(bool)),
-    ({"deterministic": True, "mipmap_filter_mode": "linear"}, stored_as(np.uint8)),
-)
-# Options beside a sampler.
-BESIDE = ({}, {"antialias": True}, {"border_color": np.zeros(5, np.float32)}, {"dtype": "int8"})
-BESIDE += ({"filter": "cubic"}, {"address": "sphere"}, {"filter": "area"})
 
 
 def wrong_calls(name, function):
@@ -153,8 +127,6 @@ def wrong_calls(name, function):
         for kind, change in NEARLY.items():
             yield from changed(f"{parameter.name}, {kind}", base, parameter.name, change)
     yield "a keyword", (), base | {"swirl": 1}
-    if "sampler" in parameters:
-        yield from calls_with_samplers(parameters, base)
     for argument in {"coords", "indices"} & {*parameters}:
         before = [*parameters][: [*parameters].index(argument)]
         if {*before} <= {*base} and isinstance(base[argument], tuple):
@@ -167,14 +139,3 @@ def changed(wrong, base, argument, change):
         yield wrong, (), base | {argument: change(base[argument])}
     except (LookupError, IndexError):
         return
-
-
-def calls_with_samplers(parameters, base):
-    """Of what holds texels, the first argument, beside samplers; each alone and beside two of the options in turn."""
-    first = next(iter(parameters))
-    alone, *options = [beside for beside in BESIDE if {*beside} <= {*parameters}]
-    in_turn = itertools.cycle(options)
-    for fields, change in SAMPLERS:
-        for beside in (alone, *itertools.islice(in_turn, min(2, len(options)))):
-            wrong = f"{first} beside {', '.join((*fields, *beside))}"
-            yield from changed(wrong, base | beside | {"sampler": jt.Sampler(**fields)}, first, change)
