@@ -205,20 +205,6 @@ def test_few_pages_are_in_memory_at_once(tmp_path, capsys, monkeypatch):
     assert [page.flat[0] for page in pages_in(tmp_path / "out.tif")] == list(range(40))
 
 
-def test_no_page_is_warped_after_one_that_failed(tmp_path, capsys, monkeypatch):
-    folder, seen, read = tmp_path / "in", [], pipeline.read_picture
-    folder.mkdir()
-    multipage(folder / "a.tif", noise(1), noise(1).astype(np.float32), *[noise(1)] * 50)
-    save(folder / "b.tif", noise(3))
-    monkeypatch.setattr(pipeline, "read_picture", lambda source, *rest: seen.append(source) or read(source, *rest))
-    for name in ("in", "in/a.tif"):
-        seen.clear()
-        code, _, err = run(capsys, "warp", tmp_path / name, tmp_path / name.replace("in", "out"), *POINT, "--jobs", 1)
-        assert (code, err.count("\n"), "(page 2): " in err) == (2, 1, True)
-        assert len(seen) < 12
-    assert listing(tmp_path / "out") == ["b.tif"]
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, None])
 def test_a_stop_between_pages_leaves_the_old_file(tmp_path, capsys, monkeypatch, number):
     """A signal behind the third page, or a full disk."""

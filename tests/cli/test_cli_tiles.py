@@ -11,11 +11,9 @@ import pytest
 import tifffile
 
 from jaxtex.cli import run as cli_run
-from jaxtex.cli.files import large_tiff, tiled_output
-from jaxtex.cli.files.decode import find_picture
+from jaxtex.cli.files import tiled_output
 from jaxtex.cli.files.exif import ORIENTATION
 from jaxtex.cli.files.tiled_output import TiledOutput
-from jaxtex.cli.process import UserError
 from jaxtex.warp.sized import streams
 from tests.cli.odd_files import RGB_PROFILE
 from tests.cli.test_cli import POINT, done, load, noise, refused, run
@@ -77,17 +75,6 @@ def test_files_of_every_layout(tmp_path, capsys, layout):
     with tifffile.TiffFile(tmp_path / "tiles.tif") as tiff:
         assert (tiff.pages[0].tilewidth, tiff.is_bigtiff) == (64, False)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.tif", "tiles.tif", "whole.tif"]
-
-
-def test_decoded_segments_leave_the_cache(tmp_path):
-    source = find_picture(make(tmp_path / "in.tif", "tiles"))
-    with large_tiff.open_large(source, 2**16, 2) as image:
-        assert_exact(image[0:180, 0:260], load(tmp_path / "in.tif"))
-        kept = image.samples.decoded.cache_info()
-        assert 0 < kept.currsize * 64 * 128 * 3 <= 2**16
-        assert kept.misses > kept.maxsize
-    with pytest.raises(UserError, match="its tiles take 0 MB each"), large_tiff.open_large(source, 100, 2):
-        pass
 
 
 def test_metadata_stays_and_a_file_beyond_the_reach_of_four_bytes_is_a_bigtiff(tmp_path, capsys, monkeypatch):

@@ -5,20 +5,18 @@ import os
 import signal
 import threading
 import types
-import warnings
 
 import jax
 import numpy as np
 import pytest
 from PIL import Image
 
-from jaxtex.cli import main, pipeline, recipe, transforms
+from jaxtex.cli import main, pipeline, recipe
 from jaxtex.cli.files import decode, encode
 from jaxtex.cli.files.metadata import Picture
 from jaxtex.cli.options import Options
 from jaxtex.cli.process import UserError
 from jaxtex.cli.values import protect_negative_number
-from jaxtex.warp.sized import image as sized_image
 from tests.cli.odd_files import GRAY_PROFILE, HEIGHT, RGB_PROFILE, WIDTH
 from tests.cli.test_cli import (
     POINT,
@@ -34,8 +32,7 @@ from tests.cli.test_cli import (
     save,
     warped,
 )
-from tests.support import peers
-from tests.support.tolerances import assert_close, assert_codes_close
+from tests.support.tolerances import assert_codes_close
 
 CORNERS = np.array([(0.0, 0), (WIDTH, 0), (WIDTH, HEIGHT), (0, HEIGHT)])
 # Where a camera might see them: no side parallel to another.
@@ -67,13 +64,6 @@ def ramp(height: int, width: int, step: int) -> np.ndarray:
 
 
 # Perspective
-
-
-def test_the_matrix_is_that_of_opencv():
-    matrix = transforms.homography(("input", SEEN), ("output", CORNERS))
-    program = lambda cv2, starts, ends: [cv2.getPerspectiveTransform(starts, ends)]
-    for (expected,) in peers.results("cv2", "homography", program, *np.float32([SEEN, CORNERS])):
-        assert_close("homography", matrix / matrix[2, 2], expected, np.maximum(1, np.abs(expected)))
 
 
 def test_a_perspective_reads_where_its_inverse_points(tmp_path):
@@ -157,26 +147,6 @@ def test_a_flow_gives_the_output_its_size_and_nan_shows_nothing(tmp_path):
     expected = pixels[1:3, 1:4].copy()
     expected[1, 2] = expected[0, 0] = 40
     np.testing.assert_array_equal(out, expected)
-
-
-# One program for each kind of transform
-
-
-@pytest.mark.slow
-def test_other_parameters_compile_nothing(tmp_path, capsys):
-    source = save(tmp_path / "in.png", noise(3))
-    variants = {
-        "--perspective": (pairs(CORNERS, SEEN), pairs(SEEN, CORNERS)),
-        "--lens": (["0.1"], ["-0.2,0.1,0.01", "--camera", "9,9,4,3"]),
-        "--flow": ([save_flow(tmp_path / f"{k}.npy", np.full((HEIGHT, WIDTH, 2), k / 2))] for k in (0, 1)),
-        "--rotate": (["10"], ["20", "--antialias"], ["30", "--antialias"]),
-    }
-    sized_image.compiled.cache_clear()
-    for option, values in variants.items():
-        for value in values:
-            assert run(capsys, "warp", source, tmp_path / "out.png", option, *value)[0] == 0
-    # With smoothing there is one more, which finds how far an image must be smoothed.
-    assert sized_image.compiled.cache_info().misses == 6
 
 
 # Devices
@@ -292,16 +262,6 @@ def test_an_interrupt_ends_what_was_begun_and_leaves_whole_files(tmp_path, capsy
     assert len(written) < 60
     for name in written:
         assert (load(tmp_path / "out" / name) == int(name[:2])).all()
-
-
-def test_codecs_do_not_warn_from_their_threads(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 15)  # beyond it Pillow warns of a bomb
-    before = list(warnings.filters)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        code, _, err = run(capsys, "warp", folder_of(tmp_path, 8), tmp_path / "out")
-    assert (code, err, caught) == (0, "", [])
-    assert warnings.filters == before
 
 
 def test_an_error_that_is_not_the_users_is_not_hidden(tmp_path, monkeypatch):

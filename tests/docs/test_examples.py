@@ -181,9 +181,7 @@ MODES = {
 COPIED = ("9600 bytes copied, equal: True", "read as uint, equal: True", "read as uchar, equal: True")
 BLENDED = ["x = 2.0: columns 1 and 2, blended 1.5000", "x = 2.498: columns 1 and 2, blended 1.9980"]
 QUICK = {
-    "read_texels": Example(
-        "", lambda n, lines: [line[0] for line in n] == [0, *np.arange(0.5, 9)]
-    ),
+    "read_texels": Example("", lambda n, lines: [line[0] for line in n] == [0, *np.arange(0.5, 9)]),
     "negate": Example(
         "",
         lambda n, lines: (

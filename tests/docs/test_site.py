@@ -173,13 +173,6 @@ def test_pages_fit_the_window(visit, site, address, size, scheme):
     assert not wide
 
 
-def test_names_of_other_libraries_are_no_links_to_ours(visit):
-    page = visit("from/pytorch.html")
-    names = page.locator("article table tr", has_text="differences").locator("xpath=ancestor::table//td[1]")
-    assert names.locator("code", has_text="grid_sample").count()
-    assert not names.locator("a[href*='/api/']").count()
-
-
 def search(page, words):
     page.locator(".search-button__button, .search-button").locator("visible=true").first.click()
     field = page.locator("#pst-search-dialog input[type=search]")

@@ -47,6 +47,8 @@ LAYERS += ("cli.files", "cli.transforms", "cli.lenses", "cli.calibration", "cli.
 LAYERS += ("cli", "__main__")
 
 MAX_LINES = 400
+# An import, also in a function.
+IMPORT = re.compile(r"^ *(from [\w.]+ import (?:\([^)]*\)|.*)|import [\w., ]+)$", re.MULTILINE)
 # Modules that need a package which an installation may lack.
 OPTIONAL = {"layers.nnx": "flax", "layers.equinox": "equinox"}
 
@@ -56,7 +58,8 @@ def imports(module):
     """Each module that `module` imports, as (level of a relative import, dotted name in the package)."""
     package = SOURCES[module].parent.relative_to(PACKAGE).parts
     found = []
-    for node in ast.walk(ast.parse(SOURCES[module].read_text())):
+    for statement in IMPORT.findall(SOURCES[module].read_text()):
+        (node,) = ast.parse(statement).body
         if isinstance(node, ast.Import):
             found += ((0, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
@@ -140,7 +143,8 @@ PUBLIC |= {f"{room}.{n}": getattr(getattr(jaxtex, room), n) for room in ROOMS fo
 
 
 # Modules whose examples take long to compile.
-SLOW = {"warp.sized.warpers", "warp.points", "cuda", "cuda.ptx", "sharded", *OPTIONAL}
+SLOW = {"warp.sized.warpers", "warp.points", "rays.projections", "texture", "sharded", *OPTIONAL}
+SLOW |= {name for name in SOURCES if name.startswith("cuda") and name != "cuda.textures.texture_objects"}
 
 
 @pytest.mark.parametrize(
@@ -148,6 +152,7 @@ SLOW = {"warp.sized.warpers", "warp.points", "cuda", "cuda.ptx", "sharded", *OPT
     [
         pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW))
         for n in sorted(SOURCES.keys() - {"__init__", "__main__"})
+        if ">>> " in SOURCES[n].read_text()
     ],
 )
 def test_docstring_examples_run(module):
