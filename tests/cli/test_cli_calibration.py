@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from jaxtex import warp as jw
-from jaxtex.cli.calibration import read_calibration, read_fields
+from jaxtex.cli.calibration import read_calibration
 from jaxtex.cli.files.exif import ORIENTATION, apply_orientation, upright_size
 from jaxtex.cli.process import UserError
 from tests.cli.test_cli import load, noise, refused, run, save, warped
@@ -57,47 +57,6 @@ def test_a_fisheye_is_applied_and_taken_out(tmp_path):
     assert np.abs(back.astype(int) - smooth)[3:-3, 3:-3].max() <= 3
 
 
-def test_fields_of_every_form(tmp_path):
-    """OpenCV's directive and tags, anchors, flow mappings, and numbers that YAML takes for words."""
-    (tmp_path / "camera.yml").write_text("""%YAML:1.0
----
-# a comment
-"quoted": 'a: b # no comment'
-number: -1.5e3 # a comment
-dotted: 3.
-date: Mon Nov 23 01:02:03 2026
-empty:
-list: [ 1, [2., 3], "x" ]
-dashed:
-  - [1, 0]
-  - 2.5
-nested: { inner: { }, deeper: { value: 1 } }
-anchored: &focal 30.0
-again: *focal
-matrix: !!opencv-matrix
-   rows: 1
-   cols: 2
-   dt: d
-   data: [ 1., 2. ]
-nd: !!opencv-nd-matrix
-   sizes: [1]
-""")
-    assert read_fields(tmp_path / "camera.yml") == {
-        "quoted": "a: b # no comment",
-        "number": "-1.5e3",
-        "dotted": 3.0,
-        "date": "Mon Nov 23 01:02:03 2026",
-        "empty": None,
-        "list": [1, [2.0, 3], "x"],
-        "dashed": [[1, 0], 2.5],
-        "nested": {"inner": {}, "deeper": {"value": 1}},
-        "anchored": 30.0,
-        "again": 30.0,
-        "matrix": {"rows": 1, "cols": 2, "dt": "d", "data": [1.0, 2.0]},
-        "nd": {"sizes": [1]},
-    }
-
-
 CAMERA = [[30.0, 0, 15.5], [0, 30.0, 11.5], [0, 0, 1]]
 ROS_2 = """header:
   frame_id: camera
@@ -127,6 +86,11 @@ OTHERS = (
     "K:\n- [30, 0, 15.5]\n- [0, 30, 11.5]\n- [0, 0, 1]\nD: [0.1, 0, 0, 0]\ncamera_model: fisheye\n",
     "cam: &k [30, 0, 15.5, 0, 3e1, 11.5, 0, 0, 1]\nK: {rows: 3, cols: 3, data: *k}\n"
     "D: [1e-1, 0, 0, 0]\nmodel: fisheye\n",
+    # Quoted names, comments, nulls, and an array of OpenCV with other fields around it
+    "\"quoted\": 'a: b # no comment'\nempty:\ndate: Mon Nov 23 01:02:03 2026\n"
+    "K: !!opencv-matrix\n   rows: 3\n   cols: 3\n   dt: d # doubles\n"
+    "   data: [ 30., 0., 15.5, 0., 30., 11.5, 0., 0., 1. ]\n"
+    "nd: !!opencv-nd-matrix\n   sizes: [1]\nD: [1.0e-1, 0., 0., 0.]\nfisheye: 1\n",
     # Lists without commas
     "K: 30 0 15.5 0 30 11.5 0 0 1\nD: [0.1 0 0 0]\nmodel: fisheye\nwidth: 32\nheight: 24",
     "K: [30 0 15.5, 0 30 11.5, 0 0 1]\nD: [[0.1 0. 0. 0.]]\nfisheye: 1\nwidth: 32\nheight: 24",

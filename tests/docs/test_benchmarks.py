@@ -1,4 +1,4 @@
-"""The benchmarks measure what they say: a run from end to end, in small."""
+"""The benchmarks measure what they say, in a small run from end to end, and pages have the figures of the last run."""
 
 import importlib
 import json
@@ -52,20 +52,9 @@ def test_a_run_writes_every_row(module, monkeypatch, tmp_path):
         assert row["problems"]["broken"] == "OSError: no such device"
 
 
-@pytest.mark.slow
-def test_rows_of_workloads_and_of_partitioned_programs(module, capsys, monkeypatch):
-    workloads, partition = module("workloads"), module("partition")
-    assert len({work.name for work in workloads.WORKLOADS}) == 35
-    monkeypatch.setattr("sys.argv", ["workloads", "--small", "--seconds", "0", "--only", "triplane$|lookup$"])
-    assert workloads.main() == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split("  ")[0] for line in lines if " forward " in line or " gradients " in line] == [
-        *("RAFT correlation lookup",) * 2,
-        *("triplane",) * 2,
-    ]
-    if jax.device_count() > 1:
-        mesh = jax.make_mesh((2,), ("devices",), devices=jax.devices()[:2], axis_types=(jax.sharding.AxisType.Auto,))
-        made = [make() for make in partition.programs(16, 2, 4)]
-        found = {made[k].name: partition.line(made[k].name, partition.figures(made[k], mesh, 0.0)) for k in (0, 2)}
-        assert found["read 16x16, C=4"].endswith("none")
-        assert "all-reduce" in found["splat 16x16, C=1"]
+def test_pages_have_the_figures_of_the_run(module):
+    page = module("page")
+    run = json.loads(page.RUN.read_text())
+    texts = {str(path.relative_to(ROOT)): path.read_text() for path in page.pages()}
+    wrong = [name for name, text in texts.items() if page.written(name, text, run) != text]
+    assert not wrong, f"run `python -m benchmarks.page`, which writes the figures of {wrong} anew"

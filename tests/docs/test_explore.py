@@ -76,15 +76,6 @@ def test_a_slider_compiles_nothing(path, caplog):
     assert "Compiling" not in caplog.text
 
 
-def test_a_large_image_is_reduced_and_the_horizon_stays_out(tmp_path):
-    path = save(tmp_path / "in.png", noise(3, height=40, width=60))
-    assert explore.read_image(path, 30).shape == (20, 30, 3)
-    for width, height in ((480, 320), (320, 480), (480, 1)):
-        matrix = explore.matrix_of(View(40.0, 0.05, explore.LARGEST_TILT), width, height)
-        corners = np.array([(0, 0, 1), (width, 0, 1), (width, height, 1), (0, height, 1)], float)
-        assert (np.linalg.inv(matrix)[2] @ corners.T > 0).all()
-
-
 def test_without_panel_it_ends_with_a_sentence(path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "panel", None)
     with pytest.raises(SystemExit, match="2"):
