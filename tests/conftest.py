@@ -41,6 +41,7 @@ MEGABYTE = 2**20
 
 # Folders whose programs XLA compiles. Those of the others are evaluated in NumPy.
 COMPILED = (
+    "cli/",
     "compiled/",
     "devices/",
     "parity/test_warp",

@@ -1,6 +1,7 @@
 """Calibrations in the files that OpenCV writes, and in those of others who use its names."""
 
 import functools
+import itertools
 import json
 
 import jax
@@ -10,7 +11,7 @@ import pytest
 from PIL import Image
 
 from jaxtex import warp as jw
-from jaxtex.cli.calibration import read_calibration, read_fields
+from jaxtex.cli.calibration import read_calibration
 from jaxtex.cli.files.exif import ORIENTATION, apply_orientation, upright_size
 from jaxtex.cli.process import UserError
 from tests.cli.test_cli import load, noise, refused, run, save, warped
@@ -27,29 +28,21 @@ def calibration(tmp_path, name: str):
     return path
 
 
-@pytest.mark.parametrize("suffix", ["yml", "json"])
-@pytest.mark.parametrize("model", ["brown_conrady", "fisheye"])
-def test_what_opencv_writes_is_read(tmp_path, model, suffix):
-    lens = read_calibration(calibration(tmp_path, f"{model}.{suffix}"), "brown_conrady")
-    theirs = recorded()["camera"]
-    assert lens.camera == (theirs[0, 0], theirs[1, 1], theirs[0, 2] + 0.5, theirs[1, 2] + 0.5)
-    expected = recorded()["fisheye0/coefficients"] if model == "fisheye" else [-0.25, 0.08, 0.004, -0.003, 0.01]
-    assert lens.coefficients == tuple(expected)
-    assert (lens.model, lens.size, str(lens)) == (model, (WIDTH, HEIGHT), f"lens distortion of camera.{suffix} removed")
-
-
-@pytest.mark.parametrize("model", ["brown_conrady", "fisheye"])
-def test_a_calibration_undistorts_as_the_library_does(tmp_path, model):
-    pixels, path = noise(3, height=HEIGHT, width=WIDTH), calibration(tmp_path, f"{model}.yml")
+def test_what_opencv_writes_is_read_and_undistorts_as_the_library_does(tmp_path):
+    theirs, pixels = recorded()["camera"], noise(3, height=HEIGHT, width=WIDTH)
+    fisheye = tuple(recorded()["fisheye0/coefficients"])
+    for model, expected in (("brown_conrady", (-0.25, 0.08, 0.004, -0.003, 0.01)), ("fisheye", fisheye)):
+        for suffix in ("yml", "json"):
+            path = calibration(tmp_path, f"{model}.{suffix}")
+            lens = read_calibration(path, "brown_conrady")
+            assert lens.camera == (theirs[0, 0], theirs[1, 1], theirs[0, 2] + 0.5, theirs[1, 2] + 0.5)
+            assert (lens.coefficients, lens.model, lens.size) == (expected, model, (WIDTH, HEIGHT))
+            assert str(lens) == f"lens distortion of camera.{suffix} removed"
     out = warped(tmp_path, pixels, "--calibration", path, "--address", "border")
-    lens = read_calibration(path, "brown_conrady")
-    camera, coefficients = jw.camera_from_opencv(np.float32(recorded()["camera"]), np.float32(lens.coefficients))
-    expected = jw.undistort(jnp.asarray(pixels), camera, coefficients, model=model)
-    assert_close("rounded code", out, expected, 2)
-
-
-def test_a_camera_is_scaled_to_other_sizes(tmp_path):
-    lens = read_calibration(calibration(tmp_path, "fisheye.yml"), "brown_conrady")
+    camera, coefficients = jw.camera_from_opencv(np.float32(theirs), np.float32(expected))
+    undistorted = jax.jit(functools.partial(jw.undistort, model=model))(jnp.asarray(pixels), camera, coefficients)
+    assert_close("rounded code", out, undistorted, 2)
+    # A camera is scaled to other sizes.
     assert lens.camera_of((2 * WIDTH, 2 * HEIGHT)) == tuple(2 * value for value in lens.camera)
     assert lens.camera_of((WIDTH // 2, HEIGHT // 2)) == tuple(value / 2 for value in lens.camera)
 
@@ -64,66 +57,52 @@ def test_a_fisheye_is_applied_and_taken_out(tmp_path):
     assert np.abs(back.astype(int) - smooth)[3:-3, 3:-3].max() <= 3
 
 
-def test_fields_of_every_form(tmp_path):
-    """OpenCV's directive and tags, anchors, flow mappings, and numbers that YAML takes for words."""
-    (tmp_path / "camera.yml").write_text("""%YAML:1.0
----
-# a comment
-"quoted": 'a: b # no comment'
-number: -1.5e3 # a comment
-dotted: 3.
-date: Mon Nov 23 01:02:03 2026
-empty:
-list: [ 1, [2., 3], "x" ]
-dashed:
-  - [1, 0]
-  - 2.5
-nested: { inner: { }, deeper: { value: 1 } }
-anchored: &focal 30.0
-again: *focal
-matrix: !!opencv-matrix
-   rows: 1
-   cols: 2
-   dt: d
-   data: [ 1., 2. ]
-nd: !!opencv-nd-matrix
-   sizes: [1]
-""")
-    assert read_fields(tmp_path / "camera.yml") == {
-        "quoted": "a: b # no comment",
-        "number": "-1.5e3",
-        "dotted": 3.0,
-        "date": "Mon Nov 23 01:02:03 2026",
-        "empty": None,
-        "list": [1, [2.0, 3], "x"],
-        "dashed": [[1, 0], 2.5],
-        "nested": {"inner": {}, "deeper": {"value": 1}},
-        "anchored": 30.0,
-        "again": 30.0,
-        "matrix": {"rows": 1, "cols": 2, "dt": "d", "data": [1.0, 2.0]},
-        "nd": {"sizes": [1]},
-    }
-
-
 CAMERA = [[30.0, 0, 15.5], [0, 30.0, 11.5], [0, 0, 1]]
-OTHERS = {
-    "ROS": "image_width: 32\nimage_height: 24\ncamera_matrix:\n  rows: 3\n  cols: 3\n"
+ROS_2 = """header:
+  frame_id: camera
+height: 24
+width: 32
+distortion_model: equidistant
+d:
+- 0.1
+- 0.0
+- 0.0
+- 0.0
+k: [30.0, 0.0, 15.5, 0.0, 30.0, 11.5, 0.0, 0.0, 1.0]
+r: [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]
+p: [30.0, 0.0, 15.5, 0.0, 0.0, 30.0, 11.5, 0.0, 0.0, 0.0, 1.0, 0.0]
+binning_x: 0
+roi: {x_offset: 0, y_offset: 0, height: 0, width: 0, do_rectify: false}
+---
+"""
+# All are of one camera; some of them say the size of its images.
+OTHERS = (
+    ROS_2,
+    "image_width: 32\nimage_height: 24\ncamera_matrix:\n  rows: 3\n  cols: 3\n"
     "  data: [30, 0, 15.5, 0, 30, 11.5, 0, 0, 1]\ndistortion_model: equidistant\n"
-    "distortion_coefficients:\n  rows: 1\n  cols: 4\n  data: [0.1, 0, 0, 0]\n",
-    "lists": json.dumps({"K": CAMERA, "D": [[0.1], [0.0], [0.0], [0.0]], "fisheye": True}),
-    "dashes": "K:\n- [30, 0, 15.5]\n- [0, 30, 11.5]\n- [0, 0, 1]\nD: [0.1, 0, 0, 0]\ncamera_model: fisheye\n",
-    "flow maps and words": "cam: &k [30, 0, 15.5, 0, 3e1, 11.5, 0, 0, 1]\nK: {rows: 3, cols: 3, data: *k}\n"
+    "distortion_coefficients:\n  rows: 1\n  cols: 4\n  data: [0.1, 0, 0, 0]\n",  # of ROS
+    json.dumps({"K": CAMERA, "D": [[0.1], [0.0], [0.0], [0.0]], "fisheye": True}),
+    json.dumps({"K": CAMERA, "dist": [0.1] + [0] * 13, "model": "fisheye"}),
+    "K:\n- [30, 0, 15.5]\n- [0, 30, 11.5]\n- [0, 0, 1]\nD: [0.1, 0, 0, 0]\ncamera_model: fisheye\n",
+    "cam: &k [30, 0, 15.5, 0, 3e1, 11.5, 0, 0, 1]\nK: {rows: 3, cols: 3, data: *k}\n"
     "D: [1e-1, 0, 0, 0]\nmodel: fisheye\n",
-    "zeros behind": json.dumps({"K": CAMERA, "dist": [0.1] + [0] * 13, "model": "fisheye"}),
-}
+    # Quoted names, comments, nulls, and an array of OpenCV with other fields around it
+    "\"quoted\": 'a: b # no comment'\nempty:\ndate: Mon Nov 23 01:02:03 2026\n"
+    "K: !!opencv-matrix\n   rows: 3\n   cols: 3\n   dt: d # doubles\n"
+    "   data: [ 30., 0., 15.5, 0., 30., 11.5, 0., 0., 1. ]\n"
+    "nd: !!opencv-nd-matrix\n   sizes: [1]\nD: [1.0e-1, 0., 0., 0.]\nfisheye: 1\n",
+    # Lists without commas
+    "K: 30 0 15.5 0 30 11.5 0 0 1\nD: [0.1 0 0 0]\nmodel: fisheye\nwidth: 32\nheight: 24",
+    "K: [30 0 15.5, 0 30 11.5, 0 0 1]\nD: [[0.1 0. 0. 0.]]\nfisheye: 1\nwidth: 32\nheight: 24",
+    "K:\n- 3e1 0 15.5\n- 0 3e1 11.5\n- 0, 0, 1\nd: 1e-1, 0, 0, 0\nmodel: fisheye\nwidth: 32\nheight: 24",
+)
 
 
-@pytest.mark.parametrize("writer", OTHERS)
-def test_what_others_write_is_read(tmp_path, writer):
-    path = tmp_path / "camera.txt"
-    path.write_text(OTHERS[writer])
-    lens = read_calibration(path, "brown_conrady")
-    assert (lens.coefficients, lens.camera, lens.model) == ((0.1, 0, 0, 0), (30, 30, 16, 12), "fisheye")
+def test_what_others_write_is_read(tmp_path):
+    for text in OTHERS:
+        lens = lens_of(tmp_path, text)
+        assert (lens.coefficients, lens.camera, lens.model) == ((0.1, 0, 0, 0), (30, 30, 16, 12), "fisheye"), text
+        assert (lens.size, lens.ideal) == ((WIDTH, HEIGHT) if "width: 32" in text else None, None)
 
 
 def document(**fields) -> str:
@@ -139,25 +118,15 @@ def lens_of(tmp_path, text, model="brown_conrady"):
 
 
 FISHEYE_WORDS = ("fisheye", "equidistant", "OPENCV_FISHEYE", "KannalaBrandt8", "Kannala-Brandt", "kannala_brandt4")
-BROWN_WORDS = (
-    "plumb_bob",
-    "rational_polynomial",
-    "OPENCV",
-    "FULL_OPENCV",
-    "radtan",
-    "Brown-Conrady",
-    "pinhole",
-    "",
-    None,
-)
+BROWN_WORDS = ("plumb_bob", "rational_polynomial", "OPENCV", "FULL_OPENCV", "radtan", "Brown-Conrady", "", None)
 UNKNOWN_WORDS = ("double_sphere", "mei", "omni", "scaramuzza", "simple_radial", "fov", "none", "nonsense", 7)
 
 
-@pytest.mark.parametrize("field", ["distortion_model", "lens_model", "Camera_Model"])
-def test_a_word_for_a_lens_model_is_understood_or_an_error(tmp_path, field):
+def test_a_word_for_a_lens_model_is_understood_or_an_error(tmp_path):
+    fields = itertools.cycle(("distortion_model", "lens_model", "Camera_Model"))
     for words, model in ((FISHEYE_WORDS, "fisheye"), (BROWN_WORDS, "brown_conrady")):
-        assert {lens_of(tmp_path, document(**{field: word})).model for word in words} == {model}
-    for word in UNKNOWN_WORDS:
+        assert {lens_of(tmp_path, document(**{field: word})).model for word, field in zip(words, fields)} == {model}
+    for word, field in zip(UNKNOWN_WORDS, fields):
         with pytest.raises(UserError, match=r"camera.yml: its field .* the lens model .*plumb_bob.*equidistant"):
             lens_of(tmp_path, document(**{field: word}))
 
@@ -222,15 +191,16 @@ def stereo_document(model, rotation="R", projection="P", form=np.ndarray.tolist)
     return {name: form(value) for name, value in fields.items()} | {"fisheye": model == "fisheye"}
 
 
-@pytest.mark.parametrize("model", ["brown_conrady", "fisheye", "plain"])
-def test_a_rectification_is_that_of_opencv(tmp_path, model):
-    lens = lens_of(tmp_path, json.dumps(stereo_document(model)))
-    assert str(lens) == "lens distortion of camera.yml removed, rectified"
-    expected = recorded()[f"rectified/{model}"]
-    assert_close("point", field_of(lens), expected, WIDTH * magnitude(expected))
-
-
-def test_a_rectification_is_read_in_every_form(tmp_path):
+def test_a_rectification_is_that_of_opencv_in_every_form_and_size(tmp_path):
+    for model in ("brown_conrady", "fisheye", "plain"):
+        lens = lens_of(tmp_path, json.dumps(stereo_document(model)))
+        assert str(lens) == "lens distortion of camera.yml removed, rectified"
+        expected = recorded()[f"rectified/{model}"]
+        assert_close("point", field_of(lens), expected, WIDTH * magnitude(expected))
+    sized = stereo_document("brown_conrady") | {"image_width": WIDTH, "image_height": HEIGHT}
+    lens = lens_of(tmp_path, json.dumps(sized))
+    expected = field_of(lens)
+    assert_close("point", field_of(lens, scale=2), expected, WIDTH * magnitude(expected))
     lenses = [
         lens_of(tmp_path, json.dumps(stereo_document("fisheye", *names, form)))
         for names in STEREO.values()
@@ -251,13 +221,6 @@ def test_what_rectifies_nothing_is_left_out(tmp_path):
     ):
         assert lens_of(tmp_path, document(**fields)) == plain
     assert (plain.ideal, str(plain)) == (None, "lens distortion of camera.yml removed")
-
-
-def test_a_rectified_picture_is_scaled_with_the_camera(tmp_path):
-    sized = stereo_document("brown_conrady") | {"image_width": WIDTH, "image_height": HEIGHT}
-    lens = lens_of(tmp_path, json.dumps(sized))
-    expected = field_of(lens)
-    assert_close("point", field_of(lens, scale=2), expected, WIDTH * magnitude(expected))
 
 
 def test_a_skew_counts(tmp_path):
@@ -287,19 +250,19 @@ LOPSIDED = {"K": [[30.0, 0, 13.5], [0, 27.0, 12.5], [0, 0, 1]], "D": [-0.25, 0.0
 OF_SIZE = {"image_width": WIDTH, "image_height": HEIGHT}
 
 
-@pytest.mark.parametrize(
-    "fields", [LOPSIDED | OF_SIZE, LOPSIDED, LOPSIDED | OF_SIZE | {"R": recorded()["rectified/turn"].tolist()}]
-)
-def test_a_calibration_turns_with_the_picture(tmp_path, fields):
+def test_a_calibration_turns_with_the_picture(tmp_path):
     """What is read for an upright pixel is what the stored picture has there."""
-    lens = lens_of(tmp_path, json.dumps(fields))
-    stored, places = field_of(lens), np.stack(np.meshgrid(np.arange(WIDTH), np.arange(HEIGHT)), -1)
-    for orientation in range(1, 9):
-        upright = field_of(lens.upright(orientation), upright_size((WIDTH, HEIGHT), orientation))
-        # The stored place of a point of the upright picture: that of its first pixel, and the steps to the next ones.
-        turned = apply_orientation(places, orientation)
-        steps = np.stack([turned[0, 1] - turned[0, 0], turned[1, 0] - turned[0, 0]])
-        assert_close("point", upright @ steps + turned[0, 0], apply_orientation(stored, orientation), WIDTH)
+    rectified = LOPSIDED | OF_SIZE | {"R": recorded()["rectified/turn"].tolist()}
+    places = np.stack(np.meshgrid(np.arange(WIDTH), np.arange(HEIGHT)), -1)
+    for fields, orientations in ((LOPSIDED, (5,)), (LOPSIDED | OF_SIZE, (7,)), (rectified, range(1, 9))):
+        lens = lens_of(tmp_path, json.dumps(fields))
+        stored = field_of(lens)
+        for orientation in orientations:
+            upright = field_of(lens.upright(orientation), upright_size((WIDTH, HEIGHT), orientation))
+            # The stored place of a point of the upright picture: that of its first pixel, and the steps to the next.
+            turned = apply_orientation(places, orientation)
+            steps = np.stack([turned[0, 1] - turned[0, 0], turned[1, 0] - turned[0, 0]])
+            assert_close("point", upright @ steps + turned[0, 0], apply_orientation(stored, orientation), WIDTH)
 
 
 def test_a_calibration_of_upright_pictures_is_not_turned(tmp_path):
@@ -330,40 +293,6 @@ def test_a_portrait_shot_takes_the_calibration_of_the_camera(tmp_path, capsys):
 # Forms of files
 
 
-ROS_2 = """header:
-  frame_id: camera
-height: 24
-width: 32
-distortion_model: equidistant
-d:
-- 0.1
-- 0.0
-- 0.0
-- 0.0
-k: [30.0, 0.0, 15.5, 0.0, 30.0, 11.5, 0.0, 0.0, 1.0]
-r: [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]
-p: [30.0, 0.0, 15.5, 0.0, 0.0, 30.0, 11.5, 0.0, 0.0, 0.0, 1.0, 0.0]
-binning_x: 0
-roi: {x_offset: 0, y_offset: 0, height: 0, width: 0, do_rectify: false}
----
-"""
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        ROS_2,
-        "K: 30 0 15.5 0 30 11.5 0 0 1\nD: [0.1 0 0 0]\nmodel: fisheye\nwidth: 32\nheight: 24",
-        "K: [30 0 15.5, 0 30 11.5, 0 0 1]\nD: [[0.1 0. 0. 0.]]\nfisheye: 1\nwidth: 32\nheight: 24",
-        "K:\n- 3e1 0 15.5\n- 0 3e1 11.5\n- 0, 0, 1\nd: 1e-1, 0, 0, 0\nmodel: fisheye\nwidth: 32\nheight: 24",
-    ],
-)
-def test_messages_of_ros_2_and_lists_without_commas(tmp_path, text):
-    lens = lens_of(tmp_path, text)
-    assert (lens.coefficients, lens.camera, lens.model) == ((0.1, 0, 0, 0), (30, 30, 16, 12), "fisheye")
-    assert (lens.size, lens.ideal) == ((WIDTH, HEIGHT), None)
-
-
 def test_of_two_cameras_the_first_is_used_and_named(tmp_path):
     both = {"M1": CAMERA, "D1": [0.1, 0, 0, 0], "M2": np.eye(3).tolist(), "D2": [0, 0, 0, 0]}
     with pytest.warns(UserWarning, match="camera.yml has two cameras, of which the first is used"):
@@ -377,9 +306,7 @@ BROKEN = [
     (None, "No such file"),
     ("", "not YAML or JSON with fields"),
     ("<?xml version='1.0'?>", "it is XML; write it again"),
-    ("These are words.", "not YAML or JSON with fields"),
     ("K: [1, 2", "not YAML or JSON as OpenCV writes it"),
-    ('{"K": [', "not YAML or JSON"),
     (TWICE, "no numbers for the camera matrix"),
     ("K: !!python/object/apply:os.getcwd []", "not YAML or JSON"),
     ("[" * 5000 + "]" * 5000, "not YAML or JSON"),
@@ -387,23 +314,19 @@ BROKEN = [
     ("a: 1\n  b: 2", "line 2, column 4"),
     ('{"D": [0, 0, 0, 0]}', "no numbers for the camera matrix, in a field such as camera_matrix"),
     (document(K=[1, 2]), "not 3 by 3"),
-    (document(K="x"), "no numbers for the camera matrix"),
     (document(K=[[0, 0, 1], [0, 1, 1], [0, 0, 1]]), "focal lengths above 0"),
     (document(K=np.array(CAMERA).T.tolist()), "is it transposed?"),
     (document(K={"rows": 3, "cols": 3, "data": [1, 2]}), "has 2 elements"),
     (json.dumps({"K": CAMERA}), "no numbers for the coefficients"),
     (document(D=[float("nan")] * 4), "no numbers for the coefficients"),
     (document(D=[0, 0, 0]), "3 coefficients, and a lens of the model brown_conrady has 4, 5 or 8"),
-    (document(D=[0.1] * 12), "12 coefficients, and a lens of the model brown_conrady has 4, 5 or 8; those"),
     (document(D=[0] * 12 + [0.1] * 2), "calibrate again without CALIB_THIN_PRISM_MODEL and"),
     (document(D=[0.1] * 5, fisheye=1), "5 coefficients, and a lens of the model fisheye has 4; is"),
     (document(R=[2, *UPRIGHT]), "rectification matrix is no rotation"),
-    (document(R=[-1, *UPRIGHT]), "rectification matrix is no rotation"),
     (document(R=[1, 0]), "the rectification matrix has 2 elements, and is not 3 by 3"),
     (document(P=[1, 0]), "has 2 elements, and is not 3 by 3 or 3 by 4"),
     (document(P=[0, 0, 1, 0, 1, 1, 0, 0, 1]), "its projection matrix is not"),
     (document(image_width="32", image_height=24), "32 by 24, is not two whole numbers"),
-    (document(image_width=32), "32 by 0, is not two whole numbers"),
     (document(image_width=32, image_height=32), "other proportions"),
     (document(roi={"x_offset": 4}), "its roi is a part of the images"),
     (document(width=64, height=48, roi={"width": 32, "height": 48}), "its roi is a part of the images"),
@@ -411,12 +334,12 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("content", "fragment"), BROKEN, ids=[fragment for _, fragment in BROKEN])
-def test_a_file_that_is_no_calibration_is_one_sentence(tmp_path, capsys, content, fragment):
+def test_a_file_that_is_no_calibration_is_one_sentence(tmp_path, capsys):
     path, source = tmp_path / "camera.yml", save(tmp_path / "in.png", noise(1))
-    if content is not None:
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    assert fragment in refused(capsys, "undistort", source, tmp_path / "out.png", "--calibration", path)
+    for content, fragment in BROKEN:
+        if content is not None:
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        assert fragment in refused(capsys, "undistort", source, tmp_path / "out.png", "--calibration", path), content
 
 
 def test_a_lens_of_eight_coefficients_keeps_them_all(tmp_path):

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -42,13 +41,8 @@ def environment(monkeypatch, tmp_path):
     return monkeypatch
 
 
-def test_jax_is_told_of_the_folder(environment, tmp_path):
-    assert jax_start.keep_compilations() == tmp_path / "jaxtex"
-    assert os.environ[jax_start.CACHE_FOLDER] == str(tmp_path / "jaxtex")
-    assert (tmp_path / "jaxtex").is_dir()
-
-
-def test_nothing_is_kept_where_it_could_not_be_or_the_user_has_decided(environment, tmp_path):
+def test_what_is_kept_and_where(environment, tmp_path):
+    """Not where it could not be, or where the user has decided."""
     folder = tmp_path / "jaxtex"
     with environment.context() as patch:
         patch.setenv(jax_start.CACHE_SWITCH, "0")
@@ -65,9 +59,14 @@ def test_nothing_is_kept_where_it_could_not_be_or_the_user_has_decided(environme
     folder.chmod(0o777)  # others may write to it, and its files would run as code
     assert jax_start.keep_compilations() is None
     folder.chmod(0o755)
-    environment.setattr(jax_start.os, "getuid", lambda: folder.stat().st_uid + 1)
-    assert jax_start.keep_compilations() is None
+    with environment.context() as patch:
+        patch.setattr(jax_start.os, "getuid", lambda: folder.stat().st_uid + 1)
+        assert jax_start.keep_compilations() is None
     assert jax_start.CACHE_FOLDER not in os.environ
+    folder.rmdir()
+    assert jax_start.keep_compilations() == folder
+    assert os.environ[jax_start.CACHE_FOLDER] == str(folder)
+    assert folder.is_dir()
 
 
 def test_what_was_not_used_for_longest_is_deleted(tmp_path):
@@ -140,30 +139,11 @@ def test_a_damaged_file_is_replaced(programs, cache_is_off):
     assert len(compilations) == 4
 
 
-def test_a_changed_module_is_another_source(tmp_path):
-    (tmp_path / "part").mkdir()
-    for path in ("a.py", "part/b.cu", "part/c.txt"):
-        (tmp_path / path).write_text(path)
-    before = kept.sources(tmp_path)
-    assert [Path(path).name for path, *_ in before] == ["a.py", "b.cu"]
-    (tmp_path / "part/b.cu").write_text("longer than before")
-    assert kept.sources(tmp_path) != before
-
-
-def test_only_programs_of_cpus_are_kept(programs, monkeypatch):
-    monkeypatch.setattr(kept.jax.config, "update", lambda *_: pytest.fail("JAX's cache stays on"))
-    with kept.keep_in(programs, SimpleNamespace(platform="gpu")):
-        assert kept.Folder.path is None
-    with kept.keep_in(None, jax.devices("cpu")[0]):
-        assert kept.Folder.path is None
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [["--rotate", "10"], ["--rotate", "10", "--antialias"]])
-def test_a_second_run_compiles_nothing(tmp_path, options):
+def test_a_second_run_compiles_nothing(tmp_path):
     """Its programs have the names of those in the folder, it adds none, and its image is the same."""
     Image.fromarray(np.arange(60, dtype=np.uint8).reshape(4, 5, 3)).save(tmp_path / "in.png")
-    command = [sys.executable, "-m", "jaxtex", "warp", "in.png", "out.png", *options]
+    command = [sys.executable, "-m", "jaxtex", "warp", "in.png", "out.png", "--rotate", "10", "--antialias"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
     environment |= {"PYTHONPATH": str(Path(jaxtex.__file__).parents[1]), "XDG_CACHE_HOME": str(tmp_path / "cache")}
     found, images = [], []

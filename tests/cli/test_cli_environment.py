@@ -28,23 +28,10 @@ def test_a_setting_that_jax_or_xla_refuses_is_a_sentence(setting):
     assert errors.startswith(f"jaxtex: error: {REFUSED[setting]}")
 
 
-@pytest.mark.parametrize(
-    ("flags", "words"),
-    [
-        ("--xla_force_host_platform_device_count=many", "many for flag xla_force_host_platform_device_count"),
-        ("no_file", 'Could not open file "no_file"'),
-    ],
-)
-def test_flags_are_tried_in_another_process(flags, words):
-    environment = {**os.environ, "XLA_FLAGS": flags}
-    with pytest.raises(UserError, match="XLA does not start with XLA_FLAGS=") as caught:
-        check_xla_flags(environment)
-    assert words in str(caught.value)
-
-
-@pytest.mark.parametrize("flags", ["--xla_force_host_platform_device_count=2", " "])
-def test_flags_that_xla_takes_are_no_error(flags):
-    assert check_xla_flags({**os.environ, "XLA_FLAGS": flags}) is None
+def test_flags_are_tried_in_another_process():
+    assert check_xla_flags({**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}) is None
+    with pytest.raises(UserError, match=r'XLA does not start with XLA_FLAGS=no_file.*Could not open file "no_file"'):
+        check_xla_flags({**os.environ, "XLA_FLAGS": "no_file"})
 
 
 @pytest.mark.parametrize("options", [(), ("--quiet",)])

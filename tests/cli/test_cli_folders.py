@@ -1,15 +1,12 @@
 """Life around the command line: runs stopped and continued, full disks, permissions, links, closed pipes."""
 
 import errno
-import gc
 import io
 import os
-import resource
 import signal
 import stat
 import subprocess
 import sys
-import time
 import types
 from pathlib import Path
 
@@ -21,8 +18,8 @@ from PIL import Image
 import jaxtex
 from jaxtex.cli import main, pipeline, recipe
 from jaxtex.cli.files import replace
-from jaxtex.cli.process import Stopped, UserError, check_stopped, printable, stoppable
-from tests.cli.test_cli import POINT, done, failing_at, listing, load, noise, refused, run, save
+from jaxtex.cli.process import printable
+from tests.cli.test_cli import POINT, done, failing_at, listing, load, noise, raising, refused, run, save
 from tests.cli.test_cli_warps import CONTINUE, folder_of
 
 
@@ -39,43 +36,6 @@ def start(*arguments: object, code: str = "", **environment: str) -> subprocess.
 
 
 # Stopped and continued
-
-
-SLOW = """
-import time
-from jaxtex.cli import pipeline
-write = pipeline.write_picture
-def slow(*arguments):
-    time.sleep(0.05)
-    return write(*arguments)
-pipeline.write_picture = slow
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_killed_folder_is_continued(tmp_path, capsys, number):
-    folder, out = folder_of(tmp_path, 60), tmp_path / "out"
-    process = start("warp", folder, out, *POINT, code=SLOW)
-    while not (out.exists() and any(out.glob("*.png"))):
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.01)
-    process.send_signal(number)
-    report, errors = process.communicate()
-    finished = [name for name in listing(out) if not name.startswith(".")]
-    assert 0 < len(finished) < 60
-    assert report == ""
-    if number == signal.SIGTERM:
-        assert (process.returncode, errors) == (143, f"jaxtex: error: terminated; {CONTINUE}\n")
-        assert finished == listing(out)  # and no temporary file
-    times = {name: (out / name).stat().st_mtime_ns for name in finished}
-    report = done(capsys, "warp", folder, out, *POINT, "--resume")
-    assert f"{60 - len(finished)} warped, 0 failed, {len(finished)} skipped" in report
-    assert {name: (out / name).stat().st_mtime_ns for name in finished} == times
-    pictures = [name for name in listing(out) if not name.startswith(".")]
-    assert pictures == listing(folder)
-    for name in pictures:
-        assert (load(out / name) == int(name[:2])).all()
 
 
 def test_what_is_there_is_skipped(tmp_path, capsys):
@@ -101,39 +61,20 @@ def test_temporary_files_of_the_dead_are_removed(tmp_path, capsys, monkeypatch):
         assert listing(out) == [living.name, "00.png"]
 
 
-@pytest.mark.parametrize(
-    ("number", "code", "word"), [(signal.SIGTERM, 143, "terminated"), (signal.SIGHUP, 129, "hung up")]
-)
-def test_a_signal_is_an_interrupt(tmp_path, capsys, monkeypatch, number, code, word):
+def test_a_signal_is_an_interrupt(tmp_path, capsys, monkeypatch):
     """While an image is read: nothing is written."""
     source, read = save(tmp_path / "in.png", noise(3)), pipeline.read_picture
-    monkeypatch.setattr(pipeline, "read_picture", lambda *some: (signal.raise_signal(number), read(*some))[1])
-    outer = signal.signal(number, signal.SIG_DFL)  # which a process without a terminal may ignore
-    try:
-        got = run(capsys, "warp", source, tmp_path / "out.png")
-        after = signal.getsignal(number)
-    finally:
-        signal.signal(number, outer)
-    assert got == (code, "", f"jaxtex: error: {word}\n")
-    assert (listing(tmp_path), after) == (["in.png"], signal.SIG_DFL)
-
-
-def test_a_signal_in_a_callback_of_the_garbage_collector_is_not_lost():
-    """Python drops what is raised there."""
-
-    def callback(phase, _):
-        if phase == "start":
-            signal.raise_signal(signal.SIGTERM)
-
-    def collect():
-        with stoppable():
-            gc.callbacks.append(callback)
-            gc.collect()
-            gc.callbacks.remove(callback)
-            check_stopped()
-
-    with pytest.raises(Stopped):
-        collect()
+    for number, code, word in ((signal.SIGTERM, 143, "terminated"), (signal.SIGHUP, 129, "hung up")):
+        raised = lambda *some, number=number: (signal.raise_signal(number), read(*some))[1]
+        monkeypatch.setattr(pipeline, "read_picture", raised)
+        outer = signal.signal(number, signal.SIG_DFL)  # which a process without a terminal may ignore
+        try:
+            got = run(capsys, "warp", source, tmp_path / "out.png")
+            after = signal.getsignal(number)
+        finally:
+            signal.signal(number, outer)
+        assert got == (code, "", f"jaxtex: error: {word}\n")
+        assert (listing(tmp_path), after) == (["in.png"], signal.SIG_DFL)
 
 
 # Disks and memory
@@ -150,26 +91,15 @@ def test_a_full_disk_ends_the_run(tmp_path, capsys, monkeypatch):
     assert "55 warped, 0 failed, 5 skipped" in done(capsys, "warp", folder, out, *POINT, "--resume")
 
 
-def test_a_half_written_temporary_file_is_removed(tmp_path):
-    """The system refuses the second half."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
-    try:
-        with pytest.raises(UserError, match="File too large"), replace.replacing(tmp_path / "out.png") as (stream, _):
-            stream.write(bytes(2000))
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("step", ["read_picture", "warp", "write_picture"])
-def test_an_image_too_large_for_the_memory_leaves_the_others_alone(tmp_path, capsys, monkeypatch, step):
+def test_an_image_too_large_for_the_memory_leaves_the_others_alone(tmp_path, capsys, monkeypatch):
     folder, hungry = folder_of(tmp_path, 3), MemoryError("Unable to allocate 1 PiB")
-    monkeypatch.setattr(pipeline, step, failing_at([2], hungry, getattr(pipeline, step)))
     monkeypatch.setattr(recipe, "THREADS", 1)
-    code, report, errors = run(capsys, "warp", folder, tmp_path / "out")
-    assert (code, "2 warped, 1 failed" in report, errors.count("\n")) == (2, True, 1)
-    assert "01.png: it needs more memory than there is (Unable to allocate 1 PiB)" in errors
+    for step in ("read_picture", "warp", "write_picture"):
+        with monkeypatch.context() as patch:
+            patch.setattr(pipeline, step, failing_at([2], hungry, getattr(pipeline, step)))
+            code, report, errors = run(capsys, "warp", folder, tmp_path / step, *POINT)
+        assert (code, "2 warped, 1 failed" in report, errors.count("\n")) == (2, True, 1)
+        assert "01.png: it needs more memory than there is (Unable to allocate 1 PiB)" in errors
 
 
 # What a folder holds
@@ -211,35 +141,29 @@ def test_a_subfolder_that_cannot_be_read_is_named(tmp_path, capsys, monkeypatch)
     assert errors == f"jaxtex: error: cannot read the folder {folder / 'closed'}: Permission denied\n"
 
 
-@pytest.mark.parametrize("number", [errno.EACCES, errno.ENAMETOOLONG])
-def test_a_path_that_cannot_be_looked_at_is_a_sentence(tmp_path, capsys, monkeypatch, number):
+def test_a_path_that_cannot_be_looked_at_is_a_sentence(tmp_path, capsys, monkeypatch):
     """As below a folder that may not be entered."""
-
-    def refuse(*_, **__):
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr(os, "stat", refuse)
-    code, _, errors = run(capsys, "warp", tmp_path / "in.png", tmp_path / "out.png")
-    monkeypatch.undo()
-    assert (code, errors) == (2, f"jaxtex: error: cannot read {tmp_path / 'in.png'}: {os.strerror(number)}\n")
+    for number in (errno.EACCES, errno.ENAMETOOLONG):
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "stat", raising(OSError(number, os.strerror(number))))
+            code, _, errors = run(capsys, "warp", tmp_path / "in.png", tmp_path / "out.png")
+        assert (code, errors) == (2, f"jaxtex: error: cannot read {tmp_path / 'in.png'}: {os.strerror(number)}\n")
 
 
 # Permissions and links
 
 
-@pytest.mark.parametrize(
-    ("mode", "mask", "new"),
-    [(0o644, 0o022, 0o644), (0o600, 0o022, 0o600), (0o664, 0o027, 0o640), (0o444, 0o022, 0o444)],
-)
-def test_a_new_file_has_the_permissions_that_cp_gives(tmp_path, mode, mask, new):
-    source = save(tmp_path / "in.png", noise(3))
-    source.chmod(mode)
-    before = os.umask(mask)
-    try:
-        assert main(["warp", str(source), str(tmp_path / "out.png")]) == 0
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE((tmp_path / "out.png").stat().st_mode) == new
+def test_a_new_file_has_the_permissions_that_cp_gives(tmp_path):
+    source, target = save(tmp_path / "in.png", noise(3)), tmp_path / "out.png"
+    for mode, mask, new in ((0o644, 0o022, 0o644), (0o600, 0o022, 0o600), (0o664, 0o027, 0o640), (0o444, 0o022, 0o444)):
+        source.chmod(mode)
+        before = os.umask(mask)
+        try:
+            assert main(["warp", str(source), str(target), *POINT]) == 0
+        finally:
+            os.umask(before)
+        assert stat.S_IMODE(target.stat().st_mode) == new
+        target.unlink()
 
 
 def test_a_replaced_file_keeps_its_permissions(tmp_path, capsys):
@@ -364,14 +288,6 @@ def test_standard_output_on_a_full_disk_is_a_sentence(tmp_path, capsys, monkeypa
         assert capsys.readouterr().err == NO_SPACE
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_help_on_a_full_disk_is_a_sentence():
-    with open("/dev/full", "w") as full:
-        command = [sys.executable, "-m", "jaxtex", "--help"]
-        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert (ended.returncode, ended.stderr) == (2, NO_SPACE)
-
-
 @pytest.mark.parametrize(("most", "code"), [(10**6, 0), (60, 2)])
 def test_a_picture_on_standard_output_is_whole_or_an_error(tmp_path, capsys, monkeypatch, most, code):
     """An unbuffered stream takes a part of what it is given, until the disk is full."""
@@ -407,7 +323,7 @@ def test_notes_that_nobody_reads_stop_no_work(tmp_path, monkeypatch):
     save(tmp_path / "in.png", noise(4))
     with open(writer, "w", buffering=1) as stream:
         monkeypatch.setattr(sys, "stderr", stream)
-        assert main(["warp", str(tmp_path / "in.png"), str(tmp_path / "out.jpg")]) == 0
+        assert main(["warp", str(tmp_path / "in.png"), str(tmp_path / "out.jpg"), *POINT]) == 0
         monkeypatch.undo()
     assert Image.open(tmp_path / "out.jpg").size == (9, 6)
 

@@ -16,48 +16,36 @@ THREE = SQUARE.rsplit(" ", 1)[0]
 # What comes after `jaxtex`, and a part of the sentence.
 MISTAKES = {
     # Commands and options
-    "wrap": "wrap",
     "warp in.png out.png --spin": "--spin",
     "warp in.png": "OUT",
-    "completion tcsh": "tcsh",
     "rotate in.png out.png": "--angle",
-    "rotate in.png out.png --degrees 20": "arguments: --degrees",
     "rotate in.png out.png --angel 5": "--angel; did you mean --angle?",
     "rotate in.png out.png --angle 5 --height 5": "--size WxH sets both",
     "rotate in.png out.png --angle 9 --expand --crop": "--expand and --crop",
     "resize in.png out.png": "one of --size, --scale and --fit, but got none",
     "resize in.png out.png --size 4x4 --fit 3x3": "--size and --fit",
-    "resize in.png out.png --width=5": "--size WxH sets both sides, --fit WxH keeps",
     "resize in.png out.png --scale 50%": "'50%' is not a number; write 0.5",
     "resize in.png out.png --fit 100": "such as 100x100",
     "resize in.png out.png --scale 2 --enlarge": "--enlarge has no effect without --fit",
     "resize in.png out.png --scale .5 --filter area --no-antialias": "--filter area averages",
-    "undistort in.png out.png": "got none",
     "undistort in.png out.png --lens 1,2,3,4,5 --model fisheye": "at most four",
     "warp in.png out.png --model fisheye": "--model has no effect",
     "warp in.png out.png --lens .1 --expand": "--expand has no effect with --lens",
     "warp in.png out.png --alpha --address clamp": "--alpha has no effect",
     "warp in.png out.png --quiet --verbose": "exclude each other",
     "warp in.png out.png --antialias --filter point": "--filter point",
-    "warp in.png out.png --filter lanczos": "lanczos",
-    "warp in.png out.png --address mirrored": "mirrored",
     "warp in.png out.png --address sphere": "--address sphere needs an even width, and the image is 9 pixels wide",
     "warp in.png out.jpg --quality 0": "1 to 100",
     "warp in.png out.png --quality 50": "--quality has no effect on PNG",
-    "warp in.png out.webp --subsampling 420": "--subsampling has no effect on WebP",
     "warp in.png out.jpg --jobs 0": "above 0",
     "warp in.png out.png --device abacus": "there is no device abacus:0; the devices are cpu:0",
-    "warp in.png out.png --device cpu:999": "there is no device cpu:999; the devices are cpu:0",
     "warp in.png out.png --device gpu:one": "NAME:N",
     # Inputs and outputs
     "warp nowhere.png out.png": "No such file",
-    "warp nowhere.png out.png.xyz": "cannot read nowhere.png: No such file",
     "warp text.png out.png": "not an image",
     "warp empty.tif out.png": "not an image",
-    "warp half.png out.png": "half.png",
     "warp float.tif out.png": "its pixels are MINISBLACK of float32, and jaxtex reads gray",
     "warp float.tif out.tif --tile": "its pixels are MINISBLACK of float32, and --tile reads gray and RGB of 8 and 16",
-    "warp whole.tif out.png": "its pixels are RGB of uint32",
     "warp in.png out.bmp": "'.bmp'",
     "warp in.png out": "no suffix",
     "warp in.png out.png --format jpg": "--format jpg contradicts",
@@ -74,12 +62,9 @@ MISTAKES = {
     "undistort in.png out.png --calibration pipe": "it is a named pipe",
     "warp in.png out.png --flow pipe": "it is a named pipe",
     "warp folder bare --preview": "name a file such as preview.png",
-    "warp folder new --preview": "name a file such as preview.png",
     "warp pages.tif out.png": "it has 2 pages, and PNG stores one; write a TIFF, or choose a page with --page 1 to",
-    "warp pages.tif out.jpg": "it has 2 pages, and JPEG stores one; write a TIFF, or choose a page with --page 1 to",
     "warp pages.tif out.png --page 3": "it has no page 3, only 2",
     "warp pages.webp out.png": "it has 2 pages or frames; choose one with --page 1 to --page 2",
-    "warp pages.webp out.png --page 3": "it has no page 3, only 2",
     "warp large.tif out.tif --tile --compare": "--compare needs whole images in memory",
     "warp large.tif out.tif --memory 2G": "--memory has no effect without --tile",
     "warp large.tif out.tif --tile --memory 10M": "'10M' is not a size from 1G on",
@@ -92,32 +77,22 @@ MISTAKES = {
     "warp in.png out.tif --tile": "it is not a TIFF",
     # Sizes and transforms
     "warp in.png out.png --size 640": "WxH",
-    "warp in.png out.png --size 0x5": "WxH",
     "warp in.png out.png --scale 0": "above 0",
-    "warp in.png out.png --scale -1": "above 0",
     "warp in.png out.png --scale 1e-300": "too extreme",
     "warp in.png out.png --rotate nan": "not a number",
     "warp in.png out.png --matrix 1 0 0 0 1": "got 5",
     "warp in.png out.png --matrix=1,0,0,0,1": "six numbers of an affine matrix, or",
     "warp in.png out.png --matrix 1 2 0 2 4 0": "singular",
-    "warp in.png out.png --matrix .1 .2 0 .3 .6 0": "singular",
-    "warp in.png out.png --matrix 0 0 0 0 0 0": "singular",
-    "warp in.png out.png --matrix 0 0 0 0 0 0 0 0 1": "singular",
-    "warp in.png out.png --matrix 1 1 1 2 2 2 3 3 3": "singular",
     "warp in.png out.png --matrix=1e38,1e38,1e38,1e38,1e38,1e38,1e38,1e38,1": "singular",
-    "warp in.png out.png --matrix 1 0 0 0 1 0 --rotate 0": "--rotate",
     f"warp in.png out.png --perspective {THREE}": "4 arguments",
     f"warp in.png out.png --perspective {THREE} 1,2": "X,Y:X,Y",
-    f"warp in.png out.png --perspective {THREE} 1,2:1,2,3": "X,Y:X,Y",
     f"warp in.png out.png --perspective {THREE} 1,a:1,2": "not a number",
     f"warp in.png out.png --perspective {THREE} 18,0:0,9": "input points 0,0, 9,0, 18,0",
     f"warp in.png out.png --perspective {THREE} 0,9:18,0": "output points 0,0, 9,0, 18,0",
     f"warp in.png out.png --perspective {THREE} 0,9:18,1e-9": "on one line",
-    f"warp in.png out.png --perspective {THREE} 9,0:0,9": "on one line",
     "warp in.png out.png --perspective 0,0:0,0 9,0:9,9 9,9:9,0 0,9:0,9": "horizon",
     f"warp in.png out.png --perspective {SQUARE} --rotate 1": "--rotate",
     "warp in.png out.png --lens 1,2,3,4,5,6": "1 to 5",
-    "warp in.png out.png --lens k1": "not a number",
     "warp in.png out.png --lens 0.1 --camera 9,9,4": "four numbers",
     "warp in.png out.png --lens 0.1 --camera 9,0,4,3": "above 0",
     "warp in.png out.png --lens 0.1 --distort 0.1": "--distort",
@@ -125,14 +100,10 @@ MISTAKES = {
     "warp in.png out.png --flow small.npy --matrix 1 0 0 0 1 0": "--matrix",
     "warp in.png out.png --flow nowhere.npy": "No such file",
     "warp in.png out.png --flow .": "Is a directory",
-    "warp in.png out.png --flow empty.tif": "not a complete NumPy file",
-    "warp in.png out.png --flow text.png": "not a complete NumPy file",
     "warp in.png out.png --flow cut.npy": "not a complete NumPy file",
     "warp in.png out.png --flow objects.npy": "not a complete NumPy file",
     "warp in.png out.png --flow whole.npy": "int32",
     "warp in.png out.png --flow flat.npy": "(height, width, 2)",
-    "warp in.png out.png --flow three.npy": "(height, width, 2)",
-    "warp in.png out.png --flow none.npy": "(height, width, 2)",
     "warp in.png out.png --flow small.npy": "--size 9x5",
     # Colors
     "warp in.png out.png --border-color 1,2,3,4,5": "1 to 4",
@@ -147,8 +118,6 @@ FLOWS = {
     "objects.npy": np.array([[[{}, {}]]]),
     "whole.npy": np.zeros((HEIGHT, WIDTH, 2), np.int32),
     "flat.npy": np.zeros((HEIGHT, WIDTH)),
-    "three.npy": np.zeros((HEIGHT, WIDTH, 3)),
-    "none.npy": np.zeros((0, WIDTH, 2)),
     "small.npy": np.zeros((HEIGHT - 1, WIDTH, 2)),
 }
 
@@ -163,9 +132,7 @@ def folder(tmp_path_factory):
         save(folder / name, noise(1 if name == "gray.png" else 3))
     (folder / "text.png").write_text("These are letters.\nAnd more letters.")
     (folder / "empty.tif").write_bytes(b"")
-    (folder / "half.png").write_bytes((folder / "in.png").read_bytes()[:80])
     tifffile.imwrite(folder / "float.tif", np.ones((3, 3), np.float32))
-    tifffile.imwrite(folder / "whole.tif", np.ones((3, 3, 3), np.uint32), photometric="rgb")
     tifffile.imwrite(folder / "large.tif", noise(3, height=180, width=260), photometric="rgb", metadata=None)
     for suffix, file_format in ((".tif", "TIFF"), (".webp", "WEBP")):
         (folder / f"pages{suffix}").write_bytes(several(file_format))
@@ -176,14 +143,12 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("words", MISTAKES)
-def test_a_mistake_is_one_sentence_and_exit_code_2(folder, capsys, monkeypatch, words):
+def test_a_mistake_is_one_sentence_and_exit_code_2(folder, capsys, monkeypatch):
     monkeypatch.chdir(folder)
     before = sorted(folder.rglob("*"))
-    err = refused(capsys, *shlex.split(words))
-    assert err.startswith("")
-    assert MISTAKES[words] in err
-    assert sorted(folder.rglob("*")) == before
+    for words, sentence in MISTAKES.items():
+        assert sentence in refused(capsys, *shlex.split(words)), words
+        assert sorted(folder.rglob("*")) == before, words
 
 
 TOO_LARGE = {
@@ -196,10 +161,10 @@ TOO_LARGE = {
 }
 
 
-@pytest.mark.parametrize("words", TOO_LARGE)
-def test_an_output_that_is_too_large_is_refused_before_any_work(folder, capsys, monkeypatch, words):
+def test_an_output_that_is_too_large_is_refused_before_any_work(folder, capsys, monkeypatch):
     monkeypatch.chdir(folder)
     monkeypatch.setattr(decode, "decode", lambda *_: pytest.fail("decoded"))
-    err = refused(capsys, "warp", "in.png", *shlex.split(words))
-    assert err.startswith(f"cannot write {words.split()[0]}: ")
-    assert TOO_LARGE[words] in err
+    for words, sentence in TOO_LARGE.items():
+        err = refused(capsys, "warp", "in.png", *shlex.split(words))
+        assert err.startswith(f"cannot write {words.split()[0]}: ")
+        assert sentence in err

@@ -16,7 +16,7 @@ from jaxtex.cli.files import tiff
 from jaxtex.cli.files.metadata import Metadata, Picture
 from tests.cli import odd_files
 from tests.cli.odd_files import ODD_FILES, make
-from tests.cli.test_cli import POINT, done, failing_at, listing, load, noise, refused, run, save
+from tests.cli.test_cli import POINT, done, failing_at, listing, load, noise, raising, refused, run, save
 from tests.cli.test_cli_photographs import Stream
 from tests.cli.test_cli_warps import counted
 
@@ -103,18 +103,17 @@ def test_each_page_keeps_its_own_metadata(tmp_path, capsys):
         assert bytes(tiff.pages[2].tags.valueof(34675)) == odd_files.RGB_PROFILE
 
 
-@pytest.mark.parametrize("is_big", [False, True])
-def test_pages_are_joined_to_a_file_of_any_size(tmp_path, is_big):
+def test_pages_are_joined_to_a_file_of_any_size(tmp_path):
     """Offsets have eight bytes where four might not do; EXIF stays readable."""
-    exif = odd_files.exif(6)
     images = [noise(3), noise(1, "uint16", 70, 300), noise(4)]
     with open(tmp_path / "out.tif", "w+b") as file:
-        writer = tiff.PageWriter(file, len(images) + 1, 2**33 if is_big else 2**31)
+        writer = tiff.PageWriter(file, len(images) + 1, 2**33)
         for image in images:
             writer.append(Picture(image), tiff.compressed_strips(image))
-        writer.append(Picture(images[0], metadata=Metadata("JPEG", exif)), tiff.compressed_strips(images[0]))
+        pictured = Picture(images[0], metadata=Metadata("JPEG", odd_files.exif(6)))
+        writer.append(pictured, tiff.compressed_strips(images[0]))
     with tifffile.TiffFile(tmp_path / "out.tif") as written:
-        assert written.is_bigtiff == is_big
+        assert written.is_bigtiff
         for page, image in zip(written.pages, images):
             np.testing.assert_array_equal(page.asarray().reshape(image.shape), image)
         assert written.pages[3].tags[34665].value["DateTimeOriginal"] == odd_files.DATE
@@ -125,8 +124,8 @@ def test_pages_are_joined_to_a_file_of_any_size(tmp_path, is_big):
 
 def test_large_outputs_get_long_offsets(tmp_path, capsys, monkeypatch):
     """As far as sizes and depths tell before anything is warped."""
-    source = multipage(tmp_path / "in.tif", noise(3, "uint16"), noise(3))
-    most = 2 * 54 * 3 * 4 + 54 * 3 * 4  # bytes, for a scale of 2
+    source = multipage(tmp_path / "in.tif", noise(3), noise(3))
+    most = 2 * 54 * 3 * 4  # bytes, for a scale of 2
     for limit, is_big in ((most, False), (most - 1, True)):
         monkeypatch.setattr(tiff, "LARGEST_CLASSIC", limit)
         assert run(capsys, "resize", source, tmp_path / "out.tif", "--scale", 2, *POINT)[0] == 0
@@ -206,55 +205,26 @@ def test_few_pages_are_in_memory_at_once(tmp_path, capsys, monkeypatch):
     assert [page.flat[0] for page in pages_in(tmp_path / "out.tif")] == list(range(40))
 
 
-def test_no_page_is_warped_after_one_that_failed(tmp_path, capsys, monkeypatch):
-    folder, seen, read = tmp_path / "in", [], pipeline.read_picture
-    folder.mkdir()
-    multipage(folder / "a.tif", noise(1), noise(1).astype(np.float32), *[noise(1)] * 50)
-    save(folder / "b.tif", noise(3))
-    monkeypatch.setattr(pipeline, "read_picture", lambda source, *rest: seen.append(source) or read(source, *rest))
-    for name in ("in", "in/a.tif"):
-        seen.clear()
-        code, _, err = run(capsys, "warp", tmp_path / name, tmp_path / name.replace("in", "out"), *POINT, "--jobs", 1)
-        assert (code, err.count("\n"), "(page 2): " in err) == (2, 1, True)
-        assert len(seen) < 12
-    assert listing(tmp_path / "out") == ["b.tif"]
-
-
-def at_page_three(monkeypatch, happens):
-    """Something happens behind the third page of a file."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, None])
+def test_a_stop_between_pages_leaves_the_old_file(tmp_path, capsys, monkeypatch, number):
+    """A signal behind the third page, or a full disk."""
+    source, target = multipage(tmp_path / "in.tif", *[noise(1)] * 9), save(tmp_path / "out.tif", noise(3))
 
     class Writer(tiff.PageWriter):
         def append(self, *page):
             super().append(*page)
             if self.number == 3:
-                happens()
+                signal.raise_signal(number) if number else raising(OSError(28, "No space left on device"))()
 
     monkeypatch.setattr(pipeline, "PageWriter", Writer)
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_between_pages_leaves_the_old_file(tmp_path, capsys, monkeypatch, number):
-    source, target = multipage(tmp_path / "in.tif", *[noise(1)] * 9), save(tmp_path / "out.tif", noise(3))
-    at_page_three(monkeypatch, lambda: signal.raise_signal(number))
-    before = signal.signal(number, signal.default_int_handler)
+    before = signal.signal(number or signal.SIGINT, signal.default_int_handler)
     try:
-        refused(capsys, "warp", source, target, *POINT, code=128 + number)
+        words = refused(capsys, "warp", source, target, *POINT, code=128 + number if number else 2)
     finally:
-        signal.signal(number, before)
+        signal.signal(number or signal.SIGINT, before)
+    assert number or words == f"cannot write {target}: No space left on device\n"
     assert listing(tmp_path) == ["in.tif", "out.tif"]
     np.testing.assert_array_equal(load(target), noise(3))
-
-
-def test_a_full_disk_between_pages_leaves_nothing(tmp_path, capsys, monkeypatch):
-    source = multipage(tmp_path / "in.tif", *[noise(1)] * 9)
-
-    def full():
-        raise OSError(28, "No space left on device")
-
-    at_page_three(monkeypatch, full)
-    words = refused(capsys, "warp", source, tmp_path / "out.tif", *POINT)
-    assert words == f"cannot write {tmp_path / 'out.tif'}: No space left on device\n"
-    assert listing(tmp_path) == ["in.tif"]
 
 
 def test_a_device_that_fails_at_a_page_is_a_sentence(tmp_path, capsys, monkeypatch):

@@ -2,19 +2,15 @@
 
 import io
 import shlex
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
-import jax
 import numpy as np
-import pytest
 from PIL import Image
 
-from jaxtex import warp as jw
 from jaxtex.cli import commands, main, pipeline, transforms
 from jaxtex.cli.help import DESCRIPTIONS
+from jaxtex.cli.transforms import Resize
 from tests.cli.test_cli import HEIGHT, POINT, WIDTH, done, listing, load, noise, save, warped
 from tests.support.tolerances import assert_codes_close
 
@@ -32,22 +28,9 @@ def made(tmp_path, pixels: np.ndarray, *arguments: object) -> np.ndarray:
 # Edges
 
 
-WHOLE = {
-    "larger": ("warp", "--scale", 5, "--size", f"{5 * WIDTH}x{5 * HEIGHT}"),
-    "a little larger": ("warp", "--scale", 1.3, "--filter", "cubic", "--size", "11x7"),
-    "smaller": ("warp", "--scale", 0.4, "--antialias", "--size", "3x2"),
-    "by a matrix": ("warp", "--matrix", 7, 0, 0, 0, 7, 0, "--size", f"{7 * WIDTH}x{7 * HEIGHT}"),
-    "resized up": ("resize", "--scale", 5),
-    "resized down": ("resize", "--fit", "4x4", "--linear-light"),
-    "turned and cropped": ("rotate", "--angle", 9, "--crop"),
-    "turned by a quarter": ("rotate", "--angle", -90, "--expand"),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", WHOLE)
-def test_white_stays_white_up_to_the_edge(tmp_path, kind):
-    assert (made(tmp_path, WHITE, *WHOLE[kind]) == 255).all()
+def test_white_stays_white_up_to_the_edge(tmp_path):
+    for command in (("warp", "--scale", 1.3, "--size", "11x7"), ("rotate", "--angle", 9, "--crop")):
+        assert (made(tmp_path, WHITE, *command) == 255).all(), command
 
 
 def test_the_edge_of_a_turned_picture_is_one_pixel_wide(tmp_path):
@@ -63,59 +46,41 @@ def test_the_edge_of_a_turned_picture_is_one_pixel_wide(tmp_path):
     np.testing.assert_array_equal(out[inside < -0.5], 0)
 
 
-def test_nothing_shows_where_a_flow_or_a_lens_leads_nowhere(tmp_path):
-    flow = np.zeros((HEIGHT, WIDTH, 2), np.float32)
-    flow[2, 3] = np.nan
-    np.save(tmp_path / "flow.npy", flow)
-    expected = WHITE.copy()
-    expected[2, 3] = 9
-    out = warped(tmp_path, WHITE, "--flow", tmp_path / "flow.npy", "--border-color", 9)
-    np.testing.assert_array_equal(out, expected)
-    # All of it looks at points that no ray leads to.
-    for color, code in (("white", 255), (7, 7)):
-        folded = warped(tmp_path, WHITE, "--distort", "-9", "--camera", "1,1,-20,-20", "--border-color", color)
-        assert (folded == code).all()
+def test_nothing_shows_where_a_lens_leads_nowhere(tmp_path):
+    """All of it looks at points that no ray leads to."""
+    folded = warped(tmp_path, WHITE, "--distort", "-9", "--camera", "1,1,-20,-20", "--border-color", "gray")
+    assert (folded == 128).all()
 
 
 # Sizes
 
 
-RESIZED = {
-    "--scale 2": (18, 12),
-    "--scale 0.01": (1, 1),
-    "--size 5x4": (5, 4),
-    "--fit 4x4": (4, 3),
-    "--fit 90x24": (9, 6),
-    "--fit 90x24 --enlarge": (36, 24),
-}
-
-
 def test_sizes_of_a_resized_picture(tmp_path):
-    pixels = noise(3)
-    for options, size in RESIZED.items():
-        out = made(tmp_path, pixels, "resize", *options.split(), "--filter", "linear")
-        assert out.shape[1::-1] == size, options
-    expected = np.asarray(jax.jit(lambda image: jw.resize(image, (24, 36), filter="linear"))(pixels))
-    assert np.abs(out.astype(int) - expected).max() <= 1  # a half is rounded in fractions or in codes
+    sizes = {
+        Resize(0.01): (1, 1),
+        Resize(fit=(4, 4)): (4, 3),
+        Resize(fit=(90, 24)): (9, 6),
+        Resize(fit=(90, 24), enlarge=True): (36, 24),
+    }
+    assert {resize: resize.output_size((WIDTH, HEIGHT)) for resize in sizes} == sizes
+    for options, shape in (("--fit 90x24 --enlarge", (24, 36, 3)), ("--size 5x4", (4, 5, 3))):
+        assert made(tmp_path, noise(3), "resize", *options.split(), *POINT).shape == shape
 
 
 def block_means(pixels: np.ndarray, n: int) -> np.ndarray:
-    """The mean of each n by n block; with alpha, of colors weighted by it."""
+    """The mean of each n by n block, of colors weighted by alpha."""
     values = pixels.astype(np.float64)
-    if values.shape[-1] in (2, 4):
-        values[..., :-1] *= values[..., -1:]
+    values[..., :-1] *= values[..., -1:]
     height, width = values.shape[:2]
     means = values.reshape(height // n, n, width // n, n, -1).mean(axis=(1, 3))
-    if values.shape[-1] in (2, 4):
-        means[..., :-1] /= means[..., -1:]
+    means[..., :-1] /= means[..., -1:]
     return means
 
 
-@pytest.mark.parametrize(("dtype", "channels"), [("uint8", 3), ("uint16", 4)])
-def test_a_mean_of_areas(tmp_path, dtype, channels):
-    pixels = noise(channels, dtype, height=8, width=12)
+def test_a_mean_of_areas(tmp_path):
+    pixels = noise(4, "uint16", height=8, width=12)
     out = made(tmp_path, pixels, "resize", "--scale", 0.25, "--filter", "area")
-    assert_codes_close("sum", out, block_means(pixels, 4), np.iinfo(dtype).max)
+    assert_codes_close("sum", out, block_means(pixels, 4), 65535)
 
 
 def test_cropped_sizes():
@@ -133,7 +98,7 @@ def test_corners_of_an_opaque_picture_become_transparent(tmp_path):
     assert out.shape == (20, 20, 4)
     assert (out[0, 0, 3], out[10, 10, 3]) == (0, 255)
     assert (out[out[..., 3] > 0][:, :3] == 200).all()
-    gray = made(tmp_path, noise(1), "warp", "--translate", 2, 0, "--alpha")
+    gray = made(tmp_path, noise(1), "warp", "--translate", 2, 0, "--alpha", *POINT)
     np.testing.assert_array_equal(gray[..., 1], [[0, 0, *[255] * (WIDTH - 2)]] * HEIGHT)
 
 
@@ -142,9 +107,8 @@ def test_light_is_blended_where_asked(tmp_path):
     np.testing.assert_array_equal(made(tmp_path, every_code, "warp", "--linear-light"), every_code)
     stripes = np.tile(np.uint8([0, 255]), (4, 4))[..., None]
     half = np.dstack([stripes, np.full_like(stripes, 128)])
-    for more, code in (((), 128), (("--linear-light",), 188)):  # half of the light
-        out = made(tmp_path, half, "resize", "--scale", 0.5, "--filter", "linear", *more)
-        assert (out[:, 1:-1] == (code, 128)).all()
+    out = made(tmp_path, half, "resize", "--scale", 0.5, "--filter", "linear", "--linear-light")
+    assert (out[:, 1:-1] == (188, 128)).all()  # half of the light
 
 
 # Files
@@ -211,17 +175,19 @@ def test_names_that_begin_with_a_dash(tmp_path, capsys, monkeypatch):
     np.testing.assert_array_equal(load(tmp_path / "-1.png")[:, :-1], noise(1)[:, 1:])
 
 
-@pytest.mark.parametrize(("options", "kind"), [((), "PNG"), (("--format", "tif"), "TIFF")])
-def test_standard_input_to_standard_output(tmp_path, capsys, monkeypatch, options, kind):
-    source, stdout = save(tmp_path / "in.png", noise(3)), Stream()
-    monkeypatch.setattr(sys, "stdin", Stream(source.read_bytes()))
-    monkeypatch.setattr(sys, "stdout", stdout)
-    assert main(["rotate", "-", "-", "--angle", "180", *options]) == 0
-    assert stdout.getvalue() == ""
-    assert "rotated by 180 degrees" in capsys.readouterr().err
-    with Image.open(io.BytesIO(stdout.buffer.getvalue())) as image:
-        assert image.format == kind
-        np.testing.assert_array_equal(np.asarray(image), noise(3)[::-1, ::-1])
+def test_standard_input_to_standard_output(tmp_path, capsys, monkeypatch):
+    source = save(tmp_path / "in.png", noise(3))
+    for options, kind in (((), "PNG"), (("--format", "tif"), "TIFF")):
+        stdout = Stream()
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdin", Stream(source.read_bytes()))
+            patch.setattr(sys, "stdout", stdout)
+            assert main(["rotate", "-", "-", "--angle", "180", *options]) == 0
+        assert stdout.getvalue() == ""
+        assert "rotated by 180 degrees" in capsys.readouterr().err
+        with Image.open(io.BytesIO(stdout.buffer.getvalue())) as image:
+            assert image.format == kind
+            np.testing.assert_array_equal(np.asarray(image), noise(3)[::-1, ::-1])
 
 
 def test_a_preview_is_one_small_picture(tmp_path, capsys):
@@ -243,42 +209,17 @@ def test_no_command_is_asked_for_help(capsys):
     assert all(f"    {name} " in out for name in commands.COMMANDS)
 
 
-@pytest.mark.parametrize("name", list(DESCRIPTIONS))
-def test_each_help_has_three_examples_that_are_understood(name, capsys):
-    examples = [line.strip() for line in DESCRIPTIONS[name].splitlines() if line.startswith("    ")]
-    assert len(examples) >= 3
-    for example in examples:
-        words = shlex.split(example.replace("source <(", "").replace(")", "").split(" > ")[0])
-        assert words[:2] == ["jaxtex", name]
-        commands.parse(words[1:])
-    with pytest.raises(SystemExit, match="0"):
-        main([name, "--help"])
-    assert examples[0] in capsys.readouterr().out
+def test_each_help_has_three_examples_that_are_understood():
+    for name, description in DESCRIPTIONS.items():
+        examples = [line.strip() for line in description.splitlines() if line.startswith("    ")]
+        assert len(examples) >= 3
+        for example in examples:
+            words = shlex.split(example.replace("source <(", "").replace(")", "").split(" > ")[0])
+            assert words[:2] == ["jaxtex", name]
+            commands.parse(words[1:])
+        assert examples[0] in commands.command_parser(name).format_help()
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completions_name_every_command_and_option(shell):
-    script = commands.completion(shell)
-    for name in commands.COMMANDS:
-        assert name in script
-        for action in commands.command_parser(name)._actions:
-            for flag in action.option_strings:
-                assert (f"-l {flag[2:]} " if shell == "fish" else flag) in script or not flag.startswith("--")
-            assert all(str(choice) in script for choice in action.choices or ())
-    if found := shutil.which(shell):
-        assert subprocess.run([found, "-n"], input=script, text=True, check=False).returncode == 0
-
-
-def test_bash_completes_options_and_their_values():
-    bash = shutil.which("bash")
-    if bash is None:
-        pytest.skip("there is no bash")
-    script = (
-        commands.completion("bash")
-        + """
-try() { COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); COMPREPLY=(); _shtab_jaxtex "$1" "${@: -1}"; echo "${COMPREPLY[@]}"; }
-try jaxtex re; try jaxtex warp --filter lanc; try jaxtex rotate --ex; try jaxtex completion z
-"""
-    )
-    done = subprocess.run([bash], input=script, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["resize", "lanczos2 lanczos3", "--expand", "zsh"]
+def test_a_shell_completes_every_command():
+    for shell in ("bash", "zsh", "fish"):
+        assert all(name in commands.completion(shell) for name in commands.COMMANDS)

@@ -1,6 +1,6 @@
-"""Images of many sizes by few programs of the command line: the pixels of the library's warps, to the bit.
+"""Images of many sizes by few programs of the command line, in memory, and as `--tile` computes them, to the bit.
 
-In memory, and as `--tile` computes them, from windows of an image that fits no memory.
+Pixels are compared with those of the library in tests/unit/warp/test_sized_warps.py.
 """
 
 import functools
@@ -15,16 +15,12 @@ from jaxtex.cli.transforms import AffineParts, Flow, Perspective, Resize
 from jaxtex.sampler import Sampler
 from jaxtex.warp.sized import image, streams
 from jaxtex.warp.sized.image import ImageWarp, warp
-from jaxtex.warp.sized.mappings import PerPixelParameters, ReadOptions
+from jaxtex.warp.sized.mappings import ReadOptions
 from jaxtex.warp.sized.streams import NeedsWholeImage, StreamedImage
-from tests.oracles.warps import warped
 from tests.support.tolerances import assert_exact
 
 # Both sides are what XLA compiles, to the bit.
 pytestmark = pytest.mark.compiled
-
-INPUTS, OUTPUTS = ((0.0, 0), (60.0, 0), (60.0, 50), (0.0, 50)), ((3.0, 2), (55.0, -4), (64.0, 57), (-2.0, 45))
-PAIRS = tuple(zip(INPUTS, OUTPUTS))
 
 
 class Wave(Flow):
@@ -52,54 +48,30 @@ def read(address_mode="clamp", filter_mode="linear", **options):
     return ReadOptions(Sampler(address_mode=address_mode, filter_mode=filter_mode), **options)
 
 
-TURN, SHRINK = AffineParts(rotate=20.0, translate=(0.3, 1.7)), AffineParts(scale=0.45, rotate=10.0)
+TURN = AffineParts(rotate=20.0, translate=(0.3, 1.7))
 # The last has large and small tiles, the one before it small ones alone.
-SIZES = [(1, 1), (1, 33), (45, 1), (200, 100), (519, 301)]
 CASES = {
     "frame": (TURN, read(), np.uint8, 3),
     "alpha": (TURN, read(), np.uint16, 4),
-    "border": (AffineParts(scale=1.6), read("border"), np.uint16, 3),
-    "photograph": (AffineParts(scale=1.6), read("border", "cubic"), np.uint8, 3),
-    "wrap": (SHRINK, read("wrap", "cubic"), np.uint16, 1),
     "mirror": (TURN, read("mirror", "mitchell"), np.uint16, 3),
     "light": (TURN, read("reflect", linear_light=True), np.uint16, 2),
     "point": (TURN, read("border", "point"), np.uint8, 4),
-    "perspective": (Perspective(PAIRS), read(), np.uint16, 3),
-    "lens": (Lens((-0.2, 0.03)), read(), np.uint16, 3),
-    "distorted": (Lens((-0.2,), distort=True), read(), np.uint16, 1),
     "flow": (Wave(), read(), np.uint16, 3),
-    # Smoothed
-    "shrunk": (SHRINK, read(antialias=True), np.uint16, 3),
-    "shrunk alpha": (SHRINK, read("border", antialias=True, linear_light=True), np.uint16, 4),
     "a little shrunk": (AffineParts(scale=0.7), read("mirror", antialias=True), np.uint16, 1),
-    "smoothed lens": (Lens((-0.3,)), read("border", antialias=True), np.uint16, 1),
-    "flow over a photograph": (Wave(), read(antialias=True), np.uint8, 3),
-    # Resized
     "half": (Resize(0.5), read(antialias=True, frame=False), np.uint8, 3),
-    "by a lanczos filter": (Resize(0.37), read("clamp", "lanczos3", antialias=True, frame=False), np.uint16, 1),
     "area with alpha": (Resize(fit=(90, 60)), read(antialias=True, frame=False, area=True), np.uint16, 4),
-    "in linear light": (Resize(0.7), read(antialias=True, frame=False, linear_light=True), np.uint16, 3),
     "narrowed": (Narrowed(0.6), read("clamp", antialias=True, frame=False), np.uint8, 3),
-    "narrowed much": (Narrowed(0.11), read("clamp", "cubic", antialias=True, frame=False), np.uint16, 1),
     "larger": (Resize(1.6), read("clamp", "cubic", antialias=True, frame=False), np.uint16, 3),
-    "resized by points": (Resize(0.5), read("clamp", "point"), np.uint8, 4),
 }
 HORIZON = Perspective(
     (((0.0, 0), (40.0, 33)), ((200.0, 0), (115.0, 30)), ((200.0, 100), (193.0, 100)), ((0.0, 100), (0.0, 100)))
 )
+CASES["horizon"] = (HORIZON, read(), np.uint8, 3)
 
 
 def picture(size, dtype, channels):
     rng = np.random.default_rng(size[0])
     return rng.integers(0, np.iinfo(dtype).max, (*size[::-1], channels), dtype, endpoint=True)
-
-
-def of_every_pixel(mapping, size):
-    """A mapping with arrays for a field."""
-    if not isinstance(mapping.parameters, PerPixelParameters):
-        return mapping
-    columns, rows = (np.arange(n, dtype=np.int32) for n in size)
-    return mapping._replace(parameters=mapping.parameters.of(rows, columns))
 
 
 def arguments_of(case, source):
@@ -110,23 +82,19 @@ def arguments_of(case, source):
     return picture(source, dtype, channels), transform.mapping(source, size), border, size, read
 
 
+CPU = jax.devices("cpu")[0]
+
+
 @functools.cache
 def whole(case, source):
-    """The pixels of the library."""
+    """The pixels of an image in memory."""
     pixels, mapping, border, size, read = arguments_of(case, source)
-    return warped(pixels, border, of_every_pixel(mapping, size), size, read)
-
-
-def assert_as_whole(case, sizes):
-    for source in sizes:
-        pixels, mapping, border, size, read = arguments_of(case, source)
-        result = warp(pixels, mapping, border, size=size, read=read, device=jax.devices("cpu")[0])
-        assert_exact(result.pixels(), whole(case, source))
+    return warp(pixels, mapping, border, size=size, read=read, device=CPU).pixels()
 
 
 def streamed(case, source, window_bytes=2**30):
     pixels, *how = arguments_of(case, source)
-    return StreamedImage(pixels, ImageWarp.of(pixels.shape, pixels.dtype, *how, jax.devices("cpu")[0]), window_bytes)
+    return StreamedImage(pixels, ImageWarp.of(pixels.shape, pixels.dtype, *how, CPU), window_bytes)
 
 
 def assert_streamed_as_whole(case, source, window_bytes=2**30):
@@ -147,29 +115,13 @@ def assert_streamed_as_whole(case, source, window_bytes=2**30):
 @pytest.fixture(autouse=True)
 def on_a_cpu():
     """XLA for GPUs may round coordinates otherwise in a program of another size."""
-    with jax.default_device(jax.devices("cpu")[0]):
+    with jax.default_device(CPU):
         yield
-
-
-# Where not one of small tiles alone: numbers, made first, of two capacities, and images of one pixel along an axis.
-OF_SIZES = {"frame": SIZES, "flow": SIZES, "alpha": SIZES[3:], "shrunk": SIZES[4:], "half": SIZES[2:]}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
-def test_tiles_are_those_of_the_whole(name):
-    """By parameters and by a field."""
-    assert_as_whole(CASES[name], OF_SIZES.get(name, SIZES[3:4]))
 
 
 def test_wide_tiles_are_those_of_the_whole():
     """Of an output of more than 1,536 columns."""
-    assert_as_whole(CASES["half"], [(3300, 130)])
-
-
-# Windows lie around the end of an axis in `test_streaming`.
-NAMES = "frame", "light", "point", "flow", "a little shrunk", "half", "larger", "narrowed", "area with alpha"
-STREAMED = {name: CASES[name] for name in NAMES} | {"horizon": (HORIZON, read(), np.uint8, 3)}
+    assert_streamed_as_whole(CASES["half"], (3300, 130))
 
 
 # Of some, the texels of the largest window that there is room for, and the bytes of a texel.
@@ -177,32 +129,28 @@ LEAST_ROOM = {"frame": (2**13, 6), "horizon": (2**12, 6), "half": (2**13, 18)}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", STREAMED)
+@pytest.mark.parametrize("name", CASES)
 def test_streamed_tiles_are_those_of_the_whole(name, monkeypatch):
     """Where windows are too large, tiles are divided: down to single pixels at a horizon."""
     monkeypatch.setattr(streams, "TILE", (48, 80))
     monkeypatch.setattr(streams, "LEAST_WINDOW", 64)
-    shapes = assert_streamed_as_whole(STREAMED[name], SIZES[3])
+    shapes = assert_streamed_as_whole(CASES[name], (200, 100))
     if name in LEAST_ROOM:
         texels, texel_bytes = LEAST_ROOM[name]
-        fewer = assert_streamed_as_whole(STREAMED[name], SIZES[3], texels * texel_bytes * streams.WINDOWS)
+        fewer = assert_streamed_as_whole(CASES[name], (200, 100), texels * texel_bytes * streams.WINDOWS)
         assert max(map(np.prod, fewer)) <= texels < max(map(np.prod, shapes))
 
 
 def test_a_streamed_image_that_needs_a_chain_is_refused():
     with pytest.raises(NeedsWholeImage, match="becomes much smaller"):
-        streamed(CASES["shrunk"], SIZES[4])
+        streamed((AffineParts(scale=0.45), read(antialias=True), np.uint16, 3), (519, 301))
 
 
 MOST_PROGRAMS = 6
 COMMANDS = {
-    "warp": (TURN, read(), 3),
     "warp with alpha": (TURN, read(), 4),
-    "smaller, antialiased": (AffineParts(scale=0.3), read(antialias=True), 3),
     "perspective, antialiased, with alpha": (HORIZON, read(antialias=True), 4),
     "lens, in linear light": (Lens((-0.2, 0.03)), read(linear_light=True), 3),
-    "resize to fit": (Resize(fit=(640, 640)), read(antialias=True, frame=False), 3),
-    "resize to fit a little": (Resize(fit=(120, 90)), read("clamp", "lanczos3", antialias=True, frame=False), 4),
     "resize by a factor": (Resize(0.37), read(antialias=True, frame=False, area=True, linear_light=True), 3),
 }
 
@@ -227,5 +175,5 @@ def test_two_hundred_sizes_take_six_programs(name, monkeypatch):
         size = transform.output_size(tuple(source))
         mapping, border = transform.mapping(tuple(source), size), np.zeros(channels, np.uint8)
         pixels = np.broadcast_to(border, (*source[::-1], channels))
-        warp(pixels, mapping, border, size=size, read=read, device=jax.devices("cpu")[0])
+        warp(pixels, mapping, border, size=size, read=read, device=CPU)
     assert counted.cache_info().misses <= MOST_PROGRAMS

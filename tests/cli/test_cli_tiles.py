@@ -11,13 +11,11 @@ import pytest
 import tifffile
 
 from jaxtex.cli import run as cli_run
-from jaxtex.cli.files import large_tiff, tiled_output
-from jaxtex.cli.files.decode import find_picture
+from jaxtex.cli.files import tiled_output
 from jaxtex.cli.files.exif import ORIENTATION
 from jaxtex.cli.files.tiled_output import TiledOutput
-from jaxtex.cli.process import UserError
 from jaxtex.warp.sized import streams
-from tests.cli.odd_files import RGB_PROFILE, pages_of
+from tests.cli.odd_files import RGB_PROFILE
 from tests.cli.test_cli import POINT, done, load, noise, refused, run
 from tests.support.tolerances import assert_exact
 
@@ -29,17 +27,6 @@ def small_tiles(monkeypatch):
     monkeypatch.setattr(tiled_output, "SIDE", 64)
     with jax.default_device(jax.devices("cpu")[0]):
         yield
-
-
-@pytest.mark.slow
-def test_an_opaque_image_gets_an_alpha_channel(tmp_path, capsys):
-    """In tiles as in the whole: clear outside of the turned image."""
-    source = make(tmp_path / "in.tif", "mapped")
-    for out, tile in (("tiles.tif", ["--tile"]), ("whole.tif", [])):
-        assert run(capsys, "rotate", source, tmp_path / out, "--angle", 20, "--alpha", *tile)[0] == 0
-    found = load(tmp_path / "tiles.tif")
-    assert (found.shape[-1], found[0, 0, -1]) == (4, 0)
-    assert_exact(found, load(tmp_path / "whole.tif"))
 
 
 def test_a_pixel_that_reads_too_much_is_a_sentence(tmp_path, capsys, monkeypatch):
@@ -55,12 +42,9 @@ def test_a_pixel_that_reads_too_much_is_a_sentence(tmp_path, capsys, monkeypatch
 LAYOUTS = {
     "mapped": {},
     "big-endian": {"byteorder": ">"},
-    "BigTIFF": {"bigtiff": True},
     "strips": {"compression": "adobe_deflate", "rowsperstrip": 50, "predictor": True},
     "tiles": {"tile": (64, 128), "compression": "adobe_deflate"},
-    "bare tiles": {"tile": (64, 64)},
     "planes": {"planarconfig": "separate", "tile": (64, 64), "compression": "adobe_deflate"},
-    "mapped planes": {"planarconfig": "separate"},
     "turned": {"extratags": [(ORIENTATION, 3, 1, 6, True)]},
     "mirrored": {"extratags": [(ORIENTATION, 3, 1, 5, True)], "tile": (64, 64)},
     "alpha": {"extrasamples": ["assocalpha"], "tile": (64, 64)},
@@ -93,18 +77,8 @@ def test_files_of_every_layout(tmp_path, capsys, layout):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.tif", "tiles.tif", "whole.tif"]
 
 
-def test_decoded_segments_leave_the_cache(tmp_path):
-    source = find_picture(make(tmp_path / "in.tif", "tiles"))
-    with large_tiff.open_large(source, 2**16, 2) as image:
-        assert_exact(image[0:180, 0:260], load(tmp_path / "in.tif"))
-        kept = image.samples.decoded.cache_info()
-        assert 0 < kept.currsize * 64 * 128 * 3 <= 2**16
-        assert kept.misses > kept.maxsize
-    with pytest.raises(UserError, match="its tiles take 0 MB each"), large_tiff.open_large(source, 100, 2):
-        pass
-
-
-def test_metadata_stays(tmp_path, capsys):
+def test_metadata_stays_and_a_file_beyond_the_reach_of_four_bytes_is_a_bigtiff(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(tiled_output, "LARGEST_CLASSIC", 1000)
     kept = {"description": "a large picture", "iccprofile": RGB_PROFILE, "resolution": (300, 200), "metadata": None}
     tifffile.imwrite(tmp_path / "in.tif", noise(3, "uint8", 90, 100), photometric="rgb", **kept)
     places, tags = (273, 278, 279, *range(322, 326)), []
@@ -112,17 +86,10 @@ def test_metadata_stays(tmp_path, capsys):
         done(capsys, "rotate", tmp_path / "in.tif", tmp_path / name, "--angle", 3, *POINT, *more)
         with tifffile.TiffFile(tmp_path / name) as tiff:
             tags.append({tag.code: tag.value for tag in tiff.pages[0].tags if tag.code not in places})
+            assert tiff.is_bigtiff == bool(more)
     assert tags[0] == tags[1]
     assert tags[0][270] == kept["description"]
-
-
-def test_a_file_beyond_the_reach_of_four_bytes_is_a_bigtiff(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(tiled_output, "LARGEST_CLASSIC", 1000)
-    source = make(tmp_path / "in.tif", "mapped")
-    assert run(capsys, "warp", source, tmp_path / "out.tif", "--tile", *POINT)[0] == 0
-    with tifffile.TiffFile(tmp_path / "out.tif") as tiff:
-        assert tiff.is_bigtiff
-        assert_exact(tiff.asarray(), load(source))
+    assert_exact(load(tmp_path / "tiles.tif"), load(tmp_path / "whole.tif"))
 
 
 # Runs that were stopped
@@ -198,9 +165,3 @@ def test_two_processes_write_no_file_together(tmp_path, capsys, stopped):
         code, _, err = run(capsys, "warp", source, target, "--tile", *POINT)
     assert code == 2
     assert "another process is writing" in err
-
-
-def test_a_page_is_chosen(tmp_path, capsys):
-    (tmp_path / "two.tif").write_bytes(pages_of(255 - noise(3), noise(3)))
-    done(capsys, "warp", tmp_path / "two.tif", tmp_path / "out.tif", "--tile", "--page", 2, *POINT)
-    assert_exact(load(tmp_path / "out.tif"), noise(3))

@@ -5,26 +5,34 @@ import os
 import signal
 import threading
 import types
-import warnings
 
 import jax
 import numpy as np
 import pytest
 from PIL import Image
 
-from jaxtex.cli import main, pipeline, recipe, transforms
+from jaxtex.cli import main, pipeline, recipe
 from jaxtex.cli.files import decode, encode
-from jaxtex.cli.files.exif import ORIENTATION
 from jaxtex.cli.files.metadata import Picture
 from jaxtex.cli.options import Options
 from jaxtex.cli.process import UserError
 from jaxtex.cli.values import protect_negative_number
-from jaxtex.warp.sized import image as sized_image
-from jaxtex.warp.sized.mappings import MAX_ANISOTROPY
 from tests.cli.odd_files import GRAY_PROFILE, HEIGHT, RGB_PROFILE, WIDTH
-from tests.cli.test_cli import POINT, TAP_BY_TAP, bilinear_at, done, listing, load, noise, refused, run, save, warped
-from tests.support import peers
-from tests.support.tolerances import assert_close, assert_codes_close
+from tests.cli.test_cli import (
+    POINT,
+    TAP_BY_TAP,
+    bilinear_at,
+    done,
+    listing,
+    load,
+    noise,
+    photograph,
+    refused,
+    run,
+    save,
+    warped,
+)
+from tests.support.tolerances import assert_codes_close
 
 CORNERS = np.array([(0.0, 0), (WIDTH, 0), (WIDTH, HEIGHT), (0, HEIGHT)])
 # Where a camera might see them: no side parallel to another.
@@ -56,13 +64,6 @@ def ramp(height: int, width: int, step: int) -> np.ndarray:
 
 
 # Perspective
-
-
-def test_the_matrix_is_that_of_opencv():
-    matrix = transforms.homography(("input", SEEN), ("output", CORNERS))
-    program = lambda cv2, starts, ends: [cv2.getPerspectiveTransform(starts, ends)]
-    for (expected,) in peers.results("cv2", "homography", program, *np.float32([SEEN, CORNERS])):
-        assert_close("homography", matrix / matrix[2, 2], expected, np.maximum(1, np.abs(expected)))
 
 
 def test_a_perspective_reads_where_its_inverse_points(tmp_path):
@@ -104,19 +105,16 @@ CAMERA = (50.0, 45.0, 20.5, 14.0)
 STRONG = (-0.3, 0.1, 0.01, -0.02, 0.05)
 
 
-@pytest.mark.parametrize(("coefficients", "camera"), [(STRONG, CAMERA), (STRONG[:1], CAMERA), (STRONG[:4], None)])
-def test_a_lens_is_taken_out(tmp_path, coefficients, camera):
+def test_a_lens_is_taken_out_and_distortion_is_the_inverse(tmp_path):
     numbers = lambda values: ",".join(map(str, values))
-    options = ("--lens", numbers(coefficients), *(("--camera", numbers(camera)) if camera else ()))
-    out = warped(tmp_path, ramp(30, 40, STEP), *options, "--address", "clamp")
-    x, y = brown_conrady(*centers(30, 40), camera or (40.0, 40.0, 20.0, 15.0), coefficients)
-    expected = np.stack([np.clip(x, 0.5, 39.5), np.clip(y, 0.5, 29.5)], axis=-1) * STEP
-    assert_codes_close("point", out[..., :2], expected, STEP * 40)
-
-
-def test_distortion_is_the_inverse(tmp_path):
-    options = ",".join(map(str, STRONG)), "--camera", ",".join(map(str, CAMERA)), "--address", "clamp"
-    once = warped(tmp_path, ramp(30, 40, STEP), "--distort", *options)
+    for coefficients, camera in ((STRONG, CAMERA), (STRONG[:1], CAMERA), (STRONG[:4], None)):
+        options = ("--lens", numbers(coefficients), *(("--camera", numbers(camera)) if camera else ()))
+        out = warped(tmp_path, ramp(30, 40, STEP), *options, "--address", "clamp")
+        x, y = brown_conrady(*centers(30, 40), camera or (40.0, 40.0, 20.0, 15.0), coefficients)
+        expected = np.stack([np.clip(x, 0.5, 39.5), np.clip(y, 0.5, 29.5)], axis=-1) * STEP
+        assert_codes_close("point", out[..., :2], expected, STEP * 40)
+    options = "--distort", numbers(STRONG), "--camera", numbers(CAMERA), "--address", "clamp"
+    once = warped(tmp_path, ramp(30, 40, STEP), *options)
     there = brown_conrady(*(once[..., k] / STEP for k in (0, 1)), CAMERA, STRONG)
     error = np.abs(np.stack(there) - np.stack(centers(30, 40)))[:, 5:-5, 5:-5]
     assert error.max() <= 1.2 / STEP  # both were rounded to half a step
@@ -131,15 +129,13 @@ def save_flow(path, flow, **options):
     return path
 
 
-@pytest.mark.parametrize("dtype", ["<f4", ">f8", "<f2"])
-def test_a_flow_is_added_to_the_output_pixel(tmp_path, dtype):
-    random = np.random.default_rng(0)
+def test_a_flow_is_added_to_the_output_pixel(tmp_path):
     pixels, (x, y) = noise(3), centers(HEIGHT, WIDTH)
-    flow = (random.integers(-16, 17, (HEIGHT, WIDTH, 2)) / 4).astype(dtype)
-    path = save_flow(tmp_path / "flow.npy", np.asfortranarray(flow))
-    out = warped(tmp_path, pixels, "--flow", path, *TAP_BY_TAP)
+    flow = np.random.default_rng(0).integers(-16, 17, (HEIGHT, WIDTH, 2)) / 4
     expected = bilinear_at(pixels, x + flow[..., 0], y + flow[..., 1], 40)
-    assert_codes_close("peer", out, expected, 255)
+    for dtype in ("<f4", ">f8", "<f2"):
+        path = save_flow(tmp_path / "flow.npy", np.asfortranarray(flow.astype(dtype)))
+        assert_codes_close("peer", warped(tmp_path, pixels, "--flow", path, *TAP_BY_TAP), expected, 255)
 
 
 def test_a_flow_gives_the_output_its_size_and_nan_shows_nothing(tmp_path):
@@ -147,90 +143,10 @@ def test_a_flow_gives_the_output_its_size_and_nan_shows_nothing(tmp_path):
     flow = np.ones((2, 3, 2), np.float32)
     flow[1, 2, 0], flow[0, 0, 1] = np.nan, np.inf
     path = save_flow(tmp_path / "flow.npy", flow)
-    out = warped(tmp_path, pixels, "--flow", path, "--size", "3x2", "--border-color", 9)
+    out = warped(tmp_path, pixels, "--flow", path, "--size", "3x2", *TAP_BY_TAP)
     expected = pixels[1:3, 1:4].copy()
-    expected[1, 2] = expected[0, 0] = 9
+    expected[1, 2] = expected[0, 0] = 40
     np.testing.assert_array_equal(out, expected)
-
-
-# Smoothing
-
-
-def checkers(height: int, width: int) -> np.ndarray:
-    return (np.add.outer(np.arange(height), np.arange(width)) % 2 * 255).astype(np.uint8)[..., None]
-
-
-def shrinking_flow(tmp_path):
-    x, y = centers(16, 24)
-    return save_flow(tmp_path / "flow.npy", np.stack([3.1 * x - x - 20, 3.1 * y - y - 10], axis=-1))
-
-
-# `test_cli_sizes` has a scale and a rotation, and compares every pixel.
-SHRINKING = {
-    "matrix": ("--matrix", "0.3", "0", "5", "0", "0.9", "0.5"),
-    "perspective": ("--perspective", "0,0:5,3", "24,0:12,4", "24,16:13,9", "0,16:4,8"),
-    "lens": ("--lens", "2.5", "--camera", "12,12,12,8"),
-    "flow": ("--flow", "FLOW"),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", SHRINKING)
-def test_what_shrinks_is_smoothed_in_every_transform(tmp_path, kind):
-    flow = shrinking_flow(tmp_path)
-    options = [flow if value == "FLOW" else value for value in SHRINKING[kind]]
-    # Mirrored, checkers go on as checkers: there is no border in the way. In the middle of a lens nothing shrinks.
-    options += ["--address", "mirror"]
-    where = np.s_[:, :4] if kind == "lens" else np.s_[:]
-    plain = warped(tmp_path, checkers(16, 24), *options)[where].astype(float)
-    smooth = warped(tmp_path, checkers(16, 24), *options, "--antialias")[where].astype(float)
-    assert plain.std() > 40
-    assert smooth.std() < plain.std() / 3
-    assert abs(smooth.mean() - 127.5) < 2
-
-
-def test_smoothing_leaves_no_fringe_and_blends_the_border(tmp_path):
-    pixels = np.zeros((16, 16, 4), np.uint8)
-    pixels[:, :8] = (255, 0, 0, 255)
-    pixels[:, 8:] = (0, 255, 0, 0)  # green, not to be seen
-    out = warped(tmp_path, pixels, "--scale", 0.3, "--antialias", "--border-color", "1,2,3,4")
-    np.testing.assert_array_equal(out[0, 0], (1, 2, 3, 4))
-    assert out[out[..., 3] > 0][:, 1].max() <= 2  # that of the border
-    assert ((out[..., 3] > 4) & (out[..., 3] < 255)).any()
-
-
-@pytest.mark.slow
-def test_what_grows_is_as_without_smoothing(tmp_path):
-    options = ("--scale", 2.5, "--rotate", 20, "--address", "clamp")
-    smooth, plain = (warped(tmp_path, noise(3), *options, *more).astype(int) for more in (("--antialias",), ()))
-    assert np.abs(smooth - plain).max() <= 1
-
-
-def test_as_many_reads_as_the_footprint_is_long():
-    turn = transforms.rotation(33)
-    sides = {1: (1, 1), 2: (3.0, 2.9), 4: (1.0, 4.0), 8: (1.0, 4.1), MAX_ANISOTROPY: (1e-3, 1e3)}
-    assert [transforms.anisotropy(np.diag(pair)) for pair in sides.values()] == [*sides]
-    assert transforms.anisotropy(turn) == transforms.anisotropy(7 * turn) == 1
-
-
-# One program for each kind of transform
-
-
-@pytest.mark.slow
-def test_other_parameters_compile_nothing(tmp_path, capsys):
-    source = save(tmp_path / "in.png", noise(3))
-    variants = {
-        "--perspective": (pairs(CORNERS, SEEN), pairs(SEEN, CORNERS)),
-        "--lens": (["0.1"], ["-0.2,0.1,0.01", "--camera", "9,9,4,3"]),
-        "--flow": ([save_flow(tmp_path / f"{k}.npy", np.full((HEIGHT, WIDTH, 2), k / 2))] for k in (0, 1)),
-        "--rotate": (["10"], ["20", "--antialias"], ["30", "--antialias"]),
-    }
-    sized_image.compiled.cache_clear()
-    for option, values in variants.items():
-        for value in values:
-            assert run(capsys, "warp", source, tmp_path / "out.png", option, *value)[0] == 0
-    # With smoothing there is one more, which finds how far an image must be smoothed.
-    assert sized_image.compiled.cache_info().misses == 6
 
 
 # Devices
@@ -295,10 +211,9 @@ class WorstOrder:
         pass
 
     def submit(self, step, path, value):
-        if isinstance(value, pipeline.StartedWarp):
-            return types.SimpleNamespace(result=lambda: step(path, value))
-        result = step(path, value)
-        return types.SimpleNamespace(result=lambda: result)
+        late = isinstance(value, pipeline.StartedWarp)
+        result = None if late else step(path, value)
+        return types.SimpleNamespace(result=lambda: step(path, value) if late else result)
 
     def shutdown(self, cancel_futures):
         pass
@@ -349,16 +264,6 @@ def test_an_interrupt_ends_what_was_begun_and_leaves_whole_files(tmp_path, capsy
         assert (load(tmp_path / "out" / name) == int(name[:2])).all()
 
 
-def test_codecs_do_not_warn_from_their_threads(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 15)  # beyond it Pillow warns of a bomb
-    before = list(warnings.filters)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        code, _, err = run(capsys, "warp", folder_of(tmp_path, 8), tmp_path / "out")
-    assert (code, err, caught) == (0, "", [])
-    assert warnings.filters == before
-
-
 def test_an_error_that_is_not_the_users_is_not_hidden(tmp_path, monkeypatch):
     folder = folder_of(tmp_path, 3)
     monkeypatch.setattr(pipeline, "write_picture", lambda *_: 1 / 0)
@@ -369,18 +274,11 @@ def test_an_error_that_is_not_the_users_is_not_hidden(tmp_path, monkeypatch):
 # JPEG without Pillow's lock
 
 
-def photograph(channels: int, height: int = 37, width: int = 53) -> Image.Image:
-    y, x = np.mgrid[:height, :width]
-    pixels = np.stack([128 + 60 * np.sin(x / (3 + c)) * np.cos(y / 5) + 40 * (x > y) for c in range(channels)], axis=-1)
-    return Image.fromarray(pixels.astype(np.uint8)[..., 0] if channels == 1 else pixels.astype(np.uint8))
-
-
-@pytest.mark.parametrize("progressive", [False, True])
 @pytest.mark.parametrize("channels", [1, 3, 4])
-def test_jpeg_is_read_and_written_as_by_pillow(tmp_path, channels, progressive):
+def test_jpeg_is_read_and_written_as_by_pillow(tmp_path, channels):
     image, path = photograph(channels), tmp_path / "in.jpg"
     image = image.convert("CMYK") if channels == 4 else image
-    for subsampling in (0, 1, 2):
+    for subsampling, progressive in ((0, False), (1, True), (2, False)):
         image.save(path, subsampling=subsampling, progressive=progressive, quality=80)
         with Image.open(path) as opened:
             expected = np.asarray(opened.convert("RGB") if channels == 4 else opened)
@@ -393,15 +291,6 @@ def test_jpeg_is_read_and_written_as_by_pillow(tmp_path, channels, progressive):
         encode.write_picture(tmp_path / "out.jpg", Picture(pixels, profile), Options())
         assert decode.read_picture(tmp_path / "out.jpg").icc == profile
         np.testing.assert_array_equal(load(tmp_path / "out.jpg"), load(path))
-
-
-@pytest.mark.parametrize("orientation", [1, 3, 6, 8])
-def test_a_jpeg_is_turned_upright(tmp_path, orientation):
-    image, exif = photograph(3), Image.Exif()
-    exif[ORIENTATION] = orientation
-    image.save(tmp_path / "in.jpg", exif=exif, quality=98, subsampling=0)
-    turned = np.rot90(np.asarray(image), {1: 0, 3: 2, 6: -1, 8: 1}[orientation]).astype(int)
-    assert np.abs(decode.read_picture(tmp_path / "in.jpg").pixels - turned).max() < 20
 
 
 # Mistakes

@@ -6,6 +6,7 @@ that needs a package runs where it is installed.
 
 import ast
 import contextlib
+import functools
 import importlib.util
 import io
 import re
@@ -24,17 +25,8 @@ PAGES = {name: path for name, path in PAGES.items() if not name.startswith("_")}
 # Pages whose blocks another test runs, because it looks at what they leave.
 ELSEWHERE = {"spatial-transformers": "unit/layers/test_layers.py"}
 # Pages that train, and those with many blocks.
-SLOW = {
-    "cookbook",
-    "start/transformer",
-    "start/cuda",
-    "scaling",
-    "porting-cuda",
-    "image-warping",
-    "volumes",
-    "tutorial",
-}
-SLOW |= {"reads-inside-models", "reading", "performance", "kernels"}
+SLOW = "cookbook cubemaps-and-mipmaps image-warping kernels ndimage performance porting-cuda rays reading "
+SLOW += "reads-inside-models scaling start/cuda start/transformer surfaces tutorial volumes"
 # Pages that must show values, not only code.
 GUIDES = ("arithmetic", "cookbook", "conventions", "cubemaps-and-mipmaps", "image-warping", "kernels", "ndimage")
 GUIDES += ("porting-cuda", "reading", "reads-inside-models", "scaling", "surfaces", "tutorial", "volumes")
@@ -93,17 +85,21 @@ def run(block, scope):
 WITH_BLOCKS = [name for name in PAGES if BLOCK.search(PAGES[name].read_text())]
 
 
-@pytest.mark.parametrize("name", ELSEWHERE)
-def test_blocks_that_other_tests_run_are_named_there(name):
-    assert name in WITH_BLOCKS
-    assert f'"docs/{name}.md"' in (Path(__file__).parents[1] / ELSEWHERE[name]).read_text()
+def test_blocks_that_other_tests_run_are_named_there():
+    for name, file in ELSEWHERE.items():
+        assert name in WITH_BLOCKS
+        assert f'"docs/{name}.md"' in (Path(__file__).parents[1] / file).read_text()
 
 
 # A page exports kernels; a machine without NVRTC exports array operations and says so.
 @pytest.mark.filterwarnings("ignore:jaxtex. GPU kernels cannot be compiled:UserWarning")
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in WITH_BLOCKS if name not in ELSEWHERE],
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW.split()))
+        for name in WITH_BLOCKS
+        if name not in ELSEWHERE
+    ],
 )
 def test_python_blocks_run_and_show_what_they_claim(name, tmp_path, monkeypatch, capsys):
     (tmp_path / "examples").symlink_to(DOCS.parent / "examples")
@@ -132,33 +128,32 @@ def blocks_of(name):
     return list(BLOCK.finditer(PAGES[name].read_text()))
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_marks_stand_above_a_block_and_give_a_reason(name):
-    text, blocks = PAGES[name].read_text(), blocks_of(name)
-    assert len(blocks) == len(re.findall(r"^ *(?:```|~~~) *\{?(?:py|code-cell)", text, re.MULTILINE)), (
-        "a fence of another form"
-    )
-    assert not [block["more"] for block in blocks if block["more"]], "a fence with attributes"
-    # Shell commands may have a mark too.
-    marks = re.findall(rf"^{MARK}```(?:python|sh)$", text, re.MULTILINE)
-    assert len(marks) == len(re.findall(r"not run\b.*-->", text))
-    assert all(len(reason.split()) > 1 for reason in marks)
+def test_marks_stand_above_a_block_and_give_a_reason():
+    for name, page in PAGES.items():
+        text, blocks = page.read_text(), blocks_of(name)
+        assert len(blocks) == len(re.findall(r"^ *(?:```|~~~) *\{?(?:py|code-cell)", text, re.MULTILINE)), (
+            f"{name} has a fence of another form"
+        )
+        assert not [block["more"] for block in blocks if block["more"]], f"{name} has a fence with attributes"
+        # Shell commands may have a mark too.
+        marks = re.findall(rf"^{MARK}```(?:python|sh)$", text, re.MULTILINE)
+        assert len(marks) == len(re.findall(r"not run\b.*-->", text)), name
+        assert all(len(reason.split()) > 1 for reason in marks), name
 
 
 OTHERS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 
 
-@pytest.mark.parametrize("page", [*OTHERS, *(f"docs/{name}.md" for name in PAGES)])
-def test_links_lead_somewhere(page):
-    page = DOCS.parent / page
+def test_links_lead_somewhere():
     missing = []
-    for link in re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text())):
-        target, _, anchor = link.partition("#")
-        if "//" in target or target.startswith("mailto:"):
-            continue
-        path = (page.parent / target).resolve() if target else page
-        if not path.exists() or (anchor and anchor not in anchors(path)):
-            missing.append(link)
+    for page in (*(DOCS.parent / name for name in OTHERS), *PAGES.values()):
+        for link in re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text())):
+            target, _, anchor = link.partition("#")
+            if "//" in target or target.startswith("mailto:"):
+                continue
+            path = (page.parent / target).resolve() if target else page
+            if not path.exists() or (anchor and anchor not in anchors(path)):
+                missing.append((page.name, link))
     assert not missing
 
 
@@ -166,6 +161,7 @@ def without_code(text):
     return re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
 
 
+@functools.cache
 def anchors(path):
     """The names of a page's headings, as a viewer makes them."""
     headings = re.findall(r"^#+ (.*)", without_code(path.read_text()), re.MULTILINE)

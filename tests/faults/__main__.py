@@ -1,8 +1,9 @@
 """How many small faults the tests find: `python -m tests.faults [--count N] [--seed S] [--only NAME...]`.
 
 Faults are drawn from the places of `places.py`. Each is put into a copy of the tree. Of the tests that are not slow,
-those run first whose words are most like those of the function and of its module, until one fails or the time is over.
-Results are written to a file as they come, and a run that was stopped goes on from there.
+those run first whose words are most like those of the function and of its module, and of these those whose file names
+the module or lies in its room, until one fails or the time is over. Results are written to a file as they come, and a
+run that was stopped goes on from there.
 """
 
 import argparse
@@ -32,10 +33,18 @@ ENGINE = ("_engine/walk", "_engine/rules", "_engine/compute")
 ROOMS = ("_tables", *ENGINE, "_hardware", "warp", "nn", "rays", "ndimage")
 # Folders of tests that start programs or read texts: they take long, or cannot tell.
 LEFT_OUT = {"cli", "devices", "docs", "faults", "house"}
+# The sentences of errors are in a file beside their test.
+ERRORS, ROWS = Path("tests/house/test_wording.py"), Path("tests/data/errors.txt")
+# Folders of tests that have another name than the room which they test.
+ROOM_OF = {"compiled": "engine", "recorded": "hardware"}
 MOST_TESTS = 60
 PASSED, NO_TESTS = 0, 5  # exit codes of pytest
 PYTEST = ["-m", "pytest", "-n", "0", "-q", "--tb=no", "-rfE", "-p", "no:cacheprovider", "-p", "tests.faults.limit"]
 WORD = re.compile(r"[A-Za-z]\w+")
+# What a test imports of this package: the modules, and the names of their contents.
+IMPORT = re.compile(r"^from (jaxtex[\w.]*) import ([\w, ]+)", re.MULTILINE)
+# What a function that refuses an argument has.
+CHECKED = re.compile(r"\bcheck|Error\b")
 FOUND, NOT_FOUND = "found", "NOT FOUND"
 
 
@@ -55,19 +64,29 @@ def drawn(faults: list[Fault], only: list[str], count: int, seed: int) -> list[F
     return [*{fault.name: fault for found in named.values() for fault in found}.values()]
 
 
+def words_of(path: str) -> set[str]:
+    """The words of a path, without their plurals, and with the room that a folder of tests stands for."""
+    parts = Path(path).with_suffix("").parts
+    return {word.removesuffix("s") for part in parts for word in (*part.split("_"), ROOM_OF.get(part, "")) if word}
+
+
 class Likeness:
     """How much the texts of tests are like a text: the cosine of their words, of which rare ones count more."""
 
     def __init__(self, tree: Path):
         paths = [path.relative_to(tree) for path in sorted(tree.glob("tests/**/test_*.py"))]
         texts = {path: (tree / path).read_text() for path in paths if path.parts[1] not in LEFT_OUT}
+        if (tree / ERRORS).exists():
+            texts[ERRORS] = (tree / ERRORS).read_text() + (tree / ROWS).read_text()
+        imports = {str(path): " ".join(map(" ".join, IMPORT.findall(text))) for path, text in texts.items()}
+        self.imports = {path: set(re.findall(r"\w+", text)) for path, text in imports.items()}
         counts = collections.Counter(word for text in texts.values() for word in set(WORD.findall(text)))
         self.weights = {word: math.log(len(texts) / count) for word, count in counts.items()}
         self.files = {str(path): self.vector(text) for path, text in texts.items()}
         self.tests = {
             f"{path}::{node.name}": self.vector(ast.unparse(node))
             for path, text in texts.items()
-            for node in ast.walk(ast.parse(text))
+            for node in ast.walk(ast.parse((tree / path).read_text()))
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
         }
         # Programs take most of the time of a file.
@@ -80,18 +99,26 @@ class Likeness:
         length = math.hypot(*values.values()) or 1.0
         return {word: value / length for word, value in values.items()}
 
-    def most_telling(self, module: str, function: str) -> list[str]:
+    def nearness(self, file: str, path: str) -> int:
+        """How many words of the path of a module are in that of a file of tests, and whether the file imports it."""
+        words, wanted = words_of(file), words_of(path.removeprefix("jaxtex/"))
+        return len(words & wanted) + (Path(path).stem in self.imports[file])
+
+    def most_telling(self, path: str, module: str, function: str) -> list[str]:
         """The tests that are most like a function and its module, file by file."""
         wanted = self.vector(module + 3 * function)
+        near = {file: 2 ** self.nearness(file, path) for file in self.files}
 
         def gain(test):
             file = test.partition("::")[0]
             alike = (
                 sum(wanted.get(word, 0.0) * x for word, x in of.items()) for of in (self.files[file], self.tests[test])
             )
-            return sum(alike) / (1 + self.programs.get(file.removeprefix("tests/"), 0) / 100)
+            return near[file] * sum(alike) / (1 + self.programs.get(file.removeprefix("tests/"), 0) / 100)
 
         tests = sorted(self.tests, key=gain, reverse=True)[:MOST_TESTS]
+        if CHECKED.search(function):
+            tests = [test for test in self.tests if test.startswith(f"{ERRORS}::test_the_error")] + tests
         files = [test.partition("::")[0] for test in tests]
         return sorted(tests, key=lambda test: files.index(test.partition("::")[0]))
 
@@ -185,7 +212,7 @@ def main() -> int:
 
     def trial(fault):
         file = files[fault.path]
-        tests = likeness.most_telling(file.source, file.texts.get(fault.scope, ""))
+        tests = likeness.most_telling(fault.path, file.source, file.texts.get(fault.scope, ""))
         return tried(local.copy, fault, tests, options.seconds)
 
     with tempfile.TemporaryDirectory() as folder, options.results.open("a") as log:

@@ -149,11 +149,11 @@ def unnamed(lines, before, text):
     A module or a command that the list has not stands for all names in it.
     """
     old_rooms = {room_of(name_of(line)) for line in before}
-    missing = []
+    said, missing = {*re.findall(r"[\w-]+", text.lower())}, []
     for name in sorted({name_of(line) for line in {*lines} ^ {*before}}):
         room = room_of(name)
         words = [*words_of(name), *([] if room in old_rooms else [room])]
-        if not any(re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text, re.I) for word in words):
+        if not any({*re.findall(r"[\w-]+", word.lower())} <= said for word in words):
             missing.append(name)
     return missing
 

@@ -56,12 +56,12 @@ def test_no_sum_of_a_public_call(name):
     assert not [*sums_in_any_order(FUNCTIONS[name], CALLS[name])]
 
 
-@pytest.mark.parametrize("filter_mode", ["linear", "lagrange"])
-@pytest.mark.parametrize("mode", ["clamp", "border", "wrap", "mirror", "reflect"])
-def test_no_sum_of_knots(mode, filter_mode):
+@pytest.mark.parametrize("mode", ["clamp", "border", "reflect"])
+def test_no_sum_of_knots(mode):
     def read(texels, x, color, knots):
         texture = jt.texture1d(texels, border_color=color, knots=(knots,))
-        return jt.sample(texture, (x,), jt.Sampler(address_mode=mode, filter_mode=filter_mode))
+        filters = "linear", "lagrange"
+        return [jt.sample(texture, (x,), jt.Sampler(address_mode=mode, filter_mode=name)) for name in filters]
 
     knots = np.arange(len(ROWS) + 2, dtype=np.float32) ** 2
     call = {"texels": ROWS, "x": np.float32([1, 3, 7]), "color": np.float32(2), "knots": knots}

@@ -15,7 +15,9 @@ import jax
 import pytest
 
 import jaxtex
-from jaxtex.cli.jax_start import PACKAGES
+from jaxtex.cli.calibration import LARGEST_FILE
+from jaxtex.cli.jax_start import MOST_BYTES, PACKAGES
+from jaxtex.cli.options import MAX_PIXELS
 from tests.support.tolerances import TOLERANCES
 
 ROOT = Path(__file__).parents[2]
@@ -47,6 +49,8 @@ LAYERS += ("cli.files", "cli.transforms", "cli.lenses", "cli.calibration", "cli.
 LAYERS += ("cli", "__main__")
 
 MAX_LINES = 400
+# An import, also in a function.
+IMPORT = re.compile(r"^ *(from [\w.]+ import (?:\([^)]*\)|.*)|import [\w., ]+)(?: *#.*)?$", re.MULTILINE)
 # Modules that need a package which an installation may lack.
 OPTIONAL = {"layers.nnx": "flax", "layers.equinox": "equinox"}
 
@@ -56,7 +60,8 @@ def imports(module):
     """Each module that `module` imports, as (level of a relative import, dotted name in the package)."""
     package = SOURCES[module].parent.relative_to(PACKAGE).parts
     found = []
-    for node in ast.walk(ast.parse(SOURCES[module].read_text())):
+    for statement in IMPORT.findall(SOURCES[module].read_text()):
+        (node,) = ast.parse(statement).body
         if isinstance(node, ast.Import):
             found += ((0, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
@@ -77,6 +82,7 @@ def default_promotion():
         yield
 
 
+@functools.cache
 def layer(module):
     """The place of a module in LAYERS: its own, or that of the innermost room that has one."""
     rooms = (module.rsplit(".", depth)[0] for depth in range(module.count(".") + 1))
@@ -139,7 +145,8 @@ PUBLIC |= {f"{room}.{n}": getattr(getattr(jaxtex, room), n) for room in ROOMS fo
 
 
 # Modules whose examples take long to compile.
-SLOW = {"warp.sized.warpers", "warp.points", "cuda", "cuda.ptx", "sharded", *OPTIONAL}
+SLOW = {"warp.sized.warpers", "warp.points", "rays.projections", "texture", "sharded", *OPTIONAL}
+SLOW |= {name for name in SOURCES if name.startswith("cuda") and name != "cuda.textures.texture_objects"}
 
 
 @pytest.mark.parametrize(
@@ -147,6 +154,7 @@ SLOW = {"warp.sized.warpers", "warp.points", "cuda", "cuda.ptx", "sharded", *OPT
     [
         pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW))
         for n in sorted(SOURCES.keys() - {"__init__", "__main__"})
+        if ">>> " in SOURCES[n].read_text()
     ],
 )
 def test_docstring_examples_run(module):
@@ -177,7 +185,8 @@ def test_readme_python_blocks_run(tmp_path, monkeypatch):
 # Metadata
 
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 PYTHONS = [line.rsplit(" ", 1)[1] for line in PROJECT["classifiers"] if re.search(r"Python :: 3\.\d", line)]
 BOUND = re.compile(r"([\w-]+)(?:\[\w+\])?>=([\d.]+)(,<[\d.]+)?")
@@ -193,7 +202,7 @@ def test_bounds_agree():
 
 
 def test_the_sdist_holds_what_the_readme_links():
-    included = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["sdist"]
+    included = PYPROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]
     always = ("README.md", "LICENSE")
     links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", (ROOT / "README.md").read_text())]
     local = [link for link in links if link and "//" not in link]
@@ -216,3 +225,38 @@ def test_ci_runs_parts_that_are_documented_and_tests_that_exist():
     paths = re.findall(r"tests/[\w/]+(?:\.py)?\b", script)
     assert paths
     assert not [path for path in paths if not (ROOT / path).exists()]
+
+
+# A release: versions, dependencies and limits agree wherever they stand
+
+
+PAGES = ("CHANGELOG.md", "CITATION.cff", "conda/recipe.yaml", "SECURITY.md")
+CHANGELOG, CITATION, RECIPE, SECURITY = ((ROOT / name).read_text() for name in PAGES)
+
+
+def field(text, name):
+    """The value of a field of a YAML file, on its line."""
+    return re.search(rf"^ *{re.escape(name)}: *\"?([^\n\"]*)\"?$", text, re.MULTILINE)[1]
+
+
+def test_one_version_everywhere():
+    version, date = re.search(r"^## \[(\d+\.\d+\.\d+)\] - (\d{4}-\d\d-\d\d)$", CHANGELOG, re.MULTILINE).groups()
+    assert jaxtex.__version__ == field(RECIPE, "version") == version
+    assert (field(CITATION, "version"), field(CITATION, "date-released")) == (version, date)
+    assert field(CITATION, "license") == field(RECIPE, "license") == PROJECT["license"]
+
+
+def test_the_conda_recipe_needs_what_the_wheel_needs():
+    host, run = re.search(r"^  host:\n(.*?)^  run:\n(.*?)^\n", RECIPE, re.MULTILINE | re.DOTALL).groups()
+    of = lambda block: {re.sub(r" *- ", "", line).replace(" ", "") for line in block.splitlines()}
+    python = f"python{PROJECT['requires-python']}"
+    assert of(run) == {*PROJECT["dependencies"], python}
+    assert of(host) == {*PYPROJECT["build-system"]["requires"], python, "pip"}
+    entries = [f"{name} = {target}" for name, target in PROJECT["scripts"].items()]
+    assert re.findall(r"entry_points:\n *- (.*)", RECIPE) == entries
+
+
+def test_the_page_on_security_says_the_limits_that_hold():
+    assert f"{MAX_PIXELS // 10**6} million" in SECURITY
+    assert f"at most {MOST_BYTES // 2**20} MiB" in SECURITY
+    assert f"at most {LARGEST_FILE // 2**20} MiB" in SECURITY

@@ -14,17 +14,18 @@ SHARDED = ("jaxtex._engine.sharded", "jaxtex.sharded")
 # The modules of jaxtex behind a first `jaxtex.sample`, packages included.
 MOST_MODULES = 74
 MAKE_TEXTURE = "import numpy; texture = jaxtex.texture2d(numpy.ones((4, 4, 1), numpy.float32))"
-CALLS = {
-    "sample": "jaxtex.sample(texture, (0.5, 0.5))",
-    "a gradient": "jax.grad(lambda x: jaxtex.sample(texture, (x, 0.5))[0])(0.4)",
-    "a surface": "jaxtex.surface_write(texture, 1.0, (0, 1))",
-    "mipmaps": "jaxtex.build_mipmaps(texture)",
-    "a spline filter": "jaxtex.spline_filter(texture, jaxtex.Sampler(filter_mode='bspline'))",
-    "a texture unit": "jaxtex.sample(texture, (0.5, 0.5), jaxtex.Sampler(arithmetic='hardware'))",
-    "a warp": "jaxtex.warp.rotate(texture.texels, 20.0)",
-    "ndimage": "jaxtex.ndimage.shift(texture.texels[..., 0], 0.5)",
-    "a model": "jaxtex.nn.correlation_pyramid(texture.texels[None], texture.texels[None], 2)",
-}
+# Calls with texels and a coordinate, which are traced and lowered.
+CALLS = (
+    "jaxtex.sample(texture, (x, 0.5))",
+    "jax.grad(lambda x: jaxtex.sample(texture, (x, 0.5))[0])(x)",
+    "jaxtex.surface_write(texture, 1.0, (0, 1))",
+    "jaxtex.build_mipmaps(texture)",
+    "jaxtex.spline_filter(texture, jaxtex.Sampler(filter_mode='bspline'))",
+    "jaxtex.sample(texture, (x, 0.5), jaxtex.Sampler(arithmetic='hardware'))",
+    "jaxtex.warp.rotate(texture.texels, 20.0)",
+    "jaxtex.ndimage.shift(texture.texels[..., 0], 0.5)",
+    "jaxtex.nn.correlation_pyramid(texture.texels[None], texture.texels[None], 2)",
+)
 # Modules that a call may load while JAX traces it.
 LATE = (*KERNELS, *SHARDED, "jaxtex._engine.sharded.read", "jaxtex._engine.sharded.write")
 LATE += ("jaxtex._engine.sharded.access", "jaxtex._engine.forms.gpu_adjoint", "jaxtex._hardware")
@@ -60,7 +61,7 @@ def test_imports_load_no_other_package_and_start_no_backend():
 
 def test_calls_on_one_cpu_load_what_they_run_and_late_modules_make_jax_trace_nothing_again():
     loaded = "found[{!r}] = sorted(name for name in sys.modules if name.split('.')[0] == 'jaxtex')".format
-    first, *others = CALLS.values()
+    first, *others = (f"jax.jit(lambda texture, x: {call}).lower(texture, 0.4)" for call in CALLS)
     times = "times = []; f = jax.jit(lambda x: times.append(0) or x); f(0)"
     again = f"{times}; {LOAD_LATE}; f(0); found['times'] = len(times)"
     found = printed_by("import jaxtex", MAKE_TEXTURE, first, loaded("first"), *others, loaded("all"), again)

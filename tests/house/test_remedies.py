@@ -1,5 +1,6 @@
 """Calls that are taken with a warning, as they may mean something else: it says what to pass instead."""
 
+import functools
 import re
 import warnings
 from pathlib import Path
@@ -31,18 +32,19 @@ def test_an_image_with_channels_first_is_doubted():
 
 def test_an_image_with_channels_last_is_doubted_by_grid_sample():
     grid = np.zeros((3, 3, 2), np.float32)
+    grid_sample = lambda *args, **options: jax.eval_shape(functools.partial(warp.grid_sample, **options), *args)
     with pytest.warns(UserWarning, match=r"grid_sample: image has shape \(24, 32, 3\), read as .*data_format='NHWC'"):
-        warp.grid_sample(IMAGE, grid)
+        grid_sample(IMAGE, grid)
     volume, points = np.zeros((1, 16, 16, 16, 2), np.float32), np.zeros((1, 2, 2, 2, 3), np.float32)
     with pytest.warns(UserWarning, match=r"grid_sample: image has .*16 channels.*data_format='NDHWC'"):
-        warp.grid_sample(volume, points)
+        grid_sample(volume, points)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warp.grid_sample(IMAGE, grid, data_format="NHWC")
-        warp.grid_sample(volume, points, data_format="NDHWC")
-        warp.grid_sample(np.moveaxis(volume, -1, 1), points)
-        warp.grid_sample(np.moveaxis(IMAGE, -1, 0), grid)
-        warp.grid_sample(np.zeros((64, 9, 3), np.float32), grid)
+        grid_sample(IMAGE, grid, data_format="NHWC")
+        grid_sample(volume, points, data_format="NDHWC")
+        grid_sample(np.moveaxis(volume, -1, 1), points)
+        grid_sample(np.moveaxis(IMAGE, -1, 0), grid)
+        grid_sample(np.zeros((64, 9, 3), np.float32), grid)
 
 
 def test_a_shape_that_lies_on_its_side_is_mentioned_where_debugging_is_on(monkeypatch):
@@ -58,13 +60,14 @@ def test_a_shape_that_lies_on_its_side_is_mentioned_where_debugging_is_on(monkey
 
 
 def test_a_row_of_coefficients_is_doubted_where_nothing_else_is_a_batch():
+    undistort = functools.partial(jax.eval_shape, warp.undistort)
     row = np.zeros((1, 5), np.float32)
     with pytest.warns(UserWarning, match=r"undistort: distortion has shape \(1, 5\).*pass distortion\[0\]"):
-        assert warp.undistort(IMAGE, CAMERA, row).shape == (1, 24, 32, 3)
+        assert undistort(IMAGE, CAMERA, row).shape == (1, 24, 32, 3)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert warp.undistort(IMAGE[None], CAMERA, row).shape == (1, 24, 32, 3)
-        assert warp.undistort(IMAGE, *warp.camera_from_opencv(CAMERA, row)).shape == (24, 32, 3)
+        assert undistort(IMAGE[None], CAMERA, row).shape == (1, 24, 32, 3)
+        assert undistort(IMAGE, *warp.camera_from_opencv(CAMERA, row)).shape == (24, 32, 3)
 
 
 def test_texels_under_normalized_coordinates_are_mentioned_where_debugging_is_on(monkeypatch):
