@@ -20,9 +20,6 @@ from jaxtex.warp.sized.streams import NeedsWholeImage, StreamedImage
 from tests.oracles.warps import warped
 from tests.support.tolerances import assert_exact
 
-# Both sides are what XLA compiles, to the bit.
-pytestmark = pytest.mark.compiled
-
 INPUTS, OUTPUTS = ((0.0, 0), (60.0, 0), (60.0, 50), (0.0, 50)), ((3.0, 2), (55.0, -4), (64.0, 57), (-2.0, 45))
 PAIRS = tuple(zip(INPUTS, OUTPUTS))
 
