@@ -26,9 +26,8 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 # Nobody reads the tests' programs, so they need not say which lines they come from.
 jax.config.update("jax_traceback_in_locations_limit", 0)
 
-from tests.support import drawn, evaluator
+from tests.support import drawn
 
-evaluator.install()
 contexts = compiling.SharedContext()
 contexts.install()
 
@@ -39,51 +38,15 @@ LIBC = ctypes.CDLL(None)
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -2, -3, -8  # of malloc.h
 MEGABYTE = 2**20
 
-# Folders whose programs XLA compiles. Those of the others are evaluated in NumPy.
-COMPILED = (
-    "cli/",
-    "compiled/",
-    "devices/",
-    "parity/test_warp",
-    "unit/cuda/",
-    "unit/engine/",
-    "unit/layers/",
-    "unit/ndimage/",
-    "unit/nn/",
-    "unit/rays/",
-    "unit/reads/",
-    "unit/surfaces/",
-    "unit/tables/",
-    "unit/warp/",
-)
-
 
 def pytest_addoption(parser):
-    parser.addoption("--compiled", action="store_true", help="compile all programs, and evaluate none in NumPy")
     parser.addoption("--seeds", type=int, default=drawn.SEEDS, help="how many seeds draw values for a test")
 
 
 def pytest_configure(config):
-    programs.all_compiled = config.getoption("compiled")
     drawn.SEEDS = config.getoption("seeds")
     config.addinivalue_line("markers", "gpu: needs a CUDA device, and is skipped where JAX finds none")
     config.addinivalue_line("markers", "slow: left out by default; costs much, and finds little that others do not")
-    config.addinivalue_line("markers", "compiled: what it claims depends on compilers, so its programs are compiled")
-
-
-def programs_evaluated_for(item):
-    """Which programs of a test are evaluated in NumPy in place of being compiled."""
-    if item.config.getoption("compiled") or not compiling.on_cpu():
-        return evaluator.NONE
-    path = item.path.relative_to(budget.FOLDER).as_posix()
-    is_compiled = path.startswith(COMPILED) or item.get_closest_marker("compiled")
-    return evaluator.ELEMENTS if is_compiled else evaluator.ALL
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item):
-    with evaluator.evaluating(programs_evaluated_for(item)):
-        return (yield)
 
 
 def pytest_sessionstart():
@@ -110,7 +73,6 @@ class Programs:
 
     def __init__(self):
         self.count = self.of_file = 0
-        self.all_compiled = False
         jax.monitoring.register_event_duration_secs_listener(self.listen)
 
     def listen(self, event, duration, **more):
@@ -120,7 +82,7 @@ class Programs:
     def end_file(self, name):
         """Compares the programs of a file of tests with its budget, or writes them down.
 
-        Counts are those of one version of JAX on a CPU, where values are evaluated in NumPy.
+        Counts are those of one version of JAX on a CPU.
         """
         count, self.of_file = self.of_file, 0
         if os.environ.get(budget.VARIABLE):
@@ -129,13 +91,12 @@ class Programs:
             return
         version, counts = budget.read()
         fault = budget.fault(name, count, counts)
-        if fault and jax.__version__ == version and compiling.on_cpu() and not self.all_compiled:
+        if fault and jax.__version__ == version and compiling.on_cpu():
             pytest.fail(fault, pytrace=False)
 
     def free(self):
         self.count = 0
         contexts.forget()
-        evaluator.PROGRAMS.forget()
         jax.clear_caches()
         gc.collect()
         if hasattr(LIBC, "malloc_trim"):  # glibc, which gives nothing back by itself

@@ -74,7 +74,7 @@ def parallel_beam(
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
         >>> rays = jt.rays.parallel_beam((3, 3), jnp.array([0.0]), (1,))
-        >>> jnp.round((rays.start + rays.end) / 2, 3)
+        >>> jnp.round((rays.start + rays.end) / 2, 1)
         Array([[[1.5, 1.5]]], dtype=float32)
     """
     frame = Frame.of("parallel_beam", volume_shape, angles, detector_shape, pixel_size)

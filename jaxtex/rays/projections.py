@@ -160,9 +160,9 @@ def maximum_intensity(
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
-        >>> image = jnp.zeros((4, 6, 1)).at[2, 3].set(5.0)
-        >>> start, end = jnp.array([[-2.0, 2.5], [-2.0, -0.5]]), jnp.array([[8.0, 2.5], [8.0, -0.5]])
-        >>> jt.rays.maximum_intensity(image, start, end, num_samples=6)[:, 0]  # the second misses the image
+        >>> image = jnp.zeros((4, 4, 1)).at[2, 3].set(5.0)
+        >>> start, end = jnp.array([[-2.0, 2.5], [-2.0, -0.5]]), jnp.array([[6.0, 2.5], [6.0, -0.5]])
+        >>> jt.rays.maximum_intensity(image, start, end, num_samples=4)[:, 0]  # the second misses the image
         Array([  5., -inf], dtype=float32)
     """
     name = "maximum_intensity"
@@ -281,9 +281,9 @@ def composite(
         >>> import jax.numpy as jnp, jaxtex as jt
         >>> fog = jnp.broadcast_to(jnp.array([2.0, 0.5]), (4, 6, 2))
         >>> start, end = jnp.array([0.5, 2.0]), jnp.array([[4.5, 2.0], [0.5, 2.0]])
-        >>> jt.rays.composite(fog, start, end, num_samples=4).round(3)
-        Array([[1.729, 0.865],
-               [0.   , 0.   ]], dtype=float32)
+        >>> (100 * jt.rays.composite(fog, start, end, num_samples=4)).round()
+        Array([[173.,  86.],
+               [  0.,   0.]], dtype=float32)
     """
     name = "composite"
     segments = Segments.of(name, volume, start, end, spacing, num_samples, step, sampler)

@@ -108,7 +108,6 @@ def run_kept(key, compilations):
     return float(kept.kept(key, jax.devices("cpu")[0], compile_program)(x))
 
 
-@pytest.mark.compiled
 def test_a_program_is_compiled_once_for_a_key(programs, cache_is_off, monkeypatch):
     compilations = []
     for key in ("a", "a", ("b", doubled), ("b", doubled)):
@@ -128,7 +127,6 @@ def test_a_program_is_compiled_once_for_a_key(programs, cache_is_off, monkeypatc
     assert len(compilations) == 6
 
 
-@pytest.mark.compiled
 def test_a_damaged_file_is_replaced(programs, cache_is_off):
     compilations = []
     run_kept("a", compilations)

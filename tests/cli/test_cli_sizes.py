@@ -19,9 +19,6 @@ from jaxtex.warp.sized.mappings import ReadOptions
 from jaxtex.warp.sized.streams import NeedsWholeImage, StreamedImage
 from tests.support.tolerances import assert_exact
 
-# Both sides are what XLA compiles, to the bit.
-pytestmark = pytest.mark.compiled
-
 
 class Wave(Flow):
     """A flow of the size of each image."""

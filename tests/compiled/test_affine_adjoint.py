@@ -17,7 +17,7 @@ ON_GPU = jax.default_backend() == "gpu"
 COS, SIN = np.cos(0.5), np.sin(0.5)
 TURN = np.float32([[COS, -SIN, 9], [SIN, COS, -5]])
 TURN_3D = np.float32([[COS, -SIN, 0, 5], [SIN, COS, 0, -1], [0.1, 0, 1, 0.3]])
-SINGULAR, POINT = np.float32([[1, 1, 0], [1, 1, 0]]), np.float32([[0, 0, 5], [0, 0, 6]])
+SINGULAR = np.float32([[1, 1, 0], [1, 1, 0]])
 NAN = np.float32([[np.nan, 0, 5], [0, 1, 6]])
 
 
@@ -71,23 +71,16 @@ def expected_kernels(case, deterministic):
 
 CASES = {
     "a turn": Case(TURN),
-    "one channel": Case(TURN, 1),
     "five channels": Case(TURN, 5),
-    "twenty channels": Case(TURN, 20),
     "cubic": Case(TURN, options={"filter": "cubic"}),
-    "point": Case(TURN, options={"filter": "point"}),
     "smaller": Case(3 * TURN),
     "larger": Case(TURN / 5),
-    "far too large": Case(TURN / 50),
     "clamp": Case(TURN, options={"address": "clamp"}),
-    "clamp along y": Case(TURN, options={"address": ("border", "clamp")}),
-    "wrap": Case(TURN, options={"address": "wrap"}),
     "singular": Case(SINGULAR),
-    "a point": Case(POINT),
     "not a number": Case(NAN),
     "a volume": Case(TURN_3D, 2, (9, 12, 11), (8, 13, 10)),
 }
-EXACTLY = ("a turn", "singular", "a point", "not a number", "a volume")
+EXACTLY = ("singular", "a volume")
 
 
 @pytest.mark.parametrize(
@@ -113,7 +106,7 @@ def terms_of_matrix(warp, texels, matrix, cotangent):
     return jax.vmap(lambda one: pull(one * cotangent)[0])(each).reshape(*cotangent.shape[:2], *matrix.shape)
 
 
-@pytest.mark.parametrize("name", ["a turn", "one channel", "twenty channels", "clamp"])
+@pytest.mark.parametrize("name", ["a turn", "clamp"])
 def test_the_cotangents_of_the_matrix_come_along(name):
     case = dataclasses.replace(CASES[name], output=(20, 33))
     warp = case.warp()
@@ -151,16 +144,16 @@ def test_texels_of_some_images_alone_find_their_samples():
     assert_sums_close([found], [by_arrays(gradient, *args)])
 
 
-@pytest.mark.parametrize("channels", [1, 2, 3])
-def test_a_value_that_is_not_finite_changes_no_other_sum(channels):
-    case = Case(TURN, channels)
+def test_a_value_that_is_not_finite_changes_no_other_sum():
+    case = CASES["a turn"]
     texels, matrix, cotangent = case.args
     cotangent[20, 10], cotangent[12, 25] = 0, 0
     others = cotangent.copy()
     others[20, 10], others[12, 25] = np.inf, np.nan
-    (expected, _), (found, _) = (by_kernels(case.gradient(), texels, matrix, c) for c in (cotangent, others))
+    both = jax.vmap(case.gradient(), (None, None, 0))
+    (expected, found), _ = by_kernels(both, texels, matrix, np.stack([cotangent, others]))
     finite = np.isfinite(found)
-    assert (~finite).sum() == 8 * channels  # four texels each
+    assert (~finite).sum() == 8 * case.channels  # four texels each
     np.testing.assert_array_equal(found[finite], expected[finite])
 
 

@@ -19,8 +19,8 @@ from tests.support.tolerances import assert_trees_close
 pytestmark = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
 PARTS, HALO = 8, jt.sharded.Halo(6)
 # Samples that travel do so in several rounds, or all in one, in programs of half the size.
-ROUNDS, ONE_ROUND, WHOLE = jt.sharded.Routing(0.3), jt.sharded.Routing(slack=PARTS), jt.sharded.Whole()
-TRAVEL = {jt.sharded.Halo: "collective-permute", jt.sharded.Routing: "all-to-all", jt.sharded.Whole: "all-gather"}
+ROUNDS, ONE_ROUND = jt.sharded.Routing(0.3), jt.sharded.Routing(slack=PARTS)
+TRAVEL = {jt.sharded.Halo: "collective-permute", jt.sharded.Routing: "all-to-all"}
 
 
 def drawn(seed, *shape, low=0.0, high=1.0):
@@ -39,19 +39,16 @@ def collectives(program):
     return set(FOUND.findall(program.as_text()))
 
 
-# Only routing looks at every address mode; the others ask whether it is cyclic. With a border color a part gets rows of
-# its neighbors in one array, and else in arrays beside its own.
+# With a border color a part gets rows of its neighbors in one array, and else in arrays beside its own.
 @pytest.mark.parametrize(
     ("mode", "filter_mode", "method", "parts"),
     [
-        *(("wrap", "linear", method, PARTS) for method in (HALO, ROUNDS, WHOLE)),
-        *(("border", "cubic", method, PARTS) for method in (HALO, ONE_ROUND)),
-        *(("mirror", "bspline", method, PARTS) for method in (HALO, ONE_ROUND)),
-        *(("clamp", "point", ONE_ROUND, PARTS), ("clamp", "linear", HALO, 2), ("wrap", "linear", ROUNDS, 2)),
+        *(("wrap", "linear", method, PARTS) for method in (HALO, ROUNDS)),
+        *(("border", "cubic", HALO, PARTS), ("mirror", "bspline", ONE_ROUND, PARTS), ("clamp", "linear", HALO, 2)),
     ],
 )
 def test_rows(mode, filter_mode, method, parts):
-    """Values, gradients, and of a linear filter the second order: of the samples that a method reaches."""
+    """Values, gradients, and of one read the second order: of the samples that a method reaches."""
     texels, y = drawn(0, 32, 2), drawn(1, 16, 5, low=-0.5, high=1.5)
     color, sampler = 0.5 if mode == "border" else None, jt.Sampler(address_mode=mode, filter_mode=filter_mode)
     read = lambda texels, y: jt.sample(jt.texture1d(texels, border_color=color), (y,), sampler)
@@ -59,7 +56,7 @@ def test_rows(mode, filter_mode, method, parts):
     def derivatives(reached, *args):
         loss = lambda *args: jnp.sum(jnp.where(reached[..., None], read(*args), 0) ** 2)
         gradient = jax.grad(loss, (0, 1))
-        if filter_mode != "linear":
+        if mode != "wrap":
             return gradient(*args)
         return jax.jvp(gradient, args, tuple(jnp.flip(a, -1) for a in args))
 
@@ -287,13 +284,9 @@ def test_samples_beyond_a_halo(mesh):
     assert_trees_close("sum", found[~lost], expected[~lost], 2**8)
     assert f"{lost.sum()} samples need texels further than 4" in error.get()
     with jt.sharded.using(jt.sharded.Halo(4)):
-        twice = jax.jit(lambda image: jt.sharded.count_beyond(lambda image: turn(image) + turn(image), image))
-        assert twice(image) == 2 * lost.sum()
         each = jax.vmap(jax.grad(lambda image, degrees: jnp.sum(jt.warp.rotate(image, degrees))), (None, 0))
         assert jt.sharded.count_beyond(each, image, np.float32([0, 30, 30])) == 2 * lost.sum()
     assert jt.sharded.count_beyond(turn, image) == 0  # samples travel
-    with jt.sharded.using(jt.sharded.Halo(30)):  # the whole image
-        assert_trees_close("sum", jax.jit(turn)(image), expected, 2**8)
 
 
 def test_samples_of_the_padding_are_not_beyond_a_halo(mesh):

@@ -176,30 +176,3 @@ def test_affine_grids(name, number):
     # Those of the matrix are sums over all samples of products with the numbers of pixels.
     assert_trees_close("sum", (found[0][0], found[1]), (expected[0][0], expected[1]), 2**6)
     assert_trees_close("sum", found[0][1], expected[0][1], 2**11)
-
-
-@pytest.mark.slow
-def test_derivatives_of_second_order_and_batches():
-    texels, _, operands, spec, whole = part(SAMPLERS["wrap"])
-    start, *coords = operands
-    held = lambda coords: are_available(spec, [start, *coords])[..., None]
-
-    def of_part(texels, *coords):
-        given = WithHalo(texels[8:16], texels[FIRST:8], texels[16 : FIRST + 14])
-        return jnp.where(held(coords), primitives.read(given, None, Read(spec, (start, *coords))), 0)
-
-    def of_whole(texels, *coords):
-        return jnp.where(held(coords), primitives.read(texels, None, Read(whole, coords)), 0)
-
-    def second(function):
-        gradient = jax.grad(lambda *args: jnp.sum(function(*args) ** 3), (0, 1, 2))
-        return lambda *args: jax.jvp(gradient, args, tuple(jnp.flip(a, 0) for a in args))
-
-    @jax.jit
-    def both(args, several):
-        return [(second(f)(*args), jax.vmap(f)(*several)) for f in (of_part, of_whole)]
-
-    args = tuple(map(np.asarray, (texels, *coords)))
-    part_found, whole_found = both(args, tuple(np.stack([a, a * np.float32(0.9)]) for a in args))
-    assert_trees_close("sum", part_found[0], whole_found[0], 2**10)
-    assert_trees_close("sum", part_found[1], whole_found[1], 2**6)

@@ -2,7 +2,7 @@
 
 Each device has an example: in `jax.shard_map`, which knows what varies over devices, or along an axis of the mesh that
 is explicit or automatic. The functions of a room are one program. If it fails, each is run alone, to name it. By
-default a sample runs, and others are only traced, where JAX checks types.
+default a sample runs, and some are only traced, where JAX checks types.
 """
 
 import functools
@@ -20,7 +20,6 @@ from tests.house.public_api import parameters_of
 from tests.house.public_calls import CALLS, IMAGE, U, V, element, one_sample, public_functions
 from tests.lowered.calls import FUNCTIONS as OF_ARRAYS
 from tests.lowered.calls import LEFT_OUT, call_of, of_arrays
-from tests.support import evaluator
 from tests.support.tolerances import assert_trees_close
 
 FUNCTIONS = public_functions()
@@ -58,15 +57,9 @@ OF_SAMPLES = {"sample": ["coords"], "splat": ["values", "coords"]}
 HELD = OF_IMAGES | OF_BATCHES | OF_RAYS | OF_SAMPLES
 # Of those that smooth, one for each way to find what a pixel covers.
 SOME_SMOOTH = ("warp.warp_affine antialias", "warp.remap antialias", "warp.resize antialias")
-# What runs by default.
-SAMPLE = (
-    "sample",
-    "build_mipmaps",
-    "nn.multiresolution_grid",
-    "rays.composite",
-    "warp.equirectangular_to_cubemap antialias",
-    "warp.thin_plate_spline",
-)
+# What runs by default: a read, one of several textures, and a loop of reads. The others are traced.
+SAMPLE = ("sample", "nn.multiresolution_grid", "rays.composite")
+TRACED = (*SAMPLE, "build_mipmaps", "warp.thin_plate_spline", "warp.equirectangular_to_cubemap antialias")
 # Calls of which one array may be sharded and another not, one of each kind.
 ONE_OF_SEVERAL = (
     "splat",
@@ -100,7 +93,7 @@ def calls():
 
 ALL = calls()
 SMOOTH = [name for name in ALL if name.endswith(" antialias")]
-ROOMS = {"sample": [*SAMPLE], "smooth": ["warp.grid_sample antialias"]}
+ROOMS = {"sample": [*SAMPLE], "smooth": ["warp.grid_sample antialias", TRACED[-1]]}
 for _name in ALL:
     if _name not in (*SAMPLE, *SMOOTH):
         ROOMS.setdefault(_name.rpartition(".")[0] or "reads", []).append(_name)
@@ -199,13 +192,10 @@ def comparable(tree):
 
 
 @functools.cache
-def expected(name):
-    """The results and gradients of most examples, without a mesh; NumPy evaluates them where it can.
-
-    Squares do not change as rays turn, so the gradients of `rays.parallel_beam` are the errors of sines: those of XLA.
-    """
-    with evaluator.evaluating(evaluator.NONE if name == "rays.parallel_beam" else evaluator.ALL):
-        return jax.jit(mapped(ALL[name], is_shared(ALL[name], "none")))(*arguments([name], "none", MOST)[name])
+def expected(names):
+    """The results and gradients of most examples, by name, without a mesh."""
+    programs = {name: mapped(ALL[name], is_shared(ALL[name], "none")) for name in names}
+    return of_program(programs, arguments(names, "none", MOST))
 
 
 def arguments(names, which, count, mesh=None):
@@ -231,7 +221,7 @@ def check(kind, names, count=2):
     with jax.set_mesh(mesh):
         found = of_program(*programs_on(mesh, kind, names))
     # Examples know nothing of one another.
-    assert_close_by_name(found, {name: jax.tree.map(lambda a: a[:count], expected(name)) for name in names})
+    assert_close_by_name(found, jax.tree.map(lambda a: a[:count], expected(tuple(names))))
 
 
 def check_traces(programs, args):
@@ -244,7 +234,7 @@ def assert_close_by_name(found, wanted):
     """Gradients may be sums of terms of both signs, much larger than these sums, and each side rounds them.
 
     In the center of the camera of `warp.undistort`, 48 terms with magnitudes of 4.7 in all give 0.1; of the largest
-    gradient, the sums with a mesh and without are 4.4 and 3.6 times "sum" off those of float64, in NumPy 1.5 times.
+    gradient, the sums with a mesh and without are 4.4 and 3.6 times "sum" off those of float64.
     """
     for name in wanted:
         try:
@@ -262,9 +252,9 @@ def test_every_public_function_is_in_the_net():
 
 
 def in_turns(room, kind):
-    """A room in a kind of mesh, of two devices or eight by turns; by default a sample runs in two kinds."""
+    """A room in a kind of mesh, of two devices or eight by turns; by default a sample runs in one kind."""
     count = (2, MOST)[([*ROOMS].index(room) + KINDS.index(kind)) % 2]
-    marks = [] if room == "sample" and kind != "automatic" else [pytest.mark.slow]
+    marks = [] if room == "sample" and kind == "shard_map" else [pytest.mark.slow]
     return pytest.param(room, kind, count, id=f"{room}-{kind}-{count}", marks=marks)
 
 
@@ -273,12 +263,17 @@ def test_an_example_on_each_device(room, kind, count):
     check(kind, ROOMS[room], count)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["shard_map", "explicit"])
-def test_the_other_smoothed_images_are_traced(kind):
-    mesh, run = mesh_of(kind, 2), {name for names in ROOMS.values() for name in names}
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        pytest.param("explicit", TRACED, id="explicit"),
+        *(pytest.param(kind, SMOOTH, id=f"{kind}, smooth", marks=pytest.mark.slow) for kind in KINDS[:2]),
+    ],
+)
+def test_examples_are_traced(kind, names):
+    mesh = mesh_of(kind, 2)
     with jax.set_mesh(mesh):
-        check_traces(*programs_on(mesh, kind, [name for name in SMOOTH if name not in run]))
+        check_traces(*programs_on(mesh, kind, names))
 
 
 @pytest.mark.slow
@@ -286,7 +281,7 @@ def test_the_other_smoothed_images_are_traced(kind):
 def test_arrays_that_all_examples_share_are_traced(which):
     mesh = mesh_of("explicit", 2)
     with jax.set_mesh(mesh):
-        check_traces(*programs_on(mesh, "explicit", [*SAMPLE, *OF_RAYS], which))
+        check_traces(*programs_on(mesh, "explicit", [*TRACED, *OF_RAYS], which))
 
 
 # Batches, and rays, which functions take by themselves
@@ -330,16 +325,16 @@ def check_batches(kind, names):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["explicit", "automatic"])
 def test_a_sharded_batch(kind):
-    check_batches(kind, [*OF_IMAGES, *OF_BATCHES])
+    check_batches(kind, [*OF_IMAGES, *OF_BATCHES, *SOME_SMOOTH])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["explicit", "automatic"])
-def test_a_sharded_batch_of_smoothed_images(kind):
-    check_batches(kind, SOME_SMOOTH)
+OTHERS = [name for name in HELD if name not in ONE_OF_SEVERAL]
 
 
-def check_one_of_several(names):
+@pytest.mark.parametrize(
+    "names", [ONE_OF_SEVERAL, pytest.param(OTHERS, marks=pytest.mark.slow)], ids=["one of each kind", "others"]
+)
+def test_one_of_several_arrays_is_sharded(names):
     """On an explicit axis, of the arrays that hold a batch each one is sharded alone, and the others are not."""
     mesh, programs, args = mesh_of("explicit", 2), {}, {}
     for name, call, in_batch in batches(names):
@@ -348,12 +343,3 @@ def check_one_of_several(names):
             programs[key], args[key] = whole_program(call), sharded(call.args, np.arange(len(call.args)) == k, mesh)
     with jax.set_mesh(mesh):
         check_traces(programs, args)
-
-
-def test_one_of_several_arrays_is_sharded():
-    check_one_of_several(ONE_OF_SEVERAL)
-
-
-@pytest.mark.slow
-def test_one_of_several_arrays_of_any_function_is_sharded():
-    check_one_of_several([name for name in HELD if name not in ONE_OF_SEVERAL])

@@ -1,6 +1,5 @@
 """Eight devices: `shard_map` gives the right gradients, and what all devices share has the sum of its cotangents."""
 
-import functools
 import re
 
 import jax
@@ -23,15 +22,13 @@ def read(texels, x):
     return jt.sample(jt.texture1d(texels, border_color=0.5), (x,), SAMPLER)
 
 
-READS = {"batched": jax.vmap(read), "shared": jax.vmap(read, (None, 0))}
+reads = jax.vmap(read, (None, 0))
 
 
-def arguments(name):
-    """Sixteen images, or one, with sixteen sets of coordinates; and how the texture is sharded."""
+def arguments():
+    """One image, with sixteen sets of coordinates."""
     rng = np.random.default_rng(0)
-    texels = rng.normal(size=(16, 7, 2)).astype(np.float32)
-    x = rng.uniform(-0.5, 1.5, (16, 5, 3)).astype(np.float32)
-    return (texels if name == "batched" else texels[0], x), P("b") if name == "batched" else P()
+    return rng.normal(size=(7, 2)).astype(np.float32), rng.uniform(-0.5, 1.5, (16, 5, 3)).astype(np.float32)
 
 
 def values_and_gradient(f):
@@ -52,31 +49,20 @@ def tangent(f):
     return lambda *args: jax.jvp(f, args, tuple(map(jnp.ones_like, args)))[1]
 
 
-@functools.cache
-def on_one_device(name):
-    """Gradients and tangents."""
-    f = READS[name]
-    return jax.jit(lambda *args: (gradient(f)(*args), tangent(f)(*args)))(*arguments(name)[0])
-
-
-@pytest.mark.parametrize("name", READS)
-def test_shard_map_gradients_inside_and_outside(name):
+def test_shard_map_gradients_inside_and_outside():
     """`check_vma=True` transposes a replicated texture into a sum over devices only if its use is cast to varying."""
-    args, spec = arguments(name)
-    f = READS[name]
-    mesh = jax.make_mesh((8,), ("b",), axis_types=(AxisType.Auto,))
-    specs = (spec, P("b"))
+    mesh, specs = jax.make_mesh((8,), ("b",), axis_types=(AxisType.Auto,)), (P(), P("b"))
     on_each = lambda f, out_specs: jax.shard_map(f, mesh=mesh, in_specs=specs, out_specs=out_specs, check_vma=True)
-    outside, inside = gradient(on_each(f, P("b"))), on_each(gradient(f), specs)
-    pushed = on_each(tangent(f), P("b"))
-    found = jax.jit(lambda *args: (outside(*args), inside(*args), pushed(*args)))(*args)
-    pulled, along = on_one_device(name)
+    outside, inside = gradient(on_each(reads, P("b"))), on_each(gradient(reads), specs)
+    pushed = on_each(tangent(reads), P("b"))
+    found = jax.jit(lambda *args: (outside(*args), inside(*args), pushed(*args)))(*arguments())
+    pulled, along = jax.jit(lambda *args: (gradient(reads)(*args), tangent(reads)(*args)))(*arguments())
     assert_trees_close("reordered", found, (pulled, pulled, along))
 
 
 def test_an_operand_that_all_samples_share():
     """A level of detail of one element has the sum of the cotangents of samples on all devices."""
-    texels, x = arguments("shared")[0]
+    texels, x = arguments()
     sampler = jt.Sampler(mipmap_filter_mode="linear")
 
     def levels(texels, x, lod):
@@ -91,9 +77,8 @@ def test_an_operand_that_all_samples_share():
         assert_trees_close("sum", both(*placed), expected)
 
 
-@pytest.mark.parametrize("spec", [P(None, "b"), P(None, None, "b")])
-def test_correlations_are_looked_up_where_their_pixels_lie(spec):
-    rng = np.random.default_rng(0)
+def test_correlations_are_looked_up_where_their_pixels_lie():
+    rng, spec = np.random.default_rng(0), P(None, None, "b")
     volumes = [rng.normal(size=(2, 8, 8, 8 // n, 6 // n)).astype(np.float32) for n in (1, 2)]
     coords = rng.uniform(-1, 8, (2, 8, 8, 2)).astype(np.float32)
     lookup = values_and_gradient(lambda first, second, coords: jt.nn.correlation_lookup((first, second), coords, 1))
@@ -103,4 +88,4 @@ def test_correlations_are_looked_up_where_their_pixels_lie(spec):
     assert not COLLECTIVE.search(compiled.as_text())
     found = compiled(*placed)
     assert tuple(found[0].sharding.spec)[: len(spec)] == tuple(spec)
-    assert_trees_close("reordered", found, lookup(*volumes, coords))
+    assert_trees_close("reordered", found, jax.jit(lookup)(*volumes, coords))

@@ -11,7 +11,6 @@ import jaxtex as jt
 from jaxtex._checks.calls import Sort, sort_of
 from tests.house.public_api import parameters_of
 from tests.house.public_calls import CALLS, normal, public_functions
-from tests.support import evaluator
 
 FUNCTIONS = public_functions()
 # Arguments in place of those of `CALLS`, which are for other options.
@@ -35,14 +34,6 @@ def on_device(name):
         yield argument, jax.jit(value) if inspect.isfunction(value) else placed
 
 
-@pytest.fixture(autouse=True)
-def every_program_is_compiled():
-    """One that is evaluated in NumPy transfers by itself."""
-    with evaluator.evaluating(evaluator.NONE):
-        yield
-
-
-@pytest.mark.compiled
 @pytest.mark.parametrize(
     "name",
     [
@@ -57,7 +48,6 @@ def test_eager_calls_make_no_implicit_transfer(name):
         FUNCTIONS[name](**keywords)
 
 
-@pytest.mark.compiled
 def test_knots_of_a_device_are_checked_by_an_explicit_transfer():
     texels, knots, wrong = jnp.zeros((3, 1)), jnp.array([0.0, 1, 3]), jnp.array([0.0, 3, 1])
     with jax.transfer_guard("disallow"):

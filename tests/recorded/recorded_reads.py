@@ -61,13 +61,6 @@ class Case:
         return KINDS[self.record["shape"]][0]
 
     @property
-    def form(self):
-        """What decides which arithmetic a read takes, sizes and address modes left out."""
-        r = self.record
-        chain = (r["mipfilter"], r["aniso"] > 1) if r["levels"] > 1 else None
-        return (*(r[k] for k in ("shape", "op", "fmt", "filter", "readmode", "srgb", "normalized")), chain)
-
-    @property
     def cube(self):
         return self.record["shape"] in (6, 16)
 
@@ -200,45 +193,24 @@ def ramp(kind, size):
     return texels
 
 
-def read_all(cases, arithmetic, at_once=8, as_users=True):
-    """What the library returns for each case.
+def read_all(cases, arithmetic):
+    """What the library returns for each case, by one program that is compiled as users compile it.
 
-    A program reads up to `at_once` cases, which is faster to compile than a program each; cases that differ in
-    nothing but the contents of their arrays take turns in it. With `as_users`, the first case of every form of
-    arithmetic is compiled as users compile it.
+    Cases that differ in nothing but the contents of their arrays take turns in it.
     """
     alike = {}
     for case in cases:
         shapes = jax.tree.map(lambda a: (a.shape, a.dtype), case.operands())
         key = (case.sampler(arithmetic), case.record["shape"], case.record["op"], case.component, repr(shapes))
         alike.setdefault(key, []).append(case)
-    first, others = [], []
-    for row in alike.values():
-        (first if as_users and any(case.number in first_of_forms() for case in row) else others).append(row)
-
-    def read(rows, options):
-        program = jax.jit(
-            lambda operands: [row[0].read(*o, arithmetic) for row, o in zip(rows, operands)], compiler_options=options
-        )
-        for turn in range(max(map(len, rows))):
-            turned = [row[min(turn, len(row) - 1)] for row in rows]
-            values = program([case.operands() for case in turned])
-            results.update((case.number, np.asarray(v)) for case, v in zip(turned, values))
-
-    results = {}
-    for rows, options in ((first, by_default()), (others, None)):
-        for k in range(0, len(rows), at_once):
-            read(rows[k : k + at_once], options)
+    rows, results = list(alike.values()), {}
+    read = lambda operands: [row[0].read(*o, arithmetic) for row, o in zip(rows, operands)]
+    program = jax.jit(read, compiler_options=by_default())
+    for turn in range(max(map(len, rows))):
+        turned = [row[min(turn, len(row) - 1)] for row in rows]
+        values = jax.device_get(program([case.operands() for case in turned]))
+        results.update((case.number, value) for case, value in zip(turned, values))
     return [results[case.number] for case in cases]
-
-
-@functools.cache
-def first_of_forms():
-    """The numbers of the cases that are the first of their form, in both recordings."""
-    found = {}
-    for case in recorded_cases():
-        found.setdefault(case.form, case.number)
-    return frozenset(found.values())
 
 
 def recorded_cases(recording=None):

@@ -7,12 +7,14 @@ import lzma
 import zlib
 from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jaxtex as jt
 from jaxtex import cuda
+from tests.support.tolerances import named
 
 PATH = Path(__file__).parents[1] / "data" / "formats_unit.npz.xz"
 KIND, VIEW = cuda.ChannelFormatKind, cuda.ResourceViewFormat
@@ -64,23 +66,28 @@ def test_modes_of_views_are_allowed_as_on_the_card(name):
 VIEWS = sorted({key.rsplit("/", 1)[0] for key in data() if key.startswith("views/") and key.endswith("/data")})
 
 
-@pytest.mark.parametrize("name", VIEWS)
-def test_views_have_the_bits_of_the_texture_unit(name):
-    _, held, view, (read, linear) = name.split("/")
-    texels = data()[f"{name}/data"]
-    array = cuda.memcpy2DToArray(
-        cuda.mallocArray(desc_of(held), 8, 8), 0, 0, texels, texels.nbytes // 8, texels.nbytes // 8, 8
-    )
-    for how in ("clamp", "border", "border_srgb"):
-        if f"{name}/{how}" in data():
-            address = CLAMP if how == "clamp" else EDGE
-            texture = cuda.TextureDesc(address, int(linear), int(read), int("srgb" in how), borderColor=BORDER)
-            t = cuda.createTextureObject(
-                cuda.ResourceDesc.Array(array), texture, cuda.ResourceViewDesc(int(view), 8, 8)
-            )
-            values = np.asarray(cuda.tex2D(t, *data()["views/coords"].T, T=f"{t.desc.result_base(t.readMode)}4"))
-            words = values.view(np.uint32) if values.dtype.itemsize == 4 else values.astype(np.int32).view(np.uint32)
-            np.testing.assert_array_equal(words, data()[f"{name}/{how}"])
+def views():
+    """Textures through views, and the names of their recordings."""
+    for name in VIEWS:
+        _, held, view, (read, linear) = name.split("/")
+        texels, array = data()[f"{name}/data"], cuda.mallocArray(desc_of(held), 8, 8)
+        array = cuda.memcpy2DToArray(array, 0, 0, texels, texels.nbytes // 8, texels.nbytes // 8, 8)
+        resource, view = cuda.ResourceDesc.Array(array), cuda.ResourceViewDesc(int(view), 8, 8)
+        for how in ("clamp", "border", "border_srgb"):
+            if f"{name}/{how}" in data():
+                address = CLAMP if how == "clamp" else EDGE
+                texture = cuda.TextureDesc(address, int(linear), int(read), int("srgb" in how), borderColor=BORDER)
+                yield f"{name}/{how}", cuda.createTextureObject(resource, texture, view)
+
+
+def test_views_have_the_bits_of_the_texture_unit():
+    textures = dict(views())
+    type_of = lambda t: f"{t.desc.result_base(t.readMode)}4"
+    run = jax.jit(lambda x, y: {name: cuda.tex2D(t, x, y, T=type_of(t)) for name, t in textures.items()})
+    for name, values in jax.device_get(run(*data()["views/coords"].T)).items():
+        words = values.view(np.uint32) if values.dtype.itemsize == 4 else values.astype(np.int32).view(np.uint32)
+        with named(name):
+            np.testing.assert_array_equal(words, data()[name])
 
 
 def packed_array(words, flags=0):

@@ -5,14 +5,12 @@ of 21 bits and a float32 one fall on different sides, and by the 8 bits of the h
 proved to be one: the hardware's rule, in exact arithmetic, gives the recorded texel.
 """
 
-import functools
-
 import numpy as np
 import pytest
 
 from tests.oracles import reads as oracle
 from tests.recorded.recorded_reads import read_all, recorded_cases
-from tests.support.tolerances import TOLERANCES, assert_close, assert_exact
+from tests.support.tolerances import TOLERANCES, assert_close, assert_exact, named
 
 # The groups without mip levels, cubes and sRGB: one texture, one address rule an axis.
 GROUPS = ("1d", "2d", "3d", "1dlayered", "2dlayered", "2dmixed", "gather", "format", "element")
@@ -21,25 +19,8 @@ POSITION_BITS = 21
 ROUNDINGS = {"code": "texture unit code", "float32": "texture unit float32", "float16": "texture unit float16"}
 
 CASES = [c for c in recorded_cases("golden") if c.group in GROUPS]
-each = {
-    kind: pytest.mark.parametrize("case", [c for c in CASES if chosen(c)], ids=str)
-    for kind, chosen in {
-        "point": lambda c: c.filter == "point" and not c.gather,
-        "linear": lambda c: c.filter == "linear" and not c.gather,
-        "gather": lambda c: c.gather,
-    }.items()
-}
-
-
-@functools.cache
-def read_group(group):
-    """What the library returns for the cases of a group, by the number of the case."""
-    cases = [case for case in CASES if case.group == group]
-    return dict(zip([case.number for case in cases], read_all(cases, "float", as_users=False)))
-
-
-def read(case):
-    return read_group(case.group)[case.number]
+# Groups that are read by default; the others differ from them in the number of axes alone.
+QUICK = ("1d", "gather", "format", "element")
 
 
 def hardware_position(case, axis):
@@ -88,41 +69,48 @@ def point_texels(case, positions):
     return texels_at(case, [np.floor(p).astype(int) for p in positions])
 
 
-@each["point"]
-def test_point(case):
+def assert_point(case, values):
     """Bit for bit, but where the positions, less than 2^-16 of a texel apart, have a texel's edge between them."""
     exact, rounded = axes(case, hardware_position), axes(case, float_position)
     hardware, ours = point_texels(case, exact), point_texels(case, rounded)
     assert_exact(case.out, hardware)
     assert_close("texture unit position", rounded, exact, 1)
 
-    values = read(case)
     assert values.dtype == (np.float32 if case.read_mode == "normalized_float" else case.texels.dtype)
     assert_exact(values.astype(case.out.dtype), ours)
     if not case.normalized:
         assert_exact(values, case.out)
 
 
-@each["linear"]
-def test_linear(case):
+def assert_linear(case, values):
     """Within one fraction of 8 bits an axis, of the contrast of the texels that are blended."""
     positions = axes(case, float_position)
     lows = [np.floor(p - 0.5).astype(int) for p in positions]
     blended = [texels_at(case, [low + k for low, k in zip(lows, step)]) for step in np.ndindex(*[2] * len(lows))]
     rounding = TOLERANCES[ROUNDINGS["code" if case.read_mode == "normalized_float" else case.texels.dtype.name]]
     scale = len(lows) * np.ptp(blended, axis=0) + rounding / TOLERANCES["texture unit axis"] * np.max(np.abs(blended))
-    assert_close("texture unit axis", read(case), case.out, scale)
+    assert_close("texture unit axis", values, case.out, scale)
 
 
-@each["gather"]
-def test_gather(case):
+def assert_gather(case, values):
     """The same four texels, but within 1/512 of a tap's edge, where the hardware may have moved to the next tap."""
     exact, rounded = footprint_lows(case)
     hardware, ours = corners(case, exact), corners(case, rounded)
     assert_exact(case.out, hardware)
     assert_close("texture unit position", rounded, exact, 1 + 1 / 512 / TOLERANCES["texture unit position"])
 
-    assert_exact(read(case), ours)
+    assert_exact(values, ours)
+
+
+CHECKS = {"point": assert_point, "linear": assert_linear}
+
+
+@pytest.mark.parametrize("group", [pytest.param(g, marks=[pytest.mark.slow] * (g not in QUICK)) for g in GROUPS])
+def test_recorded_reads(group):
+    cases = [case for case in CASES if case.group == group]
+    for case, values in zip(cases, read_all(cases, "float")):
+        with named(case):
+            (assert_gather if case.gather else CHECKS[case.filter])(case, values)
 
 
 def test_what_was_recorded():

@@ -12,7 +12,6 @@ from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.forms import choice, gpu_kernels
 from jaxtex._engine.rules import concatenated, filters, folds, primitives, programs
 from jaxtex._hardware import read as hardware
-from tests.support.evaluator import NONE, evaluating
 from tests.support.host_compiler import fill
 
 LOWERINGS = {
@@ -50,7 +49,6 @@ def lowered_as_for_a_gpu():
 def kernels_on_cpu():
     """Programs that are lowered meanwhile for one CPU run kernels where programs for a GPU would."""
     with contextlib.ExitStack() as stack:
-        stack.enter_context(evaluating(NONE))
         stack.enter_context(mock.patch.object(gpu_kernels, "can_compile_kernels", return_value=True))
         stack.enter_context(mock.patch.object(launch, "run", run))
         stack.enter_context(lowered_as_for_a_gpu())

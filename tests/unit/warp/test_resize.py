@@ -237,7 +237,6 @@ def test_forms_for_cpus_have_the_same_bits(monkeypatch):
         options = {name: {**options[name], "transposed": True} for name in given}
 
 
-@pytest.mark.compiled
 def test_means_of_the_largest_numbers_are_finite():
     """Weights that sum to one sum to a little more where they are rounded, and XLA may add before it multiplies."""
     texels = np.broadcast_to(np.float32([1, -1, 0.5]) * np.finfo(np.float32).max, (48, 50, 3))
