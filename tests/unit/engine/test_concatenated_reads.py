@@ -18,18 +18,6 @@ def drawn(*shape, scale=1.0):
     return jnp.asarray(scale * np.random.default_rng(sum(shape)).random(shape), np.float32)
 
 
-def levels(tables, points, grid):
-    return jt.nn.multiresolution_grid(tables, points, grid)
-
-
-def grid_inputs(features):
-    grid = jt.nn.MultiresolutionGrid(
-        ndim=2, num_levels=3, base_resolution=4, log2_hashmap_size=6, features_per_level=features
-    )
-    tables = [drawn(rows, features) for rows in grid.table_sizes]
-    return grid, tables, drawn(5, 7, 2)
-
-
 def test_windows_of_a_pyramid():
     """The reads of a level lie side by side for each point: by kernels as by XLA, and so their cotangents."""
     pyramid = [drawn(1, 3, 4, *size) for size in ((8, 9), (4, 4))]
@@ -48,10 +36,11 @@ def test_windows_of_a_pyramid():
 @pytest.mark.slow
 def test_every_rule_is_that_of_the_reads():
     """Forward and reverse mode, the second order, batches, and the transpose, of tables of which some are constant."""
-    grid, tables, points = grid_inputs(2)
+    grid = jt.nn.MultiresolutionGrid(ndim=2, num_levels=3, base_resolution=4, log2_hashmap_size=6)
+    tables, points = [drawn(rows, 2) for rows in grid.table_sizes], drawn(5, 7, 2)
     alone = [functools.partial(one_level, grid=grid, k=k) for k in range(3)]
     separate = lambda tables, points: jnp.concatenate([f(t, points) for f, t in zip(alone, tables)], -1)
-    all_levels = functools.partial(levels, grid=grid)
+    all_levels = lambda tables, points: jt.nn.multiresolution_grid(tables, points, grid)
     weights = drawn(5, 7, 6)
 
     def results(function):

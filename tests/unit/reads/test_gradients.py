@@ -17,20 +17,16 @@ import jaxtex as jt
 from tests.oracles import reads as oracle
 from tests.support.cases import computed
 from tests.support.derivatives import assert_derivatives
-from tests.support.tolerances import assert_close, assert_exact, assert_trees_close, named
+from tests.support.tolerances import assert_close, assert_trees_close, named
 
 CONSTRUCTORS = {1: jt.texture1d, 2: jt.texture2d, 3: jt.texture3d}
 LAYERED = {1: jt.texture1d_layered, 2: jt.texture2d_layered}
-# Every filter with every address mode, every dimension, both units.
+# Every address mode, both units.
 CASES = [
     # sizes, address modes, filter, normalized coordinates, layers
-    ((5, 7), ("clamp", "border"), "linear", True, False),
-    ((5, 7), ("wrap", "mirror"), "linear", True, False),
+    ((5, 7), ("wrap", "border"), "linear", True, False),
     ((6, 5), ("reflect", "clamp"), "linear", False, True),
-    ((5, 6), ("border", "wrap"), "cubic", False, False),
-    ((6, 7), ("mirror", "reflect"), "cubic", True, False),
-    ((3, 4, 5), ("wrap", "clamp", "border"), "linear", True, False),
-    ((5,), ("border",), "linear", False, True),
+    ((5,), ("mirror",), "cubic", True, False),
 ]
 
 
@@ -87,45 +83,34 @@ def test_splat_derivatives(x64):
 
 
 RAMP = np.array([1.0, 3.0, 7.0, 15.0], np.float32)
-SLOPES = [
-    # name, position, options, slope
-    ("a center takes the right-hand slope", 1.5, {}, 4.0),
-    ("the last center under clamp has nothing to its right", 3.5, {}, 0.0),
-    ("the first center under clamp takes its right", 0.5, {}, 2.0),
-    ("outside under clamp", -3.0, {}, 0.0),
-    ("far outside under clamp", 1e9, {}, 0.0),
-    ("infinity under clamp", np.inf, {}, 0.0),
-    ("minus infinity under clamp", -np.inf, {}, 0.0),
-    ("NaN under clamp", np.nan, {}, 0.0),
-    ("NaN under wrap", np.nan, {"address_mode": "wrap"}, 0.0),
-    ("NaN under border", np.nan, {"address_mode": "border"}, 0.0),
-    ("infinity under mirror", np.inf, {"address_mode": "mirror"}, 0.0),
-    ("over the seam of wrap", 0.0, {"address_mode": "wrap"}, 1.0 - 15.0),
-    ("over the seam of mirror", 0.0, {"address_mode": "mirror"}, 0.0),
-    ("over the seam of reflect", 0.25, {"address_mode": "reflect"}, 1.0 - 3.0),
-    ("over the edge of border", 0.0, {"address_mode": "border"}, 1.0),
-    ("over the edge of a colored border", 0.0, {"address_mode": "border", "border_color": 9.0}, 1.0 - 9.0),
-    ("the last center with a border", 3.5, {"address_mode": "border", "border_color": 9.0}, 9.0 - 15.0),
-    ("outside a border", 6.0, {"address_mode": "border", "border_color": 9.0}, 0.0),
-    ("infinity outside a border", np.inf, {"address_mode": "border", "border_color": 9.0}, 0.0),
-    ("the point filter", 1.7, {"filter_mode": "point"}, 0.0),
-    ("a cubic center is half the neighbors' difference", 1.5, {"filter_mode": "cubic"}, 3.0),
-    ("infinity under clamp, cubic", np.inf, {"filter_mode": "cubic"}, 0.0),
-]
+OUTSIDE = {np.inf: 0, -np.inf: 0, np.nan: 0}
+BORDER = {"address_mode": "border"}
+# Options of a sampler, and perhaps a border color, and slopes by positions in pixels.
+SLOPES = {
+    "centers take the right-hand slope, and under clamp the last has nothing there": ({}, {0.5: 2, 1.5: 4, 3.5: 0}),
+    "outside under clamp": ({}, {-3: 0, 1e9: 0} | OUTSIDE),
+    "over the seam of wrap": ({"address_mode": "wrap"}, {0: 1 - 15, np.nan: 0}),
+    "over the seam of mirror": ({"address_mode": "mirror"}, {0: 0, np.inf: 0}),
+    "over the seam of reflect": ({"address_mode": "reflect"}, {0.25: 1 - 3}),
+    "over the edge of border": (BORDER, {0: 1, np.nan: 0}),
+    "over the edges of a colored border": (BORDER, {0: 1 - 9, 3.5: 9 - 15, 6: 0, np.inf: 0}, 9.0),
+    "the point filter": ({"filter_mode": "point"}, {1.7: 0}),
+    "a cubic center is half the neighbors' difference": ({"filter_mode": "cubic"}, {1.5: 3, np.inf: 0}),
+}
 
 
 def test_slopes_at_kinks_and_borders():
     """d sample / dx of a 1D texture of one channel, in pixel coordinates."""
 
-    def slope(border_color=None, **options):
-        sampler = jt.Sampler(normalized_coords=False, **options)
-        read = lambda texels, x: jt.sample(jt.texture1d(texels, border_color=border_color), (x,), sampler)[0]
-        return lambda texels, x: jax.jvp(lambda x: read(texels, x), (x,), (jnp.ones_like(x),))[1]
+    def slope(options, table, color=None):
+        sampler, x = jt.Sampler(normalized_coords=False, **options), np.float32([*table])
+        read = lambda x: jt.sample(jt.texture1d(RAMP[:, None], border_color=color), (x,), sampler)[:, 0]
+        return lambda x: jax.jvp(read, (x,), (jnp.ones_like(x),))[1], x
 
-    found = computed(*((slope(**options), RAMP[:, None], np.float32(x)) for _, x, options, _ in SLOPES))
-    for (name, *_, expected), value in zip(SLOPES, found):
+    found = computed(*(slope(*row) for row in SLOPES.values()))
+    for (name, (_, table, *_)), values in zip(SLOPES.items(), found):
         with named(name):
-            assert value == expected
+            assert values.tolist() == [*table.values()]
 
 
 def test_no_gradient_is_nan_for_special_coordinates():
@@ -159,14 +144,6 @@ def test_integer_texels_have_no_gradient_and_normalized_float_coordinates_do():
     assert value.dtype == jnp.uint8
     assert tangent.dtype == gradient[0].dtype == jax.dtypes.float0
     assert_close("reordered", gradient[1], 1.0, 1)
-
-
-def test_gradients_of_16_bit_texels_are_summed_in_float32():
-    """4096 ones into one texel: summed in 16 bits they would stick at 2048 or 256."""
-    x = np.full(4096, 0.5, np.float32)
-    gradient = jax.grad(lambda t: jt.sample(jt.texture1d(t), (x,)).astype(jnp.float32).sum())
-    for dtype in (jnp.float16, jnp.bfloat16):
-        assert_exact(*computed((gradient, np.ones((1, 1), dtype))), np.full((1, 1), 4096), dtype)
 
 
 def test_linear_transpose_is_splat():
@@ -209,20 +186,14 @@ def test_the_linear_transpose_of_a_read_with_a_border_color():
         together = jax.linear_transpose(read, texels, color)(values)
         return together, (*of_texels, *of_color), jax.vjp(read, texels, color)[1](values)
 
-    values = rng.normal(size=(40, 2))
-    for together, apart, expected in computed(*((transposed, values.astype(t)) for t in (np.float32, np.float16))):
-        assert_trees_close("reordered", together, expected)
-        assert_trees_close("reordered", apart, expected)
+    ((together, apart, expected),) = computed((transposed, rng.normal(size=(40, 2)).astype(np.float32)))
+    assert_trees_close("reordered", together, expected)
+    assert_trees_close("reordered", apart, expected)
 
 
 @pytest.mark.parametrize(
     ("sizes", "channels", "filter_mode", "shapes"),
-    [
-        ((16, 12), 4, "linear", [(9, 11)] * 2),
-        ((16, 12), 64, "linear", [(9, 11)] * 2),
-        ((6, 5, 4), 1, "cubic", [(9, 11)] * 3),
-        ((8, 8), 3, "linear", [(1, 50), (40, 1)]),
-    ],
+    [((16, 12), 64, "linear", [(9, 11)] * 2), ((6, 5), 1, "cubic", [(1, 50), (40, 1)])],
 )
 def test_reverse_mode_keeps_texels_and_coordinates_only(sizes, channels, filter_mode, shapes):
     """No taps, no weights, no gathered values, and no coordinates as the grid that they span.
