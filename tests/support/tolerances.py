@@ -92,6 +92,8 @@ TOLERANCES = {
     "lossy file": 2.0,
     # A line drawn three pixels wide, then made smaller by Lanczos' filter: a twentieth of its weight lies beside it.
     "drawn line": 2.0**-4,
+    # A shift, in units of half an image, that gradient descent found to a thousandth.
+    "descent": 2.0**-10,
 }
 
 

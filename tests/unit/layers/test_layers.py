@@ -327,6 +327,12 @@ def guide():
     return run_python_blocks("docs/spatial-transformers.md")
 
 
+@pytest.mark.slow
+def test_the_guide_goes_from_coarse_to_fine(guide):
+    assert_close("descent", guide["shift"], [0.3, -0.2], 1)
+    assert np.abs(guide["alone"]).max() < 0.02
+
+
 THETA = np.float32([[0.8, 0.2, 0.1], [-0.3, 0.9, -0.2]])
 
 
