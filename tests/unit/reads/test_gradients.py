@@ -17,7 +17,7 @@ import jaxtex as jt
 from tests.oracles import reads as oracle
 from tests.support.cases import computed
 from tests.support.derivatives import assert_derivatives
-from tests.support.tolerances import assert_close, assert_trees_close, named
+from tests.support.tolerances import assert_close, assert_exact, assert_trees_close, named
 
 CONSTRUCTORS = {1: jt.texture1d, 2: jt.texture2d, 3: jt.texture3d}
 LAYERED = {1: jt.texture1d_layered, 2: jt.texture2d_layered}
@@ -144,6 +144,14 @@ def test_integer_texels_have_no_gradient_and_normalized_float_coordinates_do():
     assert value.dtype == jnp.uint8
     assert tangent.dtype == gradient[0].dtype == jax.dtypes.float0
     assert_close("reordered", gradient[1], 1.0, 1)
+
+
+def test_gradients_of_16_bit_texels_are_summed_in_float32():
+    """4096 ones into one texel: summed in 16 bits they would stick at 2048 or 256."""
+    x = np.full(4096, 0.5, np.float32)
+    gradient = jax.grad(lambda t: jt.sample(jt.texture1d(t), (x,)).astype(jnp.float32).sum())
+    for dtype in (jnp.float16, jnp.bfloat16):
+        assert_exact(*computed((gradient, np.ones((1, 1), dtype))), np.full((1, 1), 4096), dtype)
 
 
 def test_linear_transpose_is_splat():
