@@ -37,6 +37,7 @@ LINEAR = jt.Sampler()
 HARDWARE = jt.Sampler(arithmetic="hardware", address_mode="wrap")
 PIXELS = jt.Sampler(normalized_coords=False, arithmetic="hardware")
 NORMALIZED = jt.Sampler(read_mode="normalized_float", address_mode="border")
+BORDER = jt.Sampler(address_mode="border")
 CUBIC = jt.Sampler(filter_mode="cubic", address_mode="mirror")
 TRILINEAR = jt.Sampler(mipmap_filter_mode="linear")
 WIDE = {"ddx": (0.1, 0.02), "ddy": (0.01, 0.2)}
@@ -382,7 +383,6 @@ SHARED = {
     "anywhere": lambda y, x, image: read((x * 7919 % 32) / 32, (y * 104729 + x * 31) % 16 / 16, image, BORDER),
     "a branch": lambda y, x, image: jax.lax.cond(x % 3 > 0, lambda: image[y, x // 2], lambda: 2 * image[x // 2, y]),
 }
-BORDER = jt.Sampler(address_mode="border")
 
 
 @pytest.mark.parametrize("least", [1, tiles.LEAST_THREADS], ids=["several samples", "one sample"])

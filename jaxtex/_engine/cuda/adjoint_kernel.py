@@ -18,7 +18,7 @@ from .read.operand_sums import pull_sums, shared_alone
 from .samples.operands import OperandResults
 from .samples.sample_source import AdjointPlan
 from .samples.sample_tiles import SampleTiles, samples_shape
-from .scatter.crowds import has_many_taps, has_own_tile, num_copies, window_tiles
+from .scatter.crowds import crowd_of, has_many_taps, has_own_tile, num_copies, window_tiles
 from .scatter.exact_sums import joined, largest_value, start_of_sums, started, unit_of
 from .scatter.stored import collected, stored_arrays, stores_windows
 from .scatter.window_source import WindowSource
@@ -206,9 +206,9 @@ def totals_of(
         start = WithHalo(zeros(count - 2 * plan.reach), zeros(plan.reach), zeros(plan.reach))
         return KernelArray(ArrayRole.TOTALS, start, start=start)
     if plan.spec.deterministic:
-        start = start_of_sums(num_copies(plan, 2 * channels) * plan.num_texels, channels)
+        start = start_of_sums(num_copies(crowd_of(plan), 2 * channels * plan.num_texels) * plan.num_texels, channels)
         return KernelArray(ArrayRole.TOTALS, start, start=start)
-    copies = 1 if remaining is not None else num_copies(plan, channels)
+    copies = 1 if remaining is not None else num_copies(crowd_of(plan), channels * plan.num_texels)
     shape = jax.ShapeDtypeStruct((copies * plan.num_texels, channels), jnp.float32)
     if remaining is not None:
         return KernelArray(ArrayRole.TOTALS, shape, start=remaining.start)

@@ -89,12 +89,12 @@ class Part:
         aligned = is_aligned(count, self.dtype, (self.offset, *(factor for _, factor in self.first)))
         terms = [(jnp.asarray(number, jnp.int32), factor) for number, factor in self.first]
         place = [*terms, (jnp.int32(1), self.offset)] if self.offset or not terms else terms
-        how = {"aligned": aligned, "by_pair": self.token is None, "inside": inside, "token": self.token}
-        return load_row(self.array, place, count, self.dtype, wide=self.wide, **how)
+        how = {"aligned": aligned, "by_pair": True, "inside": inside, "token": self.token, "wide": self.wide}
+        return load_row(self.array, place, count, self.dtype, **how)
 
 
 def is_aligned(count: int, dtype: np.dtype, multiples: Sequence[int]) -> bool:
-    """Whether rows of `count` adjacent numbers, at sums of these multiples, take as few loads as possible."""
+    """Whether rows of `count` adjacent numbers, at sums of multiples of these, can be loaded by whole words."""
     width = count * dtype.itemsize
     if width % LOAD_BYTES and LOAD_BYTES % width:
         return False

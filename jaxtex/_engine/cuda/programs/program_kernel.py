@@ -9,12 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...compute.programs import type_on_grid
-from ...compute.texel_sums import power_of_two_below
 from ...describe.program import Program
 from ..build import launch
 from ..build.launch import LANES
 from ..build.source import read_source, scalars
-from ..scatter.crowds import COPIES_BYTES, COPIES_CROWD, MOST_COPIES
+from ..scatter.crowds import num_copies
 from ..trace.elementwise import C_TYPES
 from ..trace.emitter import Emitter
 from ..trace.indexing import terms_of
@@ -191,8 +190,8 @@ def fused_adjoint(
         return [a for part in jax.linear_transpose(of_linear, types, types_of_tokens)(cotangents) for a in part]
 
     emitter = Emitter()
-    emitter.together, emitter.carries = "together", tiles.samples > 1
     with emitter.scope() as lines:
+        emitter.together, emitter.carries = "together", tiles.samples > 1
         found = emit(emitter, thread, len(sizes))
     ways: dict[int, Cotangent] = {}
     for n, (k, names) in enumerate(zip((*numbers, *tokens), found, strict=True)):
@@ -206,14 +205,16 @@ def fused_adjoint(
             ways[k] = summed_in_warps(f"r{n}", names, tiles, shared, places[k], whole)
         else:
             ways[k] = summed_by_xla(f"r{n}", names, sizes, shared, places[k], program.arguments[k])
-    of_block_first, in_loop = tiles.statements()
-    before = [*of_block_first, *(line for way in ways.values() for line in way.before), *emitter.carried]
-    before += [f"constexpr bool {FEW_CARRIED} = {str(len(emitter.carried) <= MOST_MOVED).lower()};"]
+    before, in_loop = tiles.statements()
+    before += [line for way in ways.values() for line in way.before]
     if tokens:
+        before += [one.declaration for one in emitter.carried]
+        before.append(f"constexpr bool {FEW_CARRIED} = {str(len(emitter.carried) <= MOST_MOVED).lower()};")
         in_loop.append("const bool together = !any_lane(!is_sample);")
     at_sample = [line for way in ways.values() for line in way.at_sample]
     loop = tiles.loop([*in_loop, "if (is_sample) {", *lines, *at_sample, "}"], unrolled=False)
-    body = [*before, *loop, *emitter.after, *(line for way in ways.values() for line in way.after)]
+    after = [*(one.addition for one in emitter.carried), *(line for way in ways.values() for line in way.after)]
+    body = [*before, *loop, *after]
     results = [way.result for way in ways.values()]
     sums = [n for n, way in enumerate(ways.values()) if way.adds]
     starts = [jnp.zeros(results[n].shape, FLOAT) for n in sums]
@@ -230,9 +231,8 @@ def added(
 
     Blocks add to copies of a small array, and rarely meet. What a thread has added up in variables, warps add up.
     """
-    size, copies = math.prod(whole.shape), 1
-    if size and num_samples >= COPIES_CROWD * size:
-        copies = power_of_two_below(max(1, min(MOST_COPIES, COPIES_BYTES // (4 * size))))
+    size = math.prod(whole.shape)
+    copies = num_copies(num_samples / size, size) if size else 1
     copy = f" + (int64)(blockIdx.x % {copies}) * {size}" if copies > 1 else ""
     sums = {at: variable for (of, at), variable in sorted(emitter.sums.items()) if of == name}
     count, places, variables = (len(sums), *(", ".join(map(str, some)) for some in (sums, sums.values())))

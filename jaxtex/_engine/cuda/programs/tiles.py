@@ -19,7 +19,8 @@ class Tiles(NamedTuple):
         sizes: the sizes of the grid.
         lanes: the threads of a tile along each axis; 1 along axes before the last three.
         samples: the samples of a thread.
-        along: the axis along which a thread has several samples: adjacent ones, or the warp's rows if it is the last.
+        along: the axis along which a thread has several samples: adjacent ones, but along the last axis those that are
+            `lanes` apart, so that the threads of a warp read adjacent numbers.
     """
 
     sizes: tuple[int, ...]
@@ -81,13 +82,12 @@ class Tiles(NamedTuple):
             count, lanes, samples = self.counts[k], self.lanes[k], self.samples_along[k]
             tile = f"({block} / {block_divisor} % {count})" if count > 1 else "0"
             own = f"(int)({lane} / {lane_divisor} % {lanes})" if lanes > 1 else "0"
-            first = f"(int){tile} * {lanes * samples} + {own}"
+            first = f"const int i{k} = (int){tile} * {lanes * samples} + {own}"
             if samples == 1:
-                before.append(f"const int i{k} = {first};")
-            elif k == len(self.sizes) - 1:
-                in_loop.append(f"const int i{k} = {first} + step * {lanes};")
+                before.append(f"{first};")
             else:
-                in_loop.append(f"const int i{k} = (int){tile} * {lanes * samples} + {own} * {samples} + step;")
+                is_last = k == len(self.sizes) - 1
+                in_loop.append(f"{first} + step * {lanes};" if is_last else f"{first} * {samples} + step;")
             if count * lanes * samples > self.sizes[k]:
                 inside.append(f"i{k} < {self.sizes[k]}")
             block_divisor, lane_divisor = block_divisor * count, lane_divisor * lanes

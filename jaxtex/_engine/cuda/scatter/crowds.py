@@ -76,11 +76,16 @@ def crowd_of(plan: AdjointPlan) -> float:
     return math.prod(plan.shape) / plan.num_texels
 
 
-def num_copies(plan: AdjointPlan, width: int) -> int:
-    """The number of copies of all sums, a power of two: blocks add to different ones, and rarely meet at a texel."""
-    if crowd_of(plan) < COPIES_CROWD:
+def num_copies(crowd: float, numbers: int) -> int:
+    """The number of copies of all sums, a power of two: blocks add to different ones, and rarely meet at a number.
+
+    Args:
+        crowd: the mean number of samples that add to a sum.
+        numbers: of one copy.
+    """
+    if crowd < COPIES_CROWD:
         return 1
-    return power_of_two_below(max(1, min(MOST_COPIES, COPIES_BYTES // (4 * width * plan.num_texels))))
+    return power_of_two_below(max(1, min(MOST_COPIES, COPIES_BYTES // (4 * numbers))))
 
 
 def has_own_tile(plan: AdjointPlan, samples: SampleTiles, width: int) -> bool:

@@ -260,7 +260,8 @@ def load_row(
         array: a C++ expression for the array.
         first: the offset of the first element of each row, S; or pairs of a number and a factor, whose sum of products
             is taken in 64 bits, or in 32 bits if not `wide`.
-        aligned: whether all offsets are multiples of `count`, so that a row is one load.
+        aligned: whether all rows begin at multiples of their length, or of 16 bytes if they are longer, so that few
+            loads fetch a row.
         by_pair: whether a row of three numbers, of 8 or 32 bits, is two loads instead of three, which take more
             registers.
         num_kept: the number of leading pairs of `first` that many rows share: a thread adds them to the address once.

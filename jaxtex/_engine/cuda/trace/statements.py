@@ -78,7 +78,7 @@ class Addition(NamedTuple):
         place: the place of the first number of the row, an int expression, or an int64 one if `wide`.
         inside: whether the row is added, a C expression; empty if it always is.
         numbers: of the row.
-        aligned: whether rows begin at multiples of their length.
+        aligned: whether places are multiples of the numbers that one load fetches, as for `load_row`.
     """
 
     array: str
@@ -87,6 +87,35 @@ class Addition(NamedTuple):
     numbers: tuple[str, ...]
     aligned: bool
     wide: bool
+
+
+class Carried(NamedTuple):
+    """Rows that a thread keeps from one of its samples to the next, and adds to an array in memory at the end.
+
+    Attributes:
+        name: of the variable.
+        count, width: how many rows, and of how many numbers.
+    """
+
+    name: str
+    array: str
+    count: int
+    width: int
+    aligned: bool
+
+    @property
+    def size(self) -> int:
+        """The numbers that a thread keeps: places and rows."""
+        return self.count * (1 + self.width)
+
+    @property
+    def declaration(self) -> str:
+        return f"Rows<{self.count}, {self.width}> {self.name} = {{}};"
+
+    @property
+    def addition(self) -> str:
+        """The statement after the loop over samples."""
+        return f"add_kept<{int(self.aligned)}>({self.array}, {self.name});"
 
 
 class Statements(abc.ABC):
@@ -99,9 +128,8 @@ class Statements(abc.ABC):
         keeps_indices: whether an index is clamped even if its mode promises that it lies inside.
         tables: the declarations of the tables of constants that the statements use.
         together: whether all threads of a warp are at the statements, a C expression.
-        carries: whether the statements stand in the loop over the samples of a thread, and in no loop in it.
-        carried, after: the declarations of what such statements keep from sample to sample, and the statements after
-            that loop.
+        carries: whether the statements stand in the loop over the samples of a thread, and in no block in it.
+        carried: what such statements keep from sample to sample.
         additions: rows that the thread adds to memory at the end of the block, before its variables change.
         sums: variables, by an array and a place in it, to which the thread adds; the kernel declares them.
     """
@@ -113,9 +141,7 @@ class Statements(abc.ABC):
         self.fresh = (f"v{k}" for k in itertools.count())
         self.exact = self.keeps_indices = False
         self.together, self.carries = "false", False
-        self.depth = self.num_carried = 0
-        self.carried: list[str] = []
-        self.after: list[str] = []
+        self.carried: list[Carried] = []
         self.additions: list[Addition] = []
         self.sums: dict[tuple[str, int], str] = {}
         self.tables: list[str] = []
@@ -132,13 +158,12 @@ class Statements(abc.ABC):
         Args:
             diverges: whether some threads of a warp may be in the block while others are not.
         """
-        before = self.lines, dict(self.defined), dict(self.branches), self.additions, self.together
-        self.lines, self.additions, self.together = [], [], "false" if diverges else self.together
-        self.depth += 1
+        before = self.lines, dict(self.defined), dict(self.branches), self.additions, self.together, self.carries
+        self.lines, self.additions, self.carries = [], [], False
+        self.together = "false" if diverges else self.together
         yield self.lines
         self.add_to_memory()
-        self.depth -= 1
-        self.lines, self.defined, self.branches, self.additions, self.together = before
+        self.lines, self.defined, self.branches, self.additions, self.together, self.carries = before
 
     @contextlib.contextmanager
     def exactly(self, exact: bool) -> Generator[None]:
@@ -240,17 +265,16 @@ class Statements(abc.ABC):
             for first in range(0, len(rows), MOST_MERGED[0]):
                 some = rows[first : first + MOST_MERGED[0]]
                 places = (f"{row.inside} ? {row.place} : -1" if row.inside else row.place for row in some)
-                together, last, kept = self.together, "", len(some) * (count + 1)
-                if self.carries and self.depth == 1 and self.num_carried + kept <= MOST_CARRIED:
-                    self.num_carried += kept
-                    together, last = f"{FEW_CARRIED} && {together}", f"kept_{len(self.carried)}"
-                    self.carried.append(f"Rows<{len(some)}, {count}> {last} = {{}};")
-                    self.after.append(f"add_kept<{int(aligned)}>({array}, {last});")
+                kept = Carried(f"kept_{len(self.carried)}", array, len(some), count, aligned)
+                how = self.together
+                if self.carries and sum(one.size for one in (*self.carried, kept)) <= MOST_CARRIED:
+                    self.carried.append(kept)
+                    how = f"{FEW_CARRIED} && {self.together}, {kept.name}"
                 numbers = ", ".join(map(number_of, some))
                 self.lines += [
                     "{",
                     f"Rows<{len(some)}, {count}> rows = {{{{{', '.join(places)}}}, {{{numbers}}}}};",
-                    f"add_rows<{int(aligned)}>({array}, rows, {together}{', ' * bool(last)}{last});",
+                    f"add_rows<{int(aligned)}>({array}, rows, {how});",
                     "}",
                 ]
 
