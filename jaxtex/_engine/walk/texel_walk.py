@@ -19,8 +19,9 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from ..._jax.calls import where_needed
-from ..._tables.address_rules import Addressed, Size, clamp, is_inside
-from ..._tables.filter_kernels import Weight
+from ..._tables.address_rules import CLAMP, Addressed, Size, clamp, is_inside
+from ..._tables.filter_kernels import POINT, Weight
+from ..compute.instructions import saturated
 from ..describe.axis import Axis, Role, num_given
 from ..describe.operands import Coords
 from ..describe.spec import AxisTaps
@@ -53,15 +54,14 @@ def texels_per_unit(axis: Axis, dtype: DTypeLike) -> jax.Array | int:
 
 def to_position(coord: jax.Array, axis: Axis) -> jax.Array:
     """The position of `coord` on `axis`, in texels."""
-    coord = jnp.where(usable(coord, axis), coord, 0)
+    if axis.address is not CLAMP or axis.kernel is not POINT:  # otherwise, NaN reads the first texel by itself
+        coord = jnp.where(usable(coord, axis), coord, 0)
     if axis.reduced:
         # This subtraction is exact. The remainder keeps its sign, because folding -1e-10 into [0, 1) would round to 1.
         coord = coord - 2 * jnp.trunc(coord * 0.5)
     return coord * texels_per_unit(axis, coord.dtype) if axis.normalized else coord
 
 
-# An upper bound of the difference between two roundings of one position, in texels.
-ROUNDING = 0.125
 # The taps on one axis: pairs of an unbounded index and its weight.
 Taps = list[tuple[jax.Array, Weight]]
 
@@ -97,9 +97,7 @@ def taps(coord: jax.Array, axis: Axis, *, bounded: bool = False) -> Taps:
     fraction = shifted - tap.astype(shifted.dtype)
     if stops:
         # If the first tap has stopped, all taps read one value, and any fraction from 0 to 1 is right, but not NaN.
-        beyond = shifted - low
-        near = jnp.abs(fraction - 0.5) < 0.5 + ROUNDING
-        fraction = jnp.where(near, fraction, jnp.where(beyond >= 0, beyond, 0))
+        fraction = within_a_cell(fraction)
     weights = axis.kernel.weights.at(fraction, axis.order)
     if axis.order:
         scale = math.prod([texels_per_unit(axis, coord.dtype)] * axis.order)
@@ -107,6 +105,17 @@ def taps(coord: jax.Array, axis: Axis, *, bounded: bool = False) -> Taps:
         scale = jnp.broadcast_to(scale, coord.shape) if bounded else jnp.where(usable(coord, axis), scale, 0)
         weights = [scale * w for w in weights]
     return [(tap + (first + k), weight) for k, weight in enumerate(weights)]
+
+
+@jax.custom_jvp
+def within_a_cell(fraction: jax.Array) -> jax.Array:
+    """A fraction, clipped to 0 and 1, with derivative 1; NaN becomes 0."""
+    return saturated(fraction)
+
+
+@within_a_cell.defjvp
+def jvp_of_fraction(primals: tuple[jax.Array], tangents: tuple[jax.Array]) -> tuple[jax.Array, jax.Array]:
+    return within_a_cell(*primals), tangents[0]
 
 
 # All axes

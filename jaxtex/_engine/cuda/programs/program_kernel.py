@@ -92,7 +92,7 @@ def fused_samples(
         for k, (names, a, p) in enumerate(zip(values, results, result_places)):
             emitter.lines += stores(f"r{k}", Laid.of(a.shape, p), names, a.dtype)
     before, in_loop = tiles.statements()
-    body = [*before, *tiles.loop([*in_loop, "if (is_sample) {", *lines, "}"])]
+    body = [*before, *tiles.loop(in_loop, lines)]
     return list(run_text("fused_samples", emitter, body, tiles, operands, results, {}))
 
 
@@ -212,7 +212,7 @@ def fused_adjoint(
         before.append(f"constexpr bool {FEW_CARRIED} = {str(len(emitter.carried) <= MOST_MOVED).lower()};")
         in_loop.append("const bool together = !any_lane(!is_sample);")
     at_sample = [line for way in ways.values() for line in way.at_sample]
-    loop = tiles.loop([*in_loop, "if (is_sample) {", *lines, *at_sample, "}"], unrolled=False)
+    loop = tiles.loop(in_loop, lines, at_sample, unrolled=False)
     after = [*(one.addition for one in emitter.carried), *(line for way in ways.values() for line in way.after)]
     body = [*before, *loop, *after]
     results = [way.result for way in ways.values()]

@@ -1,6 +1,7 @@
 """The division of a grid of samples among threads."""
 
 import math
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -74,7 +75,7 @@ class Tiles(NamedTuple):
         """The index of a thread's samples on each axis, `i0` and so on, and whether there is one.
 
         Returns:
-            The statements before the loop over a thread's samples, and in it.
+            The statements before the loop over a thread's samples, and in it. Before it, indices are inside the grid.
         """
         before, in_loop, block, lane = [], [], "blockIdx.x", "threadIdx.x"
         block_divisor, lane_divisor, inside = 1, 1, []
@@ -82,26 +83,51 @@ class Tiles(NamedTuple):
             count, lanes, samples = self.counts[k], self.lanes[k], self.samples_along[k]
             tile = f"({block} / {block_divisor} % {count})" if count > 1 else "0"
             own = f"(int)({lane} / {lane_divisor} % {lanes})" if lanes > 1 else "0"
-            first = f"const int i{k} = (int){tile} * {lanes * samples} + {own}"
-            if samples == 1:
-                before.append(f"{first};")
-            else:
+            first, ends = f"(int){tile} * {lanes * samples} + {own}", count * lanes * samples > self.sizes[k]
+            if samples > 1:
                 is_last = k == len(self.sizes) - 1
-                in_loop.append(f"{first} + step * {lanes};" if is_last else f"{first} * {samples} + step;")
-            if count * lanes * samples > self.sizes[k]:
-                inside.append(f"i{k} < {self.sizes[k]}")
+                in_loop.append(
+                    f"const int i{k} = {first}{f' + step * {lanes}' if is_last else f' * {samples} + step'};"
+                )
+                inside += [f"i{k} < {self.sizes[k]}"] * ends
+            elif ends:
+                before += [f"const int at{k} = {first};", f"const int i{k} = minimum(at{k}, {self.sizes[k] - 1});"]
+                inside.append(f"at{k} < {self.sizes[k]}")
+            else:
+                before.append(f"const int i{k} = {first};")
             block_divisor, lane_divisor = block_divisor * count, lane_divisor * lanes
         if lane_divisor < self.num_threads:
             inside.append(f"threadIdx.x < {lane_divisor}")
         return before, [*in_loop, f"const bool is_sample = {' && '.join(inside) or 'true'};"]
 
-    def loop(self, statements: Sequence[str], unrolled: bool = True) -> list[str]:
-        """Statements for each sample of a thread."""
+    def loop(
+        self, first: Sequence[str], of_sample: Sequence[str], more: Sequence[str] = (), unrolled: bool = True
+    ) -> list[str]:
+        """Statements for each sample of a thread: `first`, then `of_sample` and `more` where there is a sample.
+
+        What `of_sample` defines, and all samples of a thread share, stands before the loop.
+        """
         if self.samples == 1:
-            return [*statements]
-        return [
-            "#pragma unroll" + " 1" * (not unrolled),
-            f"for (int step = 0; step < {self.samples}; step++) {{",
-            *statements,
-            "}",
-        ]
+            return [*first, "if (is_sample) {", *of_sample, *more, "}"]
+        shared, own = divided(of_sample, f"i{self.along}")
+        how, turns = "#pragma unroll" + " 1" * (not unrolled), f"for (int step = 0; step < {self.samples}; step++) {{"
+        return [*shared, how, turns, *first, "if (is_sample) {", *own, *more, "}", "}"]
+
+
+# A definition, its name, and whether it is that of a constant.
+DEFINITION = re.compile(r"(const )?[\w<>, ]+ (\w+)(?:\[\d+\])?(?: = .*)?;")
+NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def divided(statements: Sequence[str], varying: str) -> tuple[list[str], list[str]]:
+    """Statements that define constants without use of the name `varying`, directly or indirectly, and all others."""
+    without, others, names, depth = [], [], {varying}, 0
+    for line in statements:
+        found = DEFINITION.fullmatch(line)
+        if found and found[1] and not depth and names.isdisjoint(NAME.findall(line)):
+            without.append(line)
+            continue
+        others.append(line)
+        names |= {found[2]} if found else set()
+        depth += line.count("{") - line.count("}")
+    return without, others

@@ -69,7 +69,7 @@ EXPRESSIONS = {
     "add": Expression("{0} + {1}", "wrapped_add({0}, {1})"),
     "sub": Expression("{0} - {1}", "wrapped_sub({0}, {1})"),
     "mul": Expression("{0} * {1}", "wrapped_mul({0}, {1})"),
-    "div": Expression("{0} / {1}", "quotient({0}, {1})"),
+    "div": Expression("divided({0}, {1})", "quotient({0}, {1})"),
     "rem": Expression("remainder_of({0}, {1})", "remainder_of({0}, {1})"),
     "neg": Expression("-{0}", "wrapped_neg({0})"),
     "abs": Expression("fabs({0})", "wrapped_abs({0})"),
@@ -98,7 +98,7 @@ EXPRESSIONS = {
     "nextafter": Expression("nextafter({0}, {1})"),
     "pow": Expression("pow({0}, {1})"),
     "atan2": Expression("atan2({0}, {1})"),
-    "rsqrt": Expression("1 / sqrt({0})"),
+    "rsqrt": function("reciprocal_root"),
     "logistic": Expression("logistic({0})"),
     **{name: function(name) for name in ("floor", "ceil", "sqrt", "cbrt", "exp", "exp2", "log", "log2", "sin", "cos")},
     **{name: function(name) for name in ("asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh")},
@@ -107,8 +107,9 @@ EXPRESSIONS = {
     "clz": Expression(None, "leading_zeros({0})"),
     "population_count": Expression(None, "population_count({0})"),
 }
-# Sums and products of float32 that the compiler does not fuse.
+# Sums and products of float32 that the compiler does not fuse, and quotients that are rounded once.
 ROUNDED = {
+    "div": "{0} / {1}",
     "add": "rounded_add({0}, {1})",
     "sub": "rounded_sub({0}, {1})",
     "mul": "rounded_mul({0}, {1})",

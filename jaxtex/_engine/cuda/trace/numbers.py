@@ -8,7 +8,7 @@ from jax.core import ShapedArray
 from jax.extend.core import JaxprEqn
 
 from .elementwise import ROUNDINGS, STORED_ONLY
-from .statements import Names, Statements, UnknownPrimitive, as_array, aval_of, c_type_of, literals
+from .statements import Names, Statements, UnknownPrimitive, are_known, as_array, aval_of, c_type_of, literals, of_each
 
 # A function ``rule(statements, eqn, args)``: the results of an equation, from the names of its operands.
 Rule = Callable[[Statements, JaxprEqn, list[Names]], Names | list[Names]]
@@ -88,6 +88,9 @@ def bitcast(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
 def select(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
     """One of several cases, chosen by a bool, or by a number that is clamped."""
     which, *cases = args
+    if are_known(which.flat):
+        last, number = len(cases) - 1, lambda which: min(max(int(which.value), 0), last)
+        return of_each(lambda which, *cases: cases[number(which)], args)
     if aval_of(eqn.invars[0]).dtype == bool:
         expression = "{0} ? {2} : {1}"
     else:

@@ -158,6 +158,21 @@ DEVICE float rounded_sub(float a, float b) { return rounded(a - b); }
 DEVICE float rounded_mul(float a, float b) { return rounded(a * b); }
 #endif
 
+// Quotients and reciprocal square roots as XLA computes them, to two units in the last place.
+#ifdef __CUDACC__
+DEVICE float divided(float a, float b) {
+  float result;
+  asm("div.full.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}
+DEVICE float reciprocal_root(float a) { return rsqrtf(a); }
+#else
+DEVICE float divided(float a, float b) { return a / b; }
+DEVICE float reciprocal_root(float a) { return 1 / sqrtf(a); }
+#endif
+DEVICE double divided(double a, double b) { return a / b; }
+DEVICE double reciprocal_root(double a) { return 1 / sqrt(a); }
+
 // The functions of `instructions.py`. `saturated` clips to [0, 1], NaN to 0. `flushed_product` flushes subnormal
 // factors and products to zeros of their signs.
 #ifdef __CUDACC__
@@ -174,6 +189,7 @@ DEVICE float flushed_product(float a, float b) {
   return float(fabs(product) < 0x1p-126 ? copysign(0.0, product) : product);
 }
 #endif
+DEVICE double saturated(double a) { return a > 0 ? a < 1 ? a : 1 : 0; }
 DEVICE int scaled_product(int a, int b, int more, int shift) { return int(((int64)a * b + more) >> shift); }
 DEVICE int shifted_pair(int high, int low, int count) {
   return int(int64((uint64)uint32(high) << 32 | uint32(low)) >> count);
@@ -184,7 +200,7 @@ DEVICE float sign_of(float a) { return a > 0 ? 1.0f : a < 0 ? -1.0f : a; }
 DEVICE double sign_of(double a) { return a > 0 ? 1.0 : a < 0 ? -1.0 : a; }
 
 template <class T> DEVICE bool is_finite(T a) { return a - a == T(0); }
-DEVICE float logistic(float a) { return 1.0f / (1.0f + expf(-a)); }
+DEVICE float logistic(float a) { return divided(1.0f, 1.0f + expf(-a)); }
 DEVICE double logistic(double a) { return 1.0 / (1.0 + exp(-a)); }
 
 // Conversions. A float out of range becomes the nearest integer, and NaN becomes zero.
@@ -231,9 +247,15 @@ template <> struct Converted<float, bfloat16> {
 };
 template <> struct Converted<bfloat16, float> {
   static DEVICE bfloat16 of(float a) {
+#if __CUDA_ARCH__ >= 900
+    bfloat16 result;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(a));
+    return result;
+#else
     const uint32 bits = bits_as<uint32>(a);
     const uint32 rounded = a != a ? bits | 0x400000u : bits + 0x7fffu + ((bits >> 16) & 1u);
     return bfloat16{uint16(rounded >> 16)};
+#endif
   }
 };
 #ifdef __CUDACC__
@@ -324,15 +346,18 @@ template <int N, class T> DEVICE Row<T, N> load_aligned_row(const T* first, bool
   }
   return row;
 }
-// Loads three numbers of 32 bits in two loads: one of the two pairs begins at a multiple of its length. Loads three bytes
-// by the one or two words of 32 bits that hold them.
+// Loads three bytes, and another one, by the one or two words of 32 bits that hold them.
+DEVICE Row<uint8, 4> load_three_bytes(const uint8* first, bool inside = true) {
+  const uint64 place = (uint64)first;
+  const uint32* words = (const uint32*)(place & ~3ull);
+  const uint32 low = load_word<uint32>(words, inside), high = load_word<uint32>(words + 1, inside && place & 2);
+  return bits_as<Row<uint8, 4>>(__funnelshift_r(low, high, 8 * (uint32)place));
+}
+// Loads three numbers of 32 bits in two loads: one of the two pairs begins at a multiple of its length.
 template <int N, class T> DEVICE Row<T, N> load_row_by_pair(const T* first, bool inside = true) {
   if constexpr (N == 3 && sizeof(T) == 1) {
-    const int skipped = (uint64)first & 3;
-    const uint32* words = (const uint32*)((uint64)first - skipped);
-    const uint32 low = load_word<uint32>(words, inside), high = load_word<uint32>(words + 1, inside && skipped > 1);
-    const uint32 bits = __funnelshift_r(low, high, 8 * skipped);
-    return {{(T)bits, (T)(bits >> 8), (T)(bits >> 16)}};
+    const Row<uint8, 4> row = load_three_bytes((const uint8*)first, inside);
+    return {{(T)row.v[0], (T)row.v[1], (T)row.v[2]}};
   } else if constexpr (N == 3 && sizeof(T) == 4) {
     const bool odd = (uint64)first & 4;
     const int2 pair = load_word<int2>(first + odd, inside);
@@ -342,10 +367,24 @@ template <int N, class T> DEVICE Row<T, N> load_row_by_pair(const T* first, bool
     return load_row<N>(first, inside);
   }
 }
+// Byte K of a row that was loaded by words, divided by 2^SHIFT: the word becomes the low bits of a float near 2^(23 - SHIFT).
+template <int K, int SHIFT, int N> DEVICE float float_of_byte(const Row<uint8, N>& row) {
+  uint32 word = 0;
+  constexpr int first = K & ~3;
+  for (int k = first; k < N && k < first + 4; k++) word |= (uint32)row.v[k] << 8 * (k - first);
+  constexpr uint32 near = (uint32)(150 - SHIFT) << 23;
+  return bits_as<float>(__byte_perm(word, near, 0x7650 + K % 4)) - bits_as<float>(near);
+}
 #else
+template <int K, int SHIFT, int N> DEVICE float float_of_byte(const Row<uint8, N>& row) {
+  return float(row.v[K]) * (1.0f / (1 << SHIFT));
+}
 template <class T> DEVICE const T* kept(const T* place) { return place; }
 template <int N, class T> DEVICE Row<T, N> load_aligned_row(const T* first, bool inside = true) {
   return load_row<N>(first, inside);
+}
+DEVICE Row<uint8, 4> load_three_bytes(const uint8* first, bool inside = true) {
+  return inside ? Row<uint8, 4>{{first[0], first[1], first[2]}} : Row<uint8, 4>{};
 }
 template <int N, class T> DEVICE Row<T, N> load_row_by_pair(const T* first, bool inside = true) {
   return load_row<N>(first, inside);

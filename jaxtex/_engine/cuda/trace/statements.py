@@ -126,6 +126,7 @@ class Statements(abc.ABC):
         exact: whether the following sums and products of float32 are rounded separately. Otherwise the compiler may
             fuse a product and a sum, with one rounding.
         keeps_indices: whether an index is clamped even if its mode promises that it lies inside.
+        bytes: names of uint8 that stand in rows loaded by words, and of their values as float32: the row and the place.
         tables: the declarations of the tables of constants that the statements use.
         together: whether all threads of a warp are at the statements, a C expression.
         carries: whether the statements stand in the loop over the samples of a thread, and in no block in it.
@@ -144,6 +145,7 @@ class Statements(abc.ABC):
         self.carried: list[Carried] = []
         self.additions: list[Addition] = []
         self.sums: dict[tuple[str, int], str] = {}
+        self.bytes: dict[str, tuple[str, int]] = {}
         self.tables: list[str] = []
         self.names_of_tables: dict[tuple[str, str], str] = {}
 
@@ -203,11 +205,21 @@ class Statements(abc.ABC):
         if self.exact and operand == np.float32:
             expression = ROUNDED.get(name, expression)
         neutral = NEUTRAL[name](operand) if name in NEUTRAL else None
+        known = KNOWN.get(name) if not jnp.issubdtype(operand, jnp.floating) else None
 
         def one(*numbers: str) -> str:
             if neutral in numbers:
                 first, second = numbers
                 return second if first == neutral else first
+            if known and are_known(numbers):
+                with np.errstate(over="ignore"):
+                    return Number(known(*(cast(Number, n).value for n in numbers)), dtype)
+            if name == "mul" and (byte := self.byte_of(*numbers)):
+                return self.define(dtype, byte)
+            if name == "div" and operand == np.float32 and not self.exact and isinstance(numbers[1], Number):
+                inverse = 1 / numbers[1].value  # XLA does the same
+                if np.isfinite(inverse):
+                    return self.define(dtype, f"{numbers[0]} * {Number(inverse, dtype)}")
             return self.define(dtype, expression.format(*numbers))
 
         return of_each(one, args)
@@ -216,14 +228,34 @@ class Statements(abc.ABC):
         """Numbers, converted from dtype `source` to dtype `target`."""
         if source == target:
             return names
+        if are_known(names.flat) and not jnp.issubdtype(source, jnp.floating):
+            return literals(np.array([a.value for a in names.flat], source).astype(target).reshape(names.shape), target)
         if jnp.issubdtype(target, jnp.bool):
             return self.define_each(bool, lambda a: f"{a} != 0", names)
+        if target == np.float32 and any(name in self.bytes for name in names.flat):
+            return of_each(self.float_of_byte, [names])
         to, of = c_type_of(target), c_type_of(source)
         if not has_conversion(np.dtype(source), np.dtype(target)):
             if {np.dtype(source).name, np.dtype(target).name} & STORED_ONLY:
                 return self.converted(self.converted(names, source, np.float32), np.float32, target)
             raise UnknownPrimitive(f"a conversion of {np.dtype(source)} to {np.dtype(target)} has no expression")
         return self.define_each(target, lambda a: f"converted<{to}, {of}>({a})", names)
+
+    def float_of_byte(self, name: str) -> str:
+        """A number of a row of uint8 as float32."""
+        if name not in self.bytes:
+            return self.define(np.float32, f"converted<float, uint8>({name})")
+        row, place = self.bytes[name]
+        wide = self.define(np.float32, f"float_of_byte<{place}, 0>({row})")
+        self.bytes[wide] = row, place
+        return wide
+
+    def byte_of(self, first: str, second: str) -> str | None:
+        """The product of a number that was a byte and 2^-8, with which codes become fractions, as one expression."""
+        if isinstance(second, Number) and first in self.bytes and second.value == 2.0**-8:
+            row, place = self.bytes[first]
+            return f"float_of_byte<{place}, 8>({row})"
+        return None
 
     # Variables
 
@@ -360,5 +392,18 @@ def integer_literal(number: int, dtype: DTypeLike) -> str | None:
     return literal(number, np.dtype(dtype)) if jnp.issubdtype(dtype, jnp.integer) else None
 
 
+# Functions of integers and bools that are computed while a function is traced, if their operands are literals.
+KNOWN: dict[str, Callable[..., Any]] = {
+    **{"add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative},
+    **{"max": np.maximum, "min": np.minimum, "and": np.bitwise_and, "or": np.bitwise_or, "not": np.invert},
+    **{
+        "eq": np.equal,
+        "ne": np.not_equal,
+        "lt": np.less,
+        "le": np.less_equal,
+        "gt": np.greater,
+        "ge": np.greater_equal,
+    },
+}
 # The neutral literals. For floats, 0 is not neutral, as -0 + 0 is 0.
 NEUTRAL = {"add": functools.partial(integer_literal, 0), "mul": lambda dtype: literal(1, dtype)}
