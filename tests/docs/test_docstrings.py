@@ -18,6 +18,7 @@ INDENT = 4
 
 HEADING = re.compile(r"([A-Z][a-z]+):(?: (.*))?")
 ITEM = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*):(?: (.*))?")
+MARKER = re.compile(r"\{\w*\}|\{\{|\}\}|%\(\w+\)|%[sd]\b|\bTODO\b|\bFIXME\b|\bXXX\b|^\s*:", re.MULTILINE)
 
 
 def members_of(cls):
@@ -128,7 +129,8 @@ def faults_of(value):
                 extra = [label for label in items if label not in parameters_of(value)]
                 faults += [f"Args has {label}, which is no argument" for label in extra]
     faults += [f"{name} is not described" for name in parameters_of(value) if name not in described]
-    return faults
+    left = MARKER.finditer(text.partition("\nExample:")[0])
+    return [*faults, *(f"{found[0].strip()!r} is left of a template" for found in left)]
 
 
 def test_docstrings_have_their_sections():

@@ -63,6 +63,9 @@ def names_in(inventory):
 
 def test_every_public_name_is_in_the_reference(site):
     public = {f"jaxtex.{name}" for name in (*PUBLIC, *CUDA, *SHARDED, *LAYERS)}
+    for cls in (jaxtex.Texture, jaxtex.Sampler):
+        members = {name for name, value in vars(cls).items() if isinstance(value, property) and name[0] != "_"}
+        public |= {f"jaxtex.{cls.__name__}.{name}" for name in members}
     assert not sorted(public - names_in(site / "objects.inv"))
 
 
@@ -181,6 +184,7 @@ def search(page, words):
 SEARCHES = {
     "anisotropy footprint": "cubemaps-and-mipmaps",
     "hessian": "reading",
+    "thin_plate_spline": "api/warp-maps",
     "TypeError: sample: texture is an array of shape (480, 640, 3), expected a Texture;": "errors",
     "there is no device gpu:7; the devices are cpu:0": "errors",
     "rotate: image has shape (1080, 1920), expected (..., H, W, C); add an axis for a single channel": "errors",
@@ -194,6 +198,17 @@ def test_search_finds_a_page_by_its_words_or_a_pasted_error(visit, words):
     places = [k for k, page in enumerate(pages) if page.endswith(f"{SEARCHES[words]}.html")]
     assert places
     assert places[0] == 0 if SEARCHES[words] == "errors" else "contributing/changelog.html" not in pages[: places[0]]
+
+
+def test_the_copy_button_leaves_prompts_and_results_out(visit):
+    page = visit("api/reads.html")
+    block = page.locator("div.highlight", has_text=">>> ").first
+    block.hover()
+    block.locator("button.copybtn").click()
+    page.wait_for_function("navigator.clipboard.readText().then(text => text.length > 0)")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert "jt.sample(ramp" in copied
+    assert not re.search(r">>>|Array\(", copied)
 
 
 def test_the_gallery_shows_every_picture(visit, site):

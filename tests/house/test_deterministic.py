@@ -56,7 +56,7 @@ def test_no_sum_of_a_public_call(name):
     assert not [*sums_in_any_order(FUNCTIONS[name], CALLS[name])]
 
 
-@pytest.mark.parametrize("mode", ["clamp", "border", "reflect"])
+@pytest.mark.parametrize("mode", ["clamp", "border", "wrap", "mirror", "reflect"])
 def test_no_sum_of_knots(mode):
     def read(texels, x, color, knots):
         texture = jt.texture1d(texels, border_color=color, knots=(knots,))

@@ -33,17 +33,10 @@ LAYERS += ("_checks.remedies", "_checks.calls", "_engine.describe.levels", "text
 LAYERS += ("_engine.describe", "_engine.walk", "_engine.compute", "_engine.cuda.trace", "_engine.cuda.build")
 LAYERS += ("_engine.cuda.samples", "_engine.cuda.read", "_engine.cuda.scatter", "_engine.cuda.gather")
 LAYERS += ("_engine.cuda.filters", "_engine.cuda.programs", "_engine.cuda", "_engine.forms", "_engine.rules")
-LAYERS += (
-    "_engine.sharded",
-    "_engine",
-    "_checks.surfaces",
-    "_hardware",
-    "_reads",
-    "sampling",
-    "derivatives",
-    "surface",
-)
-LAYERS += ("mipmaps", "splines", "exports", "fused", "sharded", "ndimage", "warp", "nn", "rays", "layers", "cuda")
+LAYERS += ("_engine.sharded", "_engine", "_checks.surfaces", "_hardware", "_reads", "sampling", "derivatives")
+LAYERS += ("surface", "mipmaps", "splines", "exports", "fused", "sharded", "ndimage", "warp", "nn", "rays", "layers")
+CUDA = "enums declarations functions errors structs kinds absent names memory surfaces textures ptx"
+LAYERS += (*(f"cuda.{room}" for room in CUDA.split()), "cuda")
 LAYERS += ("__init__", "cli.process", "cli.values", "cli.options", "cli.help", "cli.commands", "cli.jax_start")
 LAYERS += ("cli.files", "cli.transforms", "cli.lenses", "cli.calibration", "cli.recipe", "cli.pipeline", "cli.run")
 LAYERS += ("cli", "__main__")

@@ -3,6 +3,7 @@
 A table holds calls that people write, with a part of each sentence. A sweep goes over all functions and arguments.
 """
 
+import functools
 import re
 import warnings
 from collections.abc import Iterator
@@ -129,10 +130,32 @@ WRONG = {
 PASSED_ON = ("extra_arguments", "extra_keywords")
 # Arguments that may be an array of any sizes, and so of 7 axes or without elements, are options.
 SIZES = ("many axes", "no elements")
+DTYPES = (jnp.bfloat16, np.complex64, np.uint8, np.int32, bool)
+# What a caller has in place of an array.
+NEARLY = {str(dtype): functools.partial(jnp.asarray, dtype=dtype) for dtype in DTYPES}
+NEARLY |= {"lists": np.ndarray.tolist, "words": lambda a: np.full(a.shape, "a")}
+NEARLY |= {"objects": lambda a: np.full(a.shape, None)}
+# An array of another library, such as torch, of which NumPy makes one.
+MEMBERS = {"__array__": lambda self, *_, **__: self.array, "__getitem__": lambda self, k: self.array[k]}
+NEARLY["tensors"] = lambda a: type("Tensor", (), {**MEMBERS, "array": a, "shape": a.shape, "dtype": "torch.float32"})()
+
+
+def nearly(value):
+    """What is nearly the right value of an argument, of a texture or of arrays, by what is wrong with it."""
+    if isinstance(value, jt.Texture):
+        cast = lambda dtype: jt.Texture(jnp.asarray(value.texels).astype(dtype), value.border_color, value.kind)
+        yield from ((f"texels of {dtype}", cast(dtype)) for dtype in DTYPES)
+    elif (leaves := jax.tree.leaves(value)) and all(isinstance(leaf, np.ndarray) for leaf in leaves):
+        yield from ((kind, jax.tree.map(change, value)) for kind, change in NEARLY.items())
+        parts = isinstance(value, tuple | list)
+        yield "one more", (*value, value[0]) if parts else value[None]
+        yield "one less", value[:-1] if parts else value[0]
+        if isinstance(value, tuple) and len({a.shape for a in value}) == 1:
+            yield "one array of all", np.stack(value, -1)
 
 
 def wrong_calls(name):
-    """Of each call what is wrong with it, and its arguments: another value for one of them, other texels, a keyword."""
+    """Of each call what is wrong with it, and its arguments: another value for one of them, or a keyword."""
     base, parameters = CALLS[name], parameters_of(FUNCTIONS[name])
     for argument, parameter in parameters.items():
         if argument in PASSED_ON or parameter.kind is parameter.VAR_POSITIONAL:
@@ -142,9 +165,8 @@ def wrong_calls(name):
             option = parameter.default is not parameter.empty
             if not is_of_caller and not (option and kind in SIZES) and value is not parameter.default:
                 yield f"{argument}, {kind}", base | {argument: value}
-        for dtype in (jnp.bfloat16, np.complex64, np.uint8, bool):
-            if isinstance(base.get(argument), np.ndarray):
-                yield f"{argument}, {dtype}", base | {argument: jnp.asarray(base[argument]).astype(dtype)}
+        for kind, value in nearly(base.get(argument)):
+            yield f"{argument}, {kind}", base | {argument: value}
     yield "a keyword", base | {"swirl": 1}
 
 

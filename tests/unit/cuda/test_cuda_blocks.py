@@ -14,8 +14,14 @@ BC1, BC7 = (cuda.createChannelDesc(KIND[f"UnsignedBlockCompressed{k}"]) for k in
 FRACTIONS = cuda.ReadMode.NormalizedFloat
 
 
-def test_blocks_and_words_are_not_copied_as_boxes():
-    words = cuda.mallocArray(cuda.createChannelDesc("uint2"), 8, 8)
+def test_packed_texels_are_copied_as_words_and_blocks_are_not():
+    packed, values = cuda.createChannelDesc(KIND.UnsignedNormalized1010102), np.arange(35, dtype=np.uint32)
+    array = cuda.memcpyToArray(cuda.mallocArray(packed, 7, 5), values.reshape(5, 7))
+    words, other = (cuda.mallocArray(cuda.createChannelDesc(name), 8, 8) for name in ("uint2", "uint"))
+    parms = cuda.Memcpy3DParms(array, cuda.Pos(1, 2), dstArray=other, extent=cuda.Extent(3, 2, 1))
+    np.testing.assert_array_equal(cuda.memcpy3D(parms).texels[:2, :3, 0], [[15, 16, 17], [22, 23, 24]])
+    pitched = cuda.ResourceDesc.Pitch2D(values.reshape(5, 7), packed)
+    assert cuda.createTextureObject(pitched, cuda.TextureDesc()).texture.shape == (5, 7, 4)
     parms = cuda.Memcpy3DParms(words, dstArray=cuda.mallocArray(BC1, 32, 32), extent=cuda.Extent(8, 8, 1))
     refused(lambda: cuda.memcpy3D(parms), 801, "expected blocks in both or in none")
 
@@ -43,11 +49,12 @@ VIEW = cuda.ResourceViewFormat.UnsignedBlockCompressed1
 
 def test_views_of_blocks():
     """What is refused with which code beside random views, tests/fuzz/blocks.py."""
-    words, wide = (cuda.mallocArray(cuda.createChannelDesc(name), 8, 8) for name in ("uint2", "uint4"))
+    names = "uint2", "uint4", "int2", "float2", "ushort4"
+    words, *others = (cuda.mallocArray(cuda.createChannelDesc(name), 8, 8) for name in names)
     row, blocks = cuda.mallocArray(cuda.createChannelDesc("uint2"), 8), cuda.mallocArray(BC1, 32, 32)
     bc7 = cuda.ResourceViewFormat.UnsignedBlockCompressed7
     for array, form, width, height, code, said in (
-        (wide, VIEW, 32, 32, 1, "expected an array of uint2"),
+        *((other, VIEW, 32, 32, 1, "expected an array of uint2") for other in others),
         (words, bc7, 32, 32, 1, "expected an array of uint4"),
         (words, VIEW, 28, 32, 1, "(32, 32, 0)"),
         (row, VIEW, 32, 0, 801, "without rows"),
@@ -57,6 +64,9 @@ def test_views_of_blocks():
         desc = cuda.TextureDesc(readMode=FRACTIONS if array is blocks else 0)
         resource = cuda.ResourceDesc.Array(array)
         refused(lambda: cuda.createTextureObject(resource, desc, view), code, said)  # noqa: B023, called at once
+    for read, mode, code in ((0, 1, 26), (1, 0, 27), (1, 1, 26)):  # as their words
+        desc, view = cuda.TextureDesc(readMode=read, filterMode=mode), cuda.ResourceViewDesc(VIEW, 32, 32)
+        refused(lambda: cuda.createTextureObject(cuda.ResourceDesc.Array(words), desc, view), code)  # noqa: B023
     linear = cuda.ResourceDesc.Linear(jnp.zeros(32, jnp.uint8), BC1)
     refused(lambda: cuda.createTextureObject(linear, cuda.TextureDesc(readMode=FRACTIONS)), 801, "does not model")
     refused(lambda: cuda.malloc3DArray(BC1, (32, 32, 0), 2), 801, "block-compressed")

@@ -57,12 +57,15 @@ SENTENCES = {
     f"memcpy2DFromArray: dst {TOO_LITTLE} 24": lambda: cuda.memcpy2DFromArray(FOUR, 16, ARRAY, 0, 0, 8, 2),
     f"memcpy3D: p.dstPtr {TOO_LITTLE} 24": lambda: cuda.memcpy3D(INTO_ROWS(extent=Extent(2, 3, 1))),
     f"memset: devPtr {TOO_LITTLE} 17": lambda: cuda.memset(FOUR, 0, 17),
+    f"memset2D: devPtr {TOO_LITTLE} 18": lambda: cuda.memset2D(FOUR, 8, 0, 2, 3),
     f"memset3D: pitchedDevPtr {TOO_LITTLE} 32": lambda: cuda.memset3D(ROWS, 0, (8, 2, 2)),
     "memcpy: count is -1, expected at least 0": lambda: cuda.memcpy(MEMORY, MEMORY, -1),
     "memcpy2D: dpitch is 8 bytes, expected": lambda: cuda.memcpy2D(MEMORY, 8, MEMORY, 16, 12, 1),
+    "memcpy2D: spitch is -8, expected": lambda: cuda.memcpy2D(MEMORY, 8, MEMORY, -8, 4, 1),
     "memcpy3D: p.extent.height is -1,": lambda: cuda.memcpy3D(INTO_ROWS(extent=(1, -1, 1))),
     "memcpy3D: p.dstPos.y is -2,": lambda: cuda.memcpy3D(INTO_ROWS(dstPos=(0, -2, 0), extent=BOX)),
     "memset: count is -1,": lambda: cuda.memset(MEMORY, 0, -1),
+    "memset2D: height is -1,": lambda: cuda.memset2D(MEMORY, 8, 0, 4, -1),
     r"memset3D: extent\[2\] is -1,": lambda: cuda.memset3D(ROWS, 0, (1, 1, -1)),
     "createTextureObject: pResDesc.height is -1,": lambda: cuda.createTextureObject(
         ResourceDesc.Pitch2D(MEMORY, cuda.createChannelDesc("float"), 2, -1, 32), cuda.TextureDesc()

@@ -96,10 +96,11 @@ def test_numbers_of_python_are_written_to_floats_and_fit_integers():
     halves = cuda.mallocArray(cuda.createChannelDesc("half"), 2, 0, STORE)
     codes = cuda.mallocArray(cuda.createChannelDesc("uchar"), 2, 0, STORE)
     traced = ((1, LINE, 1), (1.5, LINE, 1.5), (300, codes, 255), (-7, codes, 0), (2, halves, 2))
-    store = lambda value, array: cuda.surf1Dwrite(value, array, 0).texels[0, 0]
-    found = jax.jit(lambda values: [store(value, array) for value, (_, array, _) in zip(values, traced)])
-    for actual, (_, array, expected) in zip(found([value for value, *_ in traced]), traced, strict=True):
-        assert_exact(actual, expected, array.texels.dtype)
+    store = lambda values: [cuda.surf1Dwrite(v, array, 0).texels[0, 0] for v, (_, array, _) in zip(values, traced)]
+    fitting = [expected for *_, expected in traced]
+    for found in jax.jit(lambda values: (store(values), store(fitting)))([value for value, *_ in traced]):
+        for actual, (_, array, expected) in zip(found, traced, strict=True):
+            assert_exact(actual, expected, array.texels.dtype)
     assert_exact(cuda.surf1Dwrite([1, 2.5], LINE, np.array([0, 4])).texels[:, 0], np.float32([1, 2.5, 30, 40]))
     refused(lambda: jax.eval_shape(lambda value: cuda.surf1Dwrite(value, codes, 0), 1.5), 1, "float32")
     refused(lambda: cuda.surf1Dwrite(256, codes, 1), 1, "256", "uint8")
@@ -158,6 +159,7 @@ def test_sizes_are_integers_of_numpy_too():
     n = np.int64
     copied = cuda.memcpy2DToArray(SQUARE, n(4), n(1), np.float32([9]), n(4), n(4), n(1))
     assert_exact(copied.texels[..., 0], np.float32([[1, 2], [3, 9]]))
+    assert_exact(cuda.memcpy2DToArray(SQUARE, 0, 0, np.float32([9]), 4, n(0), 1).texels, SQUARE.texels)
     rows = cuda.mallocPitch(n(8), n(2))
     resource = ResourceDesc.Pitch2D(rows.ptr, cuda.createChannelDesc("float"), n(2), n(2), n(512))
     assert cuda.createTextureObject(resource, TextureDesc()).texture.shape == (2, 2, 1)
@@ -224,20 +226,22 @@ def test_allocated_bytes_are_memory_of_every_format():
 
 def test_batches_of_nothing_are_empty():
     cases = ("float", np.float32, (), ZERO), ("uint2", np.uint32, (2,), TRAP), ("short4", np.int16, (4,), CLAMP)
+    words, none = ResourceDesc.Linear(np.arange(4, dtype=np.int32)), np.zeros(0, np.int64)
 
     def batches(x):
-        found = {}
+        found, t = {}, cuda.createTextureObject(words, TextureDesc())
         for T, dtype, vector, mode in cases:
             values = np.zeros((0, *vector), dtype)
             read = jax.vmap(lambda x, T=T, mode=mode: cuda.surf2Dread(SQUARE, x, 0, mode, T=T))
             write = jax.vmap(lambda x, v, T=T, mode=mode: cuda.surf2Dwrite(v, SQUARE, x, 0, mode, T=T).texels)
             found[T] = read(x), write(x[:, 0], values)
         copies = jax.vmap(lambda v: cuda.memcpy2DToArray(SQUARE, 0, 0, v, 8, 8, 1).texels)
-        return found, copies(np.zeros((0, 8), np.uint8))
+        stored = cuda.sust_p(np.zeros((0, 1), np.float32), SQUARE, none, 0).texels
+        return found, copies(np.zeros((0, 8), np.uint8)), stored, cuda.tex1Dfetch(t, none)
 
-    found, copied = jax.eval_shape(batches, np.zeros((0, 3), np.int32))
+    found, copied, stored, fetched = jax.eval_shape(batches, np.zeros((0, 3), np.int32))
     for T, dtype, vector, _ in cases:
         read, written = found[T]
         assert (read.shape, read.dtype) == ((0, 3, *vector), dtype)
         assert written.shape == (0, 2, 2, 1)
-    assert copied.shape == (0, 2, 2, 1)
+    assert (copied.shape, stored.shape, fetched.shape) == ((0, 2, 2, 1), (2, 2, 1), (0,))

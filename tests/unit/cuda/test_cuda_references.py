@@ -62,8 +62,9 @@ def test_surface_references_are_checked_when_they_are_bound():
 
 
 def test_attributes_take_effect_after_binding():
-    array = cuda.memcpyToArray(cuda.mallocArray(FLOAT, 4), np.float32([10, 20, 30, 40]))
-    tex = cuda.bindTextureToArray(cuda.texture("float"), array)
+    ref = cuda.texture("float")
+    array = cuda.memcpyToArray(cuda.mallocArray(ref.channelDesc, 4), np.float32([10, 20, 30, 40]))
+    tex = cuda.bindTextureToArray(ref, array)
     read = jax.jit(cuda.tex1D)
     x = np.float32([1, -0.25])
     assert_exact(read(tex, x), np.float32([20, 10]))
@@ -126,12 +127,13 @@ def test_binding_linear_memory():
     def fetches(memory):
         forms = (0, tex, memory, desc, 2**32 - 1), (None, tex, memory), (0, tex, memory, 8 * 4), (0, tex, memory, desc)
         bound = [cuda.bindTexture(*form) for form in (*forms, (tex, memory, desc, 8 * 4))]
+        bound += [cuda.bindTexture(tex, memory, size=8 * 4)]
         half = cuda.bindTexture(0, tex, memory, desc, 4 * 4)
         of_pairs = cuda.tex1Dfetch(cuda.bindTexture(0, pairs, memory), 3)
         return [cuda.tex1Dfetch(t, 7) for t in bound], cuda.tex1Dfetch(half, np.array([3, 4])), of_pairs
 
     last, of_half, of_pairs = fetches(memory)
-    assert_exact(np.stack(last), np.full(5, 7, np.float32))
+    assert_exact(np.stack(last), np.full(6, 7, np.float32))
     assert_exact(of_half, np.float32([3, 0]))
     assert_exact(of_pairs, np.float32([6, 7]))
     bound = cuda.bindTexture(0, tex, memory, desc, 8 * 4)
@@ -183,16 +185,25 @@ def test_unbound_references_are_errors():
 # -------------------------------------------------------------------------------------------------------- copies
 
 
-def test_gradients_of_runs_of_bytes():
-    array = cuda.mallocArray(FLOAT, 3, 2)
+def test_gradients_of_copies():
+    """Of runs of bytes; of rows and boxes, too."""
+    array, pairs = cuda.mallocArray(FLOAT, 3, 2), cuda.mallocArray(cuda.createChannelDesc("float2"), 3, 2)
 
     def f(values, texels):
         filled = cuda.memcpyToArray(cuda.memcpyToArray(array, texels), 4, 0, values, 3 * 4)
         return (cuda.memcpyFromArray(jnp.zeros(6), filled, 0, 0, 24) * jnp.arange(1.0, 7)).sum()
 
-    to_values, to_texels = jax.jit(jax.grad(f, (0, 1)))(jnp.ones(3), jnp.ones((2, 3)))
+    def boxes(values):
+        copied = cuda.memcpy2DToArray(pairs, 8, 0, values, 16, 16, 2)
+        moved = cuda.memcpy2DArrayToArray(pairs, 0, 0, copied, 8, 1, 16, 1)
+        to = {"dstPtr": cuda.PitchedPtr(jnp.zeros(4), 16, 2, 1), "extent": cuda.Extent(2, 1, 1)}
+        return (cuda.memcpy3D(cuda.Memcpy3DParms(moved, **to)) * jnp.arange(1.0, 5)).sum()
+
+    run = jax.jit(lambda values, texels, rows: (*jax.grad(f, (0, 1))(values, texels), jax.grad(boxes)(rows)))
+    to_values, to_texels, to_rows = run(jnp.ones(3), jnp.ones((2, 3)), jnp.ones((2, 4)))
     assert_exact(to_values, np.float32([2, 3, 4]))
     assert_exact(to_texels, np.float32([[1, 0, 0], [0, 5, 6]]))
+    assert_exact(to_rows, np.float32([[0, 0, 0, 0], [1, 2, 3, 4]]))
 
 
 def test_an_array_of_one_row_is_filled_with_its_values():
@@ -206,7 +217,8 @@ def test_an_array_of_one_row_is_filled_with_its_values():
         cuda.memcpyToArray(array, 0, 0, values, 16, H2D),
     ):
         assert_exact(filled.texels[0, :, 0], values)
-    assert_exact(cuda.tex1D(cuda.bindTextureToArray(cuda.texture("float"), filled), 2.5), np.float32(3))
+    linear = cuda.bindTextureToArray(cuda.texture("float", filterMode=FilterMode.Linear), filled)
+    assert_exact(cuda.tex1D(linear, np.float32([1, 2.5, 9])), np.float32([1.5, 3, 4]))
     pairs = cuda.mallocArray(cuda.createChannelDesc("float2"), 2, 1)
     assert_exact(cuda.memcpyToArray(pairs, values.reshape(2, 2)).texels[0], values.reshape(2, 2))
 
@@ -399,12 +411,15 @@ def test_descriptors_of_objects():
 CALLS = {
     "memcpyToArray": (lambda a: cuda.memcpyToArray(a, 0, 0, np.zeros(1)), "count"),
     "memcpyFromArray": (lambda a: cuda.memcpyFromArray(np.zeros(1), a), "wOffset"),
+    "memcpyFromArray ": (lambda a: cuda.memcpyFromArray(), "dst"),
     "memcpy2DToArray": (lambda a: cuda.memcpy2DToArray(a, 0, 0), "src"),
     "mallocArray": (lambda a: cuda.mallocArray(FLOAT), "width"),
     "bindTexture": (lambda a: cuda.bindTexture(0, cuda.texture("float")), "devPtr"),
+    "bindTexture2D": (lambda a: cuda.bindTexture2D(0), "texref"),
     "createTextureObject": (lambda a: cuda.createTextureObject(ResourceDesc.Array(a)), "pTexDesc"),
     "memcpy3D": (lambda a: cuda.memcpy3D(), "'p'"),
     "getLastError": (lambda a: cuda.getLastError(1), "too many"),
+    "make_cudaExtent": (lambda a: cuda.make_cudaExtent(1), "h"),
     "tex2DLayeredLod": (lambda a: cuda.tex2DLayeredLod(a, 0.5), "y"),
     "surf2Dwrite": (lambda a: cuda.surf2Dwrite(1.0, a, 0), "y"),
     "tex2D": (lambda a: cuda.tex2D(a, 0.5, 0.5, x=1.0), "multiple values for argument 'x'"),
@@ -420,6 +435,8 @@ def test_a_missing_argument_is_answered_with_cudas_signature():
         declared = f"^{name.strip()}: .*{argument}.*CUDA declares .*{name.strip()[1:]}(<T>)?\\("
         with pytest.raises(TypeError, match=declared):
             call(array)
+    with pytest.raises(TypeError, match=r"^(?!.*CUDA declares).*expected an Array"):  # another TypeError
+        cuda.memcpy2DToArray(np.zeros(4), 0, 0, np.zeros(1), 4, 4, 1)
 
 
 def test_a_bound_texture_leaks_no_tracers():

@@ -10,37 +10,22 @@ import numpy as np
 import pytest
 
 from jaxtex import cuda
-from jaxtex.cuda import (
-    AddressMode,
-    ArrayFlags,
-    ChannelFormatDesc,
-    Extent,
-    FilterMode,
-    Memcpy3DParms,
-    PitchedPtr,
-    Pos,
-    ResourceDesc,
-    ResourceType,
-    ResourceViewDesc,
-    SurfaceReference,
-    TextureDesc,
-    TextureReference,
-)
+from jaxtex.cuda import AddressMode, Extent, FilterMode, Memcpy3DParms, PitchedPtr, ResourceDesc, TextureDesc
 from tests.support.tolerances import assert_exact
 
 FLOAT = cuda.createChannelDesc("float")
 ARRAY = cuda.memcpyToArray(cuda.mallocArray(FLOAT, 2, 2), np.float32([[1, 2], [3, 4]]))
 # What makes a struct, and a field with another value than the default.
 STRUCTS = {
-    "ChannelFormatDesc": (ChannelFormatDesc, "x", 8),
-    "ResourceViewDesc": (ResourceViewDesc, "width", 8),
+    "ChannelFormatDesc": (cuda.ChannelFormatDesc, "x", 8),
+    "ResourceViewDesc": (cuda.ResourceViewDesc, "width", 8),
     "TextureDesc": (TextureDesc, "normalizedCoords", 1),
-    "TextureReference": (lambda: TextureReference("float"), "normalized", 1),
-    "SurfaceReference": (SurfaceReference, "Type", 2),
+    "TextureReference": (lambda: cuda.TextureReference("float"), "normalized", 1),
+    "SurfaceReference": (cuda.SurfaceReference, "Type", 2),
     "ResourceDesc": (ResourceDesc, "resType", 2),
     "Memcpy3DParms": (Memcpy3DParms, "extent", Extent(1, 1, 1)),
     "PitchedPtr": (PitchedPtr, "pitch", 8),
-    "Pos": (Pos, "x", 8),
+    "Pos": (cuda.Pos, "x", 8),
     "Extent": (Extent, "width", 8),
 }
 
@@ -75,20 +60,21 @@ def test_structs_are_values_and_arguments(name):
     assert jax.tree.map(lambda _: None, other) is not None
     with pytest.raises(AttributeError, match=r"dataclasses\.replace"):
         setattr(other, field, value)
-    setattr(dynamic(other), field, value)
-    setattr(dataclasses.replace(other), field, value)
+    for struct in (make(), dynamic(other), dataclasses.replace(other)):
+        jax.tree.structure(struct)
+        setattr(struct, field, value)
 
 
 def test_values_and_structs_print_one_line():
     """With the shapes of arrays, and without their numbers."""
-    mipmap = cuda.mallocMipmappedArray(FLOAT, (4, 4, 0), 2, ArrayFlags.SurfaceLoadStore)
+    mipmap = cuda.mallocMipmappedArray(FLOAT, (4, 4, 0), 2, cuda.ArrayFlags.SurfaceLoadStore)
     assert repr(ARRAY) == "Array(extent=(2, 2, 0), desc=float, flags=Default)"
     assert repr(mipmap) == "MipmappedArray(extent=(4, 4, 0), levels=2, desc=float, flags=SurfaceLoadStore)"
     surface = cuda.createSurfaceObject(ResourceDesc.Array(cuda.getMipmappedArrayLevel(mipmap, 1)))
     assert repr(surface) == "SurfaceObject(array=Array(extent=(2, 2, 0), desc=float, flags=SurfaceLoadStore))"
     assert repr(PitchedPtr(jnp.zeros((3, 2)), 8)) == "PitchedPtr(ptr=float32[3,2], pitch=8, xsize=0, ysize=0)"
     texture = cuda.createTextureObject(ResourceDesc.Array(ARRAY), TextureDesc())
-    bound = cuda.bindTextureToArray(TextureReference("float", 2), ARRAY)
+    bound = cuda.bindTextureToArray(cuda.TextureReference("float", 2), ARRAY)
     for value in (texture, bound, TextureDesc(borderColor=jnp.zeros(4)), ResourceDesc.Linear(jnp.zeros(9))):
         assert "\n" not in repr(value)
         assert "0., 0." not in repr(value)
@@ -140,7 +126,7 @@ def test_border_colors_pass_through_transformations():
 
 def test_a_zeroed_resource_is_filled_in():
     resource = ResourceDesc()
-    resource.resType = ResourceType.Array
+    resource.resType = cuda.ResourceType.Array
     resource.res.array.array = ARRAY
     desc = TextureDesc()
     desc.addressMode[0] = AddressMode.Clamp
@@ -152,7 +138,7 @@ def test_a_zeroed_resource_is_filled_in():
     assert desc == TextureDesc(addressMode=(1, 1, 0), filterMode=1)
 
     resource = ResourceDesc()
-    resource.resType = ResourceType.Linear
+    resource.resType = cuda.ResourceType.Linear
     resource.res.linear.devPtr = jnp.arange(8, dtype=jnp.float32)
     resource.res.linear.desc.f = cuda.ChannelFormatKind.Float
     resource.res.linear.desc.x = 32
@@ -161,7 +147,7 @@ def test_a_zeroed_resource_is_filled_in():
 
     rows = cuda.mallocPitch(8, 2)
     resource = ResourceDesc()
-    resource.resType = ResourceType.Pitch2D
+    resource.resType = cuda.ResourceType.Pitch2D
     member = resource.res.pitch2D
     member.devPtr = cuda.memcpy2D(rows.ptr, rows.pitch, ARRAY.texels, 8, 8, 2)
     member.desc, member.width, member.height, member.pitchInBytes = FLOAT, 2, 2, rows.pitch
@@ -169,7 +155,7 @@ def test_a_zeroed_resource_is_filled_in():
 
     mipmap = cuda.mallocMipmappedArray(FLOAT, (4, 4, 0), 2)
     resource = ResourceDesc()
-    resource.resType = ResourceType.MipmappedArray
+    resource.resType = cuda.ResourceType.MipmappedArray
     resource.res.mipmap.mipmap = mipmap
     assert cuda.createTextureObject(resource, TextureDesc(normalizedCoords=1)).texture.num_levels == 2
     with pytest.raises(AttributeError, match="expected one of array, mipmap, linear, pitch2D"):
@@ -177,7 +163,7 @@ def test_a_zeroed_resource_is_filled_in():
     with pytest.raises(AttributeError, match="expected one of devPtr"):
         resource.res.linear.ptr = 0
     with pytest.raises(TypeError, match=r"memory"):
-        cuda.createTextureObject(ResourceDesc(resType=ResourceType.Linear), TextureDesc())
+        cuda.createTextureObject(ResourceDesc(resType=cuda.ResourceType.Linear), TextureDesc())
     with pytest.raises(cuda.CudaError, match=r"pResDesc\.flags"):
         cuda.createTextureObject(ResourceDesc(ARRAY, flags=1), TextureDesc())
 
@@ -194,12 +180,17 @@ def test_zeroed_copies_formats_and_views_are_filled_in():
     parms.srcArray, parms.srcPos.z = volume, 1
     parms.dstPtr.ptr, parms.dstPtr.pitch, parms.dstPtr.ysize = np.zeros(4, np.float32), 8, 2
     parms.extent.width, parms.extent.height, parms.extent.depth = 2, 2, 1
-    assert_exact(cuda.memcpy3D(parms), np.float32([4, 5, 6, 7]))
-    desc = ChannelFormatDesc()
+    gradient_of = jax.grad(lambda parms: cuda.memcpy3D(parms).sum())
+    copied, gradient = jax.jit(lambda parms: (cuda.memcpy3D(parms), gradient_of(parms)))(parms)
+    assert_exact(copied, np.float32([4, 5, 6, 7]))
+    assert_exact(gradient.srcArray.texels.ravel(), np.float32([0, 0, 0, 0, 1, 1, 1, 1]))
+    assert_exact(gradient.dstPtr.ptr, np.zeros(4, np.float32))
+    assert gradient.extent == (2, 2, 1)
+    desc = cuda.ChannelFormatDesc()
     desc.x = desc.y = 16
     desc.f = cuda.ChannelFormatKind.Float
     assert desc == cuda.createChannelDesc("half2")
-    view = ResourceViewDesc()
+    view = cuda.ResourceViewDesc()
     view.format, view.width, view.height = cuda.ResourceViewFormat.UnsignedInt1, 2, 2
     assert str(cuda.createTextureObject(ResourceDesc.Array(ARRAY), TextureDesc(), view).desc) == "uint"
     with pytest.raises(TypeError, match="expected a ResourceViewDesc"):
@@ -227,7 +218,7 @@ def test_vectors_of_structs_are_compared_with_tuples():
     assert tuple(desc.addressMode[1:]) == (0, 0)
     assert list(Extent(4, 3)) == [4, 3, 0]
     assert Extent(4, 3)[1:] == (3, 0)
-    assert len(Pos()) == 3
+    assert len(cuda.Pos()) == 3
     ptr, pitch, *_ = cuda.mallocPitch(8, 2)
     assert ptr.shape == (2, pitch)
 
@@ -250,7 +241,7 @@ def test_fields_that_do_not_exist_are_refused():
         with pytest.raises(TypeError, match=f"there is no argument '{wrong}'"):
             dataclasses.replace(make(), **{wrong: 1})
     resource, parms = ResourceDesc(), Memcpy3DParms()
-    bound = cuda.bindTextureToArray(TextureReference("float", 2), ARRAY)
+    bound = cuda.bindTextureToArray(cuda.TextureReference("float", 2), ARRAY)
     for holder, name, said in (
         (resource, "Res", "Did you mean res?"),
         (resource.res, "Array", "Did you mean array?"),

@@ -4,6 +4,7 @@ import inspect
 import pickle
 import re
 import traceback
+import typing
 
 import pytest
 
@@ -61,11 +62,12 @@ def test_every_public_name_and_enumerator_is_in_the_tables():
 
 
 def test_parameters_have_cudas_names():
-    """Without the pointers to results; options of this package are keyword only."""
+    """Without the pointers to results, and with types; options of this package are keyword only."""
     for name in DECLARATIONS.keys() - PTX:
         parameters = inspect.signature(getattr(cuda, name)).parameters.values()
         positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
         assert positional == [p.name for p in DECLARATIONS[name].parameters], name
+        assert typing.get_type_hints(getattr(cuda, name)).keys() >= {*positional, "return"}, name
 
 
 def test_names_with_cudas_prefix_are_answered():
