@@ -24,7 +24,7 @@ QUICK = (
     *("bspline 5 near texels", "a footprint in texels, hardware", "a shared texture", "votes for labels"),
     *("a hashed level", "a pyramid of heads", "few texels, 2 channels, reproducible", "a drawn texel"),
 )
-TWICE = ("flows",)
+TWICE = ("flows", "cubic flow")
 
 
 def moving(call, args):

@@ -166,7 +166,7 @@ def sum_of_taps(values, x, y, size, address):
 STORED = {
     "clamped, and some lie apart": ("clamp", 1, 1, None),
     "wrapped, too many for a list": ("wrap", 0, 0, 3),
-    "hardly any in windows": ("clamp", 9, 0, None),
+    "hardly any in windows": ("border", 9, 0, None),
 }
 
 
@@ -370,6 +370,7 @@ ASKS = {
     "a flag": (None, XLA_FLAG, None, True),
     "a block against a flag": (None, XLA_FLAG, False, False),
     "a sampler against a block": (True, "", False, True),
+    "a sampler against both": (False, XLA_FLAG, True, False),
 }
 
 
@@ -486,7 +487,7 @@ ONE_PASS = {
 }
 
 
-@pytest.mark.parametrize(("name", "arithmetic"), zip(ONE_PASS, 2 * ("float", "hardware")))
+@pytest.mark.parametrize(("name", "arithmetic"), [*zip(ONE_PASS, 2 * ("float", "hardware"))])
 def test_a_gpu_reads_in_one_pass(name, arithmetic, monkeypatch):
     """Nothing of the size of the result happens beside the kernel."""
     texels, options, more = ONE_PASS[name]
@@ -539,7 +540,12 @@ RAYS = np.random.default_rng(5).uniform(-4, 15, (2, 3, 5, 3)).astype(np.float32)
 
 
 @pytest.mark.parametrize(
-    ("options", "count"), [({}, 131), pytest.param({"filter_mode": "cubic"}, 128, marks=pytest.mark.slow)]
+    ("options", "count"),
+    [
+        ({}, 131),
+        pytest.param({"filter_mode": "cubic"}, 128, marks=pytest.mark.slow),
+        pytest.param({"address_mode": "clamp"}, 129, marks=pytest.mark.slow),
+    ],
 )
 def test_long_sums_tell_apart_where_taps_lie(options, count):
     """All inside, all outside, or on both sides of an edge: values, and the gradients of the ends; NaN is at 0."""

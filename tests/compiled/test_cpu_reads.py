@@ -3,6 +3,7 @@
 import functools
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -46,6 +47,13 @@ def test_texels_of_four_bytes_are_channels_read_alone(mode, color):
     apart, finite = np.concatenate(each, -1), np.isfinite(together)
     assert_exact(np.where(finite, 0, together), np.where(finite, 0, apart))
     assert_close("float32", np.where(finite, together, 0), np.where(finite, apart, 0), 3)
+
+
+def test_words_of_a_batch():
+    texels, (x, y) = codes(2, *SIZE, 4), points(80)
+    one = lambda texels, *coords: read(texels, None, coords)
+    run = jax.jit(lambda *args: (jax.vmap(one)(*args), jnp.stack([one(*(a[k] for a in args)) for k in range(2)])))
+    assert_close("float32", *run(texels, np.stack([x, x + 1]), np.stack([y, y - 2])), 1)
 
 
 @pytest.mark.parametrize(("channels", "color"), [(2, None), (4, None), (4, 2.0), (9, 2.0)])

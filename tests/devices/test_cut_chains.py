@@ -168,13 +168,16 @@ def test_memory(method, mesh):
             assert bytes_of(splat, values, x, y) >= 2048 * 256 * 4 * 4
 
 
-def test_weighted_reads(mesh):
+@pytest.mark.parametrize(
+    "method", [jt.sharded.Halo(40), pytest.param(ONE_ROUND, marks=pytest.mark.slow)], ids=["halo", "routing"]
+)
+def test_weighted_reads(method, mesh):
     """Sums of weighted reads: neither the finest level nor the next one is gathered."""
     x, lod, weights = drawn(1, 3, 16, 5, low=0.0, high=1.0)
     x = (np.arange(16, dtype=np.float32)[:, None] + x) / 16
     sampler = jt.Sampler(mipmap_filter_mode="linear", address_mode="wrap")
     read = lambda texels, x, lod, weights: jt.nn.sample_weighted(chain(texels), (x,), weights, sampler, lod=lod)
-    with jt.sharded.using(jt.sharded.Halo(40)):
+    with jt.sharded.using(method):
         program, found, expected = compared(read, drawn(0, 512, 2), x, 2 * lod, weights)
     assert_trees_close("sum", found, expected)
     assert max(gathered_sizes(program)) < 256 * 2

@@ -287,6 +287,8 @@ def test_samples_beyond_a_halo(mesh):
         each = jax.vmap(jax.grad(lambda image, degrees: jnp.sum(jt.warp.rotate(image, degrees))), (None, 0))
         assert jt.sharded.count_beyond(each, image, np.float32([0, 30, 30])) == 2 * lost.sum()
     assert jt.sharded.count_beyond(turn, image) == 0  # samples travel
+    with jt.sharded.using(jt.sharded.Halo(30)):  # the whole image
+        assert "Whole()" in jt.sharded.explain(turn, image)
 
 
 def test_samples_of_the_padding_are_not_beyond_a_halo(mesh):

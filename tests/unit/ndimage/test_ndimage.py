@@ -28,6 +28,14 @@ def points(shape, n=6):
 
 
 @pytest.mark.slow
+def test_gradients_of_reads(x64):
+    """With respect to the array, the indices and the value outside."""
+    array, modes = normal(5, 6), ("constant", "grid-constant", "wrap")
+    read = lambda a, c, v: jnp.stack([ndimage.map_coordinates(a, c, order=3, mode=mode, cval=v) for mode in modes])
+    assert_derivatives(read, array, points(array.shape), np.float64(0.7))
+
+
+@pytest.mark.slow
 def test_gradients_of_transforms(x64):
     """With respect to matrix and offset, a shift, a traced angle, and complex numbers."""
     image, matrix = normal(6, 5), np.eye(2) + 0.1 * normal(2, 2)
@@ -109,16 +117,23 @@ def test_integers_saturate_and_keep_all_digits():
 
 
 def test_outside_is_the_number_to_the_last_bit(x64):
-    """Of the read of one sample, of a grid that is read along one axis after the other, and as a rounded integer."""
+    """Of the read of one sample, of a grid that is read along one axis after the other, and as a rounded integer.
+
+    Sums have the precision of the result.
+    """
     array, at, orders = normal(20, 30), [np.float64([-3, 40]), np.float64([2, 2])], (0, 1, 2)
 
     @jax.jit
     def run(array, codes, cval):
         samples = [ndimage.map_coordinates(a, at, order=n, cval=cval) for n in orders for a in (array, codes)]
-        return samples, [ndimage.shift(array, (19.5, 0.3), order=n, cval=cval)[:19] for n in orders]
+        shifted = [ndimage.shift(array, (19.5, 0.3), order=n, cval=cval)[:19] for n in orders]
+        single = array.astype(jnp.float32)
+        wide = [ndimage.shift(a, 0.3, output=np.float64) for a in (single, single.astype(array.dtype))]
+        return samples, shifted, wide
 
     for cval in (2.5, 0.1):
-        samples, shifted = run(array, np.uint8(array), np.float64(cval))
+        samples, shifted, wide = run(array, np.uint8(array), np.float64(cval))
+        assert_exact(*wide, np.float64)
         for real, rounded, grid in zip(samples[::2], samples[1::2], shifted):
             assert_exact(real, np.full(2, cval))
             assert_exact(grid, np.full((19, 30), cval))

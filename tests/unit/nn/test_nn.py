@@ -58,6 +58,15 @@ def test_derivatives(x64):
     assert_derivatives(pool, np.float64(normal(1, 4, 4, 1)), boxes)
     look = lambda volume, coords: jt.nn.correlation_lookup([volume], coords, radius=1)
     assert_derivatives(look, np.float64(normal(1, 1, 2, 4, 5)), inside(1, 1, 2, 2))
+    grid = jt.nn.MultiresolutionGrid(ndim=3, num_levels=2, base_resolution=2, log2_hashmap_size=4, features_per_level=1)
+    assert grid.hashed == (False, True)
+
+    def of_points(points, planes, tables):
+        found = jt.nn.triplane(planes, points), jt.nn.k_planes([*planes], points)
+        return jnp.concatenate([*found, jt.nn.multiresolution_grid(tables, (points + 1) / 2, grid)], -1)
+
+    tables = [np.float64(normal(size, 1)) for size in grid.table_sizes]
+    assert_derivatives(of_points, between(-0.9, 0.9, 4, 3, dtype=np.float64), np.float64(normal(3, 3, 3, 2)), tables)
 
 
 # Attention
@@ -111,7 +120,11 @@ def test_convolution_without_offsets_is_a_convolution(options):
     )
     offsets = np.zeros((*jax.eval_shape(convolve, x, kernel).shape[:3], 2 * 2 * 3 * 2), np.float32)
     ours = lambda x, kernel: jt.nn.deformable_conv(x, offsets, kernel, **options)
-    assert_close("sum", *jax.jit(lambda *args: (ours(*args), convolve(*args)))(x, kernel), 32)
+    halves = lambda x, kernel: ours(x.astype(jnp.float16), kernel.astype(jnp.float16))
+    found, expected, half = jax.jit(lambda *args: [f(*args) for f in (ours, convolve, halves)])(x, kernel)
+    assert_close("sum", found, expected, 32)
+    assert half.dtype == jnp.float16
+    assert_close("float16", half.astype(np.float32), expected, 32)
 
 
 # Pools

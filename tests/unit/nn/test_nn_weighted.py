@@ -173,6 +173,13 @@ def test_sums_of_every_kind(case):
     assert_trees_close("sum", *both_values_and_slopes(ours, plainly, *args), 4 * 7)
 
 
+@pytest.mark.slow
+def test_second_order_of_heads():
+    args = levels_of((5, 7, 8), (2, 3, 8)), *(places(6, 2, 2, 2) for _ in "xy"), array(6, 2, 2, 2)
+    along = lambda function: jax.jvp(lambda *args: value_and_slopes(function, *args)[1], args, args)[1]
+    assert_trees_close("sum", *jax.jit(lambda: (along(of_pyramid), along(of_pyramid_plain)))(), 4 * 7**2)
+
+
 def test_gradients_of_many_samples():
     """More than a block of samples of a CPU, which share the values of the sum."""
     axis = (1, 2)

@@ -98,15 +98,16 @@ def test_a_constant_volume_has_no_other_value():
 
 def test_a_segment_that_misses_the_volume():
     """No sample is the largest of none, and nothing crosses a level; neither has a gradient."""
-    args, how = (normal(*IMAGE, 1), np.float32([-3, -2]), np.float32([-1, 4])), {"step": 0.5}
-    highest = lambda v, s, e: jt.rays.maximum_intensity(v, s, e, **how)[0]
-    (value, slopes), given, crossing = computed(
-        (jax.value_and_grad(highest, (0, 1, 2)), *args),
-        calling("maximum_intensity", *args, outside=-2.0, **how),
-        calling("first_crossing", *args, np.float32(0.1), **how),
-    )
-    assert (value, given[0], crossing[0]) == (-np.inf, -2, np.inf)
-    assert not any(map(np.any, slopes))
+    args, calls = (normal(*IMAGE, 1), np.float32([-3, -2]), np.float32([-1, 4])), []
+    for how in ({"step": 0.5}, {"num_samples": 9}):
+        highest = lambda *args, how=how: jt.rays.maximum_intensity(*args, **how)[0]
+        calls.append((jax.value_and_grad(highest, (0, 1, 2)), *args))
+        calls.append(calling("maximum_intensity", *args, outside=-2.0, **how))
+        calls.append(calling("first_crossing", *args, np.float32(0.1), **how))
+    found = computed(*calls)
+    for (value, slopes), given, crossing in zip(found[::3], found[1::3], found[2::3]):
+        assert (value, given[0], crossing[0]) == (-np.inf, -2, np.inf)
+        assert not any(map(np.any, slopes))
 
 
 def test_ties_and_numbers_that_are_none():
@@ -122,9 +123,10 @@ def test_ties_and_numbers_that_are_none():
         assert jax.eval_shape(call, *arrays).shape == (0, 4, 2)
 
 
-def test_derivatives_of_the_largest_sample(x64):
+@pytest.mark.parametrize("outside", [None, pytest.param(0.7, marks=pytest.mark.slow)])
+def test_derivatives_of_the_largest_sample(outside, x64):
     volume, (start, end) = normal(*IMAGE, 2, dtype=np.float64), ends(3, sizes=IMAGE, dtype=np.float64)
-    run = lambda *args: jt.rays.maximum_intensity(*args, num_samples=9, sampler=SMOOTH)
+    run = lambda *args: jt.rays.maximum_intensity(*args, num_samples=9, outside=outside, sampler=SMOOTH)
     assert_derivatives(run, volume, start, end)
 
 

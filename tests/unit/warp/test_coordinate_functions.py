@@ -3,6 +3,7 @@
 import functools
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 import jaxtex as jt
@@ -73,17 +74,27 @@ def test_a_grid_is_not_kept():
     assert max(leaf.size for leaf in kept if leaf.shape != (7, 8, 2)) <= max(SHAPE)
 
 
+def columns(x, y):
+    del y
+    return x, x
+
+
 def test_reads_of_other_kinds():
-    """Hardware's arithmetic and its derivative, and a border color."""
+    """Hardware's arithmetic and its derivative, a border color, codes, and coordinates that leave an axis out."""
     unit = jt.Sampler(normalized_coords=False, arithmetic="hardware")
-    color = np.float32([3, -1])
+    point = jt.Sampler(normalized_coords=False, filter_mode="point")
+    color, codes = np.float32([3, -1]), np.arange(56, dtype=np.uint8).reshape(7, 8, 1)
 
     @jax.jit
     def run(texels, matrix):
         colored = jt.texture2d(texels, border_color=color)
         far = (*pixel_centers(SHAPE), *matrix_parameters(3 * matrix, 2))
-        ways = by_grid, by_coordinates
+        ways, texture, pixels = (by_grid, by_coordinates), jt.texture2d(texels), pixel_centers(SHAPE)
+        line = jt.sample(texture, columns(*pixels), PIXELS)
+        numbers = lambda m: by_grid(affine, point, codes, m).astype(jnp.float32).sum()
         return {
+            "codes": [jax.grad(numbers)(matrix), jnp.zeros_like(matrix)],
+            "columns": [sample_grid(texture, columns, pixels, PIXELS), jnp.broadcast_to(line, (*SHAPE, 2))],
             "hardware": [by(affine, unit, texels, matrix) for by in ways],
             "slope": [jax.grad(lambda m, by=by: by(affine, unit, texels, m).sum())(matrix) for by in ways],
             "color": [sample_grid(colored, affine, far, PIXELS), jt.sample(colored, affine(*far), PIXELS)],

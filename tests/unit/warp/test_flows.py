@@ -91,24 +91,28 @@ def test_reverse_mode_keeps_less_than_steps_by_hand():
 
 
 def test_an_inverse_of_a_steep_flow():
-    """x goes to (1 + c) x about the middle, exact between the pixels; where p + inverse is inside, and of any order."""
+    """x goes to (1 + c) x about the middle, exact between the pixels; where p + inverse is inside, and of any order.
+
+    Of a flow that is not steep, each step looks once more.
+    """
     offset = np.broadcast_to(np.arange(24, dtype=np.float32) - 11.5, (3, 24))
     tangent = np.stack([offset, 0 * offset], -1)
 
     @jax.jit
     def run(flow):
         inverse, change = jax.jvp(warp.invert_flow, (flow,), (tangent,))
-        return inverse, change, warp.compose_flows(flow, inverse)
+        return inverse, change, warp.compose_flows(flow, inverse), warp.invert_flow(0.25 * tangent, 3)
 
     for factor in (-0.8, 0.95, 1.5, 6.0):
         flow = factor * tangent
-        inverse, change, back = jax.device_get(run(flow))
+        inverse, change, back, third = jax.device_get(run(flow))
         expected = -factor / (1 + factor) * offset
         inside = np.abs(offset + expected) < 11.5
         # c + dc moves the inverse by -dc / (1 + c)^2 of the offset.
         inner = np.abs(offset) < (9 if factor > 0 else 1.5)
         with named(factor):
             assert inside.any()
+            assert_exact(third[..., 0], -0.25 * (1 - 0.25 * (1 - 0.25)) * offset)
             assert_close("float32", inverse[inside, 0], expected[inside], 64)
             assert_close("float32", back, 0 * flow, 64)
             assert_close("float32", change[inner, 0], -(offset / (1 + factor) ** 2)[inner], 512)
@@ -168,7 +172,7 @@ def test_derivatives_of_every_order(x64):
 
 
 def test_the_gradient_of_an_inverse_is_that_of_many_iterations():
-    flow, cotangent, tangent = drawn(2, 0.4), drawn(2, seed=5), drawn(2, seed=6)
+    flow, cotangent, tangent = drawn(3, 0.4), drawn(3, seed=5), drawn(3, seed=6)
 
     def iterated(flow):
         inverse = jax.lax.fori_loop(0, 60, lambda _, v: -warp.warp_flow(flow, v, address="clamp"), -flow)

@@ -1,5 +1,6 @@
 """Geometries of ITK and nibabel, against plain formulas in NumPy and values that the libraries returned."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -60,10 +61,16 @@ def test_itk(x64):
 
 
 def test_derivatives_of_itk(x64):
-    """Two axes, whose directions are no rotations any more a step away."""
-    of_parts = lambda *a: warp.matrix_from_itk(*a[:3], input_geometry=a[3], output_geometry=a[4]).ravel()
+    """Two axes, whose directions are no rotations any more a step away; and a field."""
     plane = lambda geometry: tuple(a[(slice(2),) * a.ndim] for a in geometry)
-    assert_derivatives(of_parts, *plane((MATRIX, TRANSLATION, CENTER)), plane(INPUT), plane(OUTPUT))
+
+    def of_all(field, matrix, translation, center, before, after):
+        how = {"input_geometry": before, "output_geometry": after}
+        found = warp.matrix_from_itk(matrix, translation, center, **how), warp.flow_from_itk(field, after)
+        return jnp.concatenate([a.ravel() for a in found])
+
+    field = np.random.default_rng(0).normal(size=(3, 4, 2))
+    assert_derivatives(of_all, field, *plane((MATRIX, TRANSLATION, CENTER)), plane(INPUT), plane(OUTPUT))
 
 
 def test_itk_of_images():

@@ -211,6 +211,7 @@ BANDS = {
     "small images": ((9, 8, 6, 2), {1: 3, 2: 2}, "wrap", "int16"),
     "a volume": ((20, 14, 24, 2), {0: 9, 1: 11, 2: 8}, "border", "float32"),
     "half": ((90, 70, 3), {0: 45, 1: 35}, "clamp", "uint8"),
+    "half a row": ((9, 70, 1), {1: 35}, "clamp", "int16"),
     "half of floats": ((90, 70, 3), {0: 45, 1: 35}, "wrap", "float32"),
 }
 

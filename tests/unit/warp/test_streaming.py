@@ -52,7 +52,7 @@ CASES = {
     "uint8, cubic": (IMAGE.astype(np.uint8), waving, 2**13, {"filter": "cubic", "address": "mirror"}),
     "mask, wrap": (IMAGE > 100, rotated, 2**28, {"filter": "point", "address": ("reflect", "wrap")}),
     "horizon, clamp": (IMAGE, to_the_horizon, 2**15, {"address": "clamp"}),
-    "sphere": (IMAGE, rotated, 2**28, {"address": "sphere"}),
+    "int32, sphere": (IMAGE.astype(np.int32), rotated, 2**28, {"address": "sphere"}),
     "volume, border": (VOLUME, turned, 2**28, {"border_color": 7.0}),
 }
 

@@ -284,7 +284,7 @@ def test_coordinates_have_the_precision_of_the_image(name):
 
 def test_points_are_a_tuple_or_one_array():
     forms = {
-        "coords": [("warp.remap", {}), ("warp.undistort_points", {}), ("warp.warp_labels", {"transforms": None})],
+        "coords": [(name, {"transforms": None} if name == "warp.warp_labels" else {}) for name in names("coords")],
         "center": [("warp.rotate", {})],
         "flow": [("warp.warp_flow", {})],
         "source_points": [("warp.thin_plate_spline", {})],
@@ -341,6 +341,9 @@ def test_other_sizes_are_numbers_of_any_kind():
     assert_same("warp.matrix_from_torch", {"input_shape": np.array([H, W])})
     with pytest.raises(TypeError, match=r"affine_grid: align_corners is a traced array.*static_argnames"):
         jax.jit(lambda flag: warp.affine_grid(AFFINE, (4, 4), flag))(True)
+    nnx = pytest.importorskip("jaxtex.layers.nnx")
+    layer = nnx.SpatialTransformer(lambda images: images[..., 0, 0, :], 2, np.array([3, 4]), antialias=np.bool_(False))
+    assert layer.output_shape == (3, 4)
     assert jt.layers.theta_of(np.zeros(4, np.float32), np.array([3, 4]), "similarity").shape == (2, 3)
 
 
@@ -410,8 +413,8 @@ def test_errors_say_how_to_mend_them(options, error, words):
 # Masks and what is outside
 
 MASK, MOVED = IMAGE > 0, np.float32([[1, 0, 3], [0, 1, 0]])
-# Both ways in which filters are applied.
-BLENDS = ("warp.resize", "warp.warp_flow")
+# Both ways in which filters are applied, to an image and to faces.
+BLENDS = ("warp.resize", "warp.warp_flow", "warp.cubemap_to_equirectangular")
 POINTS = ("warp.resize", "warp.remap")
 
 
@@ -419,12 +422,15 @@ def test_masks_and_borders():
     """Blended as zeros and ones, kept by the point filter; outside lies the border color, under every filter zero."""
 
     def of_masks(mask):
-        of = lambda name, kind, **more: call(name, CALLS[name] | {"image": mask.astype(kind)} | more)
+        given = {"image": mask, "faces": jnp.stack([mask[:4, :4]] * 6)}
+        masks = lambda name, kind: {key: a.astype(kind) for key, a in given.items() if key in CALLS[name]}
+        of = lambda name, kind, **more: call(name, CALLS[name] | masks(name, kind) | more)
         blends = {name: [of(name, bool), of(name, jnp.float32)] for name in BLENDS}
         points = {name: [of(name, bool, filter="point"), of(name, np.uint8, filter="point") == 1] for name in POINTS}
+        grid = [of("warp.grid_sample", bool, mode="nearest"), of("warp.grid_sample", np.uint8, mode="nearest") == 1]
         landed = [warp.forward_warp(mask.astype(dtype), FLOW) for dtype in (bool, jnp.float32)]
         whole = [of("warp.resize", bool, dtype=bool), blends["warp.resize"][1] > 0.5]
-        return blends | {"landed": landed}, points | {"whole": whole}
+        return blends | {"landed": landed}, points | {"grid": grid, "whole": whole}
 
     @jax.jit
     def run(mask, image):
