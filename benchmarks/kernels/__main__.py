@@ -1,8 +1,8 @@
 """`python -m benchmarks.kernels`: programs around reads as one kernel each, and all their gradients.
 
 Beside `jaxtex.fused_map` stand the same function by `jax.vmap`, a CUDA kernel with texture objects, a kernel that
-Dr.Jit traces, and a function that `torch.compile` compiles. Every result is compared with that of `jax.vmap`, or of
-`fused_map` if it is left out.
+Dr.Jit traces, kernels of NVIDIA Warp, and a function that `torch.compile` compiles. Every result is compared with that
+of `jax.vmap`, or of `fused_map` if it is left out.
 """
 
 import re
@@ -21,9 +21,10 @@ from .programs import PROGRAMS, Program
 from .with_cuda import cuda
 from .with_drjit import drjit
 from .with_torch import compiled
+from .with_warp import warp
 
 # How far a result may be from what is meant, relative to the largest value. A texture unit blends with 8 bits.
-TOLERANCES = {"CUDA": 2e-2, "Dr.Jit": 2e-2, "torch.compile": 2e-3, "fused": 2e-3, "library": 2e-3}
+TOLERANCES = {"CUDA": 2e-2, "Dr.Jit": 2e-2, "Warp": 2e-2, "torch.compile": 2e-3, "fused": 2e-3, "library": 2e-3}
 
 
 def jaxtex_run(function: Callable[..., Any], *args: Any) -> Run:
@@ -46,6 +47,7 @@ def runs_of(name: str, program: Program, gradients: bool) -> dict[str, Run]:
     others = {
         "CUDA": None if gradients else cuda(name, program),
         "Dr.Jit": drjit(name, program, gradients),
+        "Warp": warp(name, program, gradients),
         "torch.compile": compiled(name, program, gradients),
     }
     return {**{peer: run for peer, run in others.items() if run}, **runs}
@@ -86,7 +88,7 @@ def main() -> int:
     arguments = parser("benchmarks.kernels", __doc__, 1.0)
     arguments.add_argument("--size", type=int, help="texels along a side (default 2048 on a GPU, else 32)")
     arguments.add_argument(
-        "--ways", default="", help="a regular expression: fused, arrays, library, CUDA, Dr.Jit, torch.compile"
+        "--ways", default="", help="a regular expression: fused, arrays, library, CUDA, Dr.Jit, Warp, torch.compile"
     )
     arguments.add_argument("--values", action="store_true", help="no gradients")
     options = arguments.parse_args()
