@@ -104,6 +104,14 @@ def small(x, y, matrix):
     return jnp.linalg.norm(matrix[(x * 3).astype(int)]), jnp.cross(matrix[0], matrix[1] + x), jnp.sort(product[0]) * y
 
 
+def solved(x, y, matrix):
+    """Equations with a matrix of each sample, whose rows have to be exchanged, and with a triangular one."""
+    whole = jnp.roll(matrix + (2 + x) * jnp.eye(3), 1, 0)
+    singular = jnp.linalg.det(whole[:2, :2] * 0), jnp.linalg.slogdet(jnp.pad(whole, (0, 1)) + jnp.eye(4) * y)[1]
+    triangular = jax.scipy.linalg.solve_triangular(whole + 2 * jnp.eye(3), whole[1], trans=1)
+    return jnp.linalg.inv(whole), jnp.linalg.solve(whole, jnp.stack([x, y, x])), triangular, singular
+
+
 @jax.custom_jvp
 def of_sine(a):
     return jnp.sin(a)
@@ -210,6 +218,7 @@ CASES = {
         wrt=(0, 2),
     ),
     "small arrays": Case(small, (X, Y, MATRIX)),
+    "equations": Case(solved, (X, Y, MATRIX)),
     "a table": Case(lambda x, y, table: table[(x * 1000).astype(int)] * y, (X, Y, TABLE)),
     "custom_jvp": Case(lambda x, y, image: of_sine(read(x, y, image)), (X, Y, IMAGE)),
     "custom_vjp": Case(lambda x, y, image: of_tangent(read(x, y, image)), (X, Y, IMAGE)),

@@ -12,6 +12,7 @@ import numpy as np
 from jax import lax
 
 from .elementwise import STORED_ONLY
+from .matrices import MATRICES
 from .statements import UnknownPrimitive
 
 # The largest number of products in a product of arrays, and of numbers that a thread sorts.
@@ -177,6 +178,7 @@ MEANINGS: dict[str, Callable[..., Any]] = {
     "argmax": functools.partial(place_of_best, lax.gt),
     "argmin": functools.partial(place_of_best, lax.lt),
     "empty2": empty,
+    **MATRICES,
     **{f.__name__: f for f in (threefry2x32, iota_2x32_shape)},
     **{f.__name__: f for f in (integer_pow, one_minus_square, sort, dot_general, dynamic_slice, dynamic_update_slice)},
 }
