@@ -106,12 +106,6 @@ class Programs:
 programs = Programs()
 
 
-@pytest.fixture
-def programs_of_file():
-    """How many programs the tests of this file have compiled so far."""
-    return lambda: programs.of_file
-
-
 def pytest_runtest_teardown(item, nextitem):
     """Frees programs when they are many, and at the end of a file."""
     last = nextitem is None or nextitem.path != item.path

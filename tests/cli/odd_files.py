@@ -41,6 +41,12 @@ def pixels(channels: int = 3, dtype: str = "uint8", height: int = HEIGHT, width:
     return np.random.default_rng(channels).integers(0, np.iinfo(dtype).max, shape, endpoint=True).astype(dtype)
 
 
+def photograph(channels: int, height: int = 37, width: int = 53) -> Image.Image:
+    y, x = np.mgrid[:height, :width]
+    pixels = np.stack([128 + 60 * np.sin(x / (3 + c)) * np.cos(y / 5) + 40 * (x > y) for c in range(channels)], axis=-1)
+    return Image.fromarray(pixels.astype(np.uint8)[..., 0] if channels == 1 else pixels.astype(np.uint8))
+
+
 def slices() -> np.ndarray:
     """Three gray pictures."""
     return pixels(3).transpose(2, 0, 1)
@@ -148,8 +154,8 @@ def several(file_format: str) -> bytes:
     return buffer.getvalue()
 
 
-def pages_of(*images: np.ndarray, subfiletypes: tuple[int, ...] = (), **options: object) -> bytes:
-    """A TIFF of several pages, by tifffile."""
+def pages_of(*images: np.ndarray, subfiletypes: tuple[int, ...] = (), inner: int = 0, **options: object) -> bytes:
+    """A TIFF of several pages, by tifffile, or of one with others in directories inside its directory."""
     buffer = io.BytesIO()
     with tifffile.TiffWriter(buffer, **options) as writer:
         for image, subfiletype in itertools.zip_longest(images, subfiletypes, fillvalue=0):
@@ -158,7 +164,8 @@ def pages_of(*images: np.ndarray, subfiletypes: tuple[int, ...] = (), **options:
             alpha = ["unassalpha"] if image.shape[2:] in ((2,), (4,)) else None
             planes = "contig" if image.ndim > 2 else None
             about = {"photometric": colors, "extrasamples": alpha, "planarconfig": planes, "metadata": None}
-            writer.write(image, subfiletype=subfiletype, **about)
+            writer.write(image, subfiletype=subfiletype, subifds=inner, **about)
+            inner = 0
     return buffer.getvalue()
 
 
@@ -182,11 +189,7 @@ def with_other_pixels(data: bytes, photometric: int) -> bytes:
 
 def thumbnail_over_raw() -> bytes:
     """A TIFF as NEF and ARW are: a small RGB picture, and in a directory inside its directory what the sensor saw."""
-    buffer = io.BytesIO()
-    with tifffile.TiffWriter(buffer) as writer:
-        writer.write(pixels(), photometric="rgb", subifds=1, metadata=None)
-        writer.write(pixels(1, "uint16"), photometric="minisblack", metadata=None)
-    return with_other_pixels(buffer.getvalue(), 32803)
+    return with_other_pixels(pages_of(pixels(), pixels(1, "uint16"), inner=1), 32803)
 
 
 def cmyk_profile() -> bytes:
@@ -211,8 +214,6 @@ def bomb(file_format: str) -> bytes:
     """A small file that declares a picture of far more pixels than it has."""
     if file_format == "PNG":
         return png()[:8] + chunk(b"IHDR", struct.pack(">IIBBBBB", 200_000, 200_000, 8, 2, 0, 0, 0)) + png()[33:]
-    if file_format == "JPEG":
-        return jpeg().replace(struct.pack(">HH", HEIGHT, WIDTH), struct.pack(">HH", 60_000, 60_000))
     data = tiff(pixels(1), photometric="minisblack")
     for tag, side in ((256, WIDTH), (257, HEIGHT)):
         data = data.replace(struct.pack("<HHII", tag, 4, 1, side), struct.pack("<HHII", tag, 4, 1, 90_000))
@@ -262,8 +263,14 @@ ODD_FILES = {
     ),
     "by its name.nef": refused(lambda: tiff(pixels(), photometric="rgb"), f"{RAW} (NEF)"),
     "thumbnail over raw.tif": refused(thumbnail_over_raw, RAW),
+    "raw page.tif": refused(lambda: with_other_pixels(pages_of(pixels(), pixels(1)), 32803), RAW),
+    "fuji.jpg": refused(lambda: b"FUJIFILMCCD-RAW 0201" + jpeg(), f"{RAW} (RAF)"),
+    "canon.jpg": refused(lambda: b"\0\0\0\x18ftypcrx \0\0\0\1" + bytes(40), f"{RAW} (CR3)"),
     "iphone.jpg": refused(lambda: b"\0\0\0\x18ftypheic\0\0\0\0" + bytes(40), "it is a HEIF file"),
     "volume.tif": refused(lambda: tiff(slices(), photometric="minisblack", volumetric=True), "a volume of 3 slices"),
+    "hidden slices.tif": refused(
+        lambda: tiff(slices(), photometric="minisblack", truncate=True, metadata={}), "a volume of 3 slices"
+    ),
     "float page.tif": OddFile(
         lambda: pages_of(pixels(), pixels(1).astype(np.float32)),
         "(page 2): its pixels are MINISBLACK of float32, and jaxtex reads gray and RGB of 8 and 16 bits",
@@ -283,6 +290,12 @@ ODD_FILES = {
     "exif.tif": OddFile(lambda: exif_tiff()),
     "broken exif.jpg": OddFile(
         lambda: jpeg(3, segment(0xE1, b"Exif\0\0II*\0\xff\xff\xff\0")), notes=everywhere("EXIF, which is broken")
+    ),
+    "broken exif.tif": OddFile(  # whose place is beyond the end of the file
+        lambda: tiff(pixels(), photometric="rgb", extratags=[(42000, 4, 1, 10**9, True)]).replace(
+            struct.pack("<HHI", 42000, 4, 1), struct.pack("<HHI", 34665, 4, 1)
+        ),
+        notes=everywhere("EXIF, which is broken"),
     ),
     "long xmp.png": OddFile(
         lambda: png(chunk(b"iTXt", b"XML:com.adobe.xmp" + bytes(5) + XMP % 1 + b" " * 70_000)),
@@ -308,6 +321,7 @@ ODD_FILES = {
         ),
         notes=but(".png", "without its PNG text (Author, Title, Comment)"),
     ),
+    "srgb.png": OddFile(lambda: png(chunk(b"sRGB", b"\0"), chunk(b"gAMA", struct.pack(">I", 45455)))),
     "gamma.png": OddFile(
         lambda: png(chunk(b"gAMA", struct.pack(">I", 100_000))),
         notes=dict.fromkeys((".jpg", ".tif", ".webp"), "without its gAMA"),
@@ -341,6 +355,10 @@ ODD_FILES = {
     ),
     "pages and copies.tif": OddFile(
         lambda: pages_and_copies(), notes={".tif": "has 2 smaller copies, which are dropped"}, pages=2
+    ),
+    "pyramid.tif": OddFile(
+        lambda: pages_of(pixels(), pixels()[::2, ::2], pixels()[::4, ::4], subfiletypes=(0, 1, 1), inner=2),
+        notes=everywhere("has 2 smaller copies, which are dropped"),
     ),
     "masked.tif": OddFile(
         lambda: pages_of(pixels(), pixels(1) > 99, subfiletypes=(0, 4)),

@@ -18,13 +18,14 @@ from PIL import Image
 import jaxtex
 from jaxtex import AddressMode, FilterMode
 from jaxtex._jax.versions import NATIVE_ATOMICS
-from jaxtex.cli import commands, jax_start, main, pipeline, transforms
+from jaxtex.cli import commands, jax_start, main, transforms
 from jaxtex.cli.files import decode, encode
 from jaxtex.cli.files.exif import ORIENTATION
 from jaxtex.cli.files.metadata import Picture
 from jaxtex.cli.jax_start import PACKAGES
 from jaxtex.cli.options import ADDRESSES, FILTERS, WHOLE_TRANSFORMS, Options
 from jaxtex.warp.sized import image as sized_image
+from tests.cli.odd_files import photograph
 from tests.support.tolerances import assert_close, assert_codes_close
 
 HEIGHT, WIDTH = 6, 9
@@ -154,8 +155,12 @@ def test_lossless_formats_keep_every_bit(tmp_path, suffix, dtype):
 
 
 def test_every_code_survives_filtering(tmp_path):
-    pixels = np.uint8(np.stack(np.meshgrid(np.arange(256), np.arange(0, 256, 5)), -1))
-    np.testing.assert_array_equal(warped(tmp_path, pixels, "--filter", "cubic"), pixels)
+    """Of 16 bits, and of 8 bits beside every alpha; also in a pixel, a row and a column alone."""
+    color, alpha = np.meshgrid(np.arange(256), np.arange(256))
+    pixels, deep = np.uint8(np.stack([color, alpha], -1)), np.uint16(256 * color + alpha)[..., None]
+    np.testing.assert_array_equal(warped(tmp_path, deep), deep)
+    for part in (pixels, pixels[-1:, 9:10], pixels[-1:], pixels[:, 9:10]):
+        np.testing.assert_array_equal(warped(tmp_path, part, "--filter", "cubic"), part)
 
 
 def pillow_images():
@@ -227,12 +232,6 @@ def test_a_broken_file_is_one_sentence(tmp_path, capfd, suffix, dtype):
         assert refused(capfd, "warp", path, tmp_path / "out.png").startswith(f"cannot read {path}: ")
 
 
-def photograph(channels: int, height: int = 37, width: int = 53) -> Image.Image:
-    y, x = np.mgrid[:height, :width]
-    pixels = np.stack([128 + 60 * np.sin(x / (3 + c)) * np.cos(y / 5) + 40 * (x > y) for c in range(channels)], axis=-1)
-    return Image.fromarray(pixels.astype(np.uint8)[..., 0] if channels == 1 else pixels.astype(np.uint8))
-
-
 # What the first row and column of the stored array are: TIFF 6.0, tag 274.
 UPRIGHT = {
     1: lambda p: p,
@@ -253,7 +252,7 @@ def test_exif_orientation_is_applied(tmp_path):
         for suffix in (".png", ".tif", ".jpg"):
             path = save(tmp_path / f"in{suffix}", pixels, exif=exif, quality=98, subsampling=0)
             off = decode.read_picture(path).pixels.astype(int) - upright(pixels)
-            assert np.abs(off).max() <= (suffix == ".jpg") * 20, (path, orientation)
+            assert np.abs(off).max() <= (suffix == ".jpg") * 19, (path, orientation)
         tags = [(ORIENTATION, "H", 1, orientation, True)]
         tifffile.imwrite(tmp_path / "in16.tif", deep, photometric="rgb", extratags=tags)
         np.testing.assert_array_equal(decode.read_picture(tmp_path / "in16.tif").pixels, upright(deep))
@@ -261,16 +260,10 @@ def test_exif_orientation_is_applied(tmp_path):
 
 # The format, the dtype, the channels, the profile, and whether it stays.
 PROFILES = (
-    (".png", "uint8", 3, SRGB, True),
-    (".png", "uint16", 4, SRGB, True),
-    (".png", "uint16", 2, GRAY, True),
-    (".tif", "uint8", 3, SRGB, True),
-    (".tif", "uint16", 3, SRGB, True),
-    (".jpg", "uint8", 3, SRGB, True),
-    (".jpg", "uint8", 1, GRAY, True),
-    (".webp", "uint8", 3, SRGB, True),
-    (".webp", "uint8", 1, GRAY, False),
-    (".png", "uint8", 1, SRGB, False),
+    *((".png", "uint8", 3, SRGB, True), (".png", "uint16", 4, SRGB, True), (".png", "uint16", 2, GRAY, True)),
+    *((".tif", "uint8", 3, SRGB, True), (".tif", "uint16", 3, SRGB, True), (".png", "uint8", 1, SRGB, False)),
+    *((".jpg", "uint8", 3, SRGB, True), (".jpg", "uint8", 1, GRAY, True)),
+    *((".webp", "uint8", 3, SRGB, True), (".webp", "uint8", 1, GRAY, False)),
 )
 
 
@@ -336,7 +329,7 @@ def test_an_image_may_replace_itself_and_a_link_stays_a_link(tmp_path, capsys):
 # Geometry
 
 
-PADDINGS = {"border": "constant", "wrap": "wrap", "mirror": "symmetric"}
+PADDINGS = {"border": "constant", "wrap": "wrap", "mirror": "symmetric", "reflect": "reflect"}
 QUARTERS = {n: f"--rotate {90 * n} --size {'6x9' if n % 2 else '9x6'}" for n in (-1, 2, 5)}
 # What warps make of noise that move it by whole pixels, by linear filters too.
 EXACT = {
@@ -414,18 +407,11 @@ def test_clear_pixels_leave_no_fringe(tmp_path):
 
 
 BORDER_COLORS = (
-    (1, "uint8", "7", (7,)),
-    (4, "uint8", "7", (7, 7, 7, 255)),
-    (2, "uint8", "7,8", (7, 8)),
-    (4, "uint8", "7,8", (7, 7, 7, 8)),
-    (3, "uint8", "1,2,3", (1, 2, 3)),
-    (4, "uint8", "1,2,3", (1, 2, 3, 255)),
-    (4, "uint8", "1,2,3,4", (1, 2, 3, 4)),
-    (3, "uint8", "#0a0B0c", (10, 11, 12)),
-    (4, "uint8", "#0a0b0c0d", (10, 11, 12, 13)),
-    (1, "uint8", "#404040", (64,)),
-    (3, "uint8", "1,2,3,255", (1, 2, 3)),
-    (3, "uint16", "1,2,255", (257, 514, 65535)),
+    *((1, "uint8", "7", (7,)), (3, "uint8", "7", (7, 7, 7)), (4, "uint8", "7", (7, 7, 7, 255))),
+    *((2, "uint8", "7,8", (7, 8)), (4, "uint8", "7,8", (7, 7, 7, 8)), (1, "uint8", "#404040", (64,))),
+    *((3, "uint8", "1,2,3", (1, 2, 3)), (4, "uint8", "1,2,3", (1, 2, 3, 255)), (4, "uint8", "1,2,3,4", (1, 2, 3, 4))),
+    *((3, "uint8", "#0a0B0c", (10, 11, 12)), (4, "uint8", "#0a0b0c0d", (10, 11, 12, 13))),
+    *((3, "uint8", "1,2,3,255", (1, 2, 3)), (3, "uint16", "1,2,255", (257, 514, 65535))),
     (3, "uint16", "0.5,2,3", (128, 514, 771)),
 )
 
@@ -495,12 +481,6 @@ def test_help_states_the_conventions_and_unit_example_and_default_of_every_optio
         assert ("(default: " in action.help) != (action.dest in WHOLE_TRANSFORMS), action.dest
     assert set(FILTERS) == {mode.value for mode in FilterMode}
     assert set(ADDRESSES) - {"frame"} == {mode.value for mode in AddressMode}
-
-
-def test_out_of_memory_is_one_sentence(tmp_path, capsys, monkeypatch):
-    exhausted = jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory\nallocating 1 byte.")
-    monkeypatch.setattr(pipeline, "warp", raising(exhausted))
-    refused(capsys, "warp", save(tmp_path / "in.png", noise(3)), tmp_path / "out.png")
 
 
 # A process of its own

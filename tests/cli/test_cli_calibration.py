@@ -58,26 +58,13 @@ def test_a_fisheye_is_applied_and_taken_out(tmp_path):
 
 
 CAMERA = [[30.0, 0, 15.5], [0, 30.0, 11.5], [0, 0, 1]]
-ROS_2 = """header:
-  frame_id: camera
-height: 24
-width: 32
-distortion_model: equidistant
-d:
-- 0.1
-- 0.0
-- 0.0
-- 0.0
-k: [30.0, 0.0, 15.5, 0.0, 30.0, 11.5, 0.0, 0.0, 1.0]
-r: [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]
-p: [30.0, 0.0, 15.5, 0.0, 0.0, 30.0, 11.5, 0.0, 0.0, 0.0, 1.0, 0.0]
-binning_x: 0
-roi: {x_offset: 0, y_offset: 0, height: 0, width: 0, do_rectify: false}
----
-"""
 # All are of one camera; some of them say the size of its images.
 OTHERS = (
-    ROS_2,
+    # A message of ROS 2
+    "header:\n  frame_id: left\nheight: 24\nwidth: 32\ndistortion_model: equidistant\nd:\n- 0.1\n- 0.0\n- 0.0\n- 0.0\n"
+    "k: [30.0, 0.0, 15.5, 0.0, 30.0, 11.5, 0.0, 0.0, 1.0]\nr: [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]\n"
+    "p: [30.0, 0.0, 15.5, 0.0, 0.0, 30.0, 11.5, 0.0, 0.0, 0.0, 1.0, 0.0]\nbinning_x: 0\n"
+    "roi: {x_offset: 0, y_offset: 0, height: 0, width: 0, do_rectify: false}\n---\n",
     "image_width: 32\nimage_height: 24\ncamera_matrix:\n  rows: 3\n  cols: 3\n"
     "  data: [30, 0, 15.5, 0, 30, 11.5, 0, 0, 1]\ndistortion_model: equidistant\n"
     "distortion_coefficients:\n  rows: 1\n  cols: 4\n  data: [0.1, 0, 0, 0]\n",  # of ROS
@@ -254,7 +241,7 @@ def test_a_calibration_turns_with_the_picture(tmp_path):
     """What is read for an upright pixel is what the stored picture has there."""
     rectified = LOPSIDED | OF_SIZE | {"R": recorded()["rectified/turn"].tolist()}
     places = np.stack(np.meshgrid(np.arange(WIDTH), np.arange(HEIGHT)), -1)
-    for fields, orientations in ((LOPSIDED, (5,)), (LOPSIDED | OF_SIZE, (7,)), (rectified, range(1, 9))):
+    for fields, orientations in ((LOPSIDED, (3, 5)), (LOPSIDED | OF_SIZE, (2, 4, 7)), (rectified, range(1, 9))):
         lens = lens_of(tmp_path, json.dumps(fields))
         stored = field_of(lens)
         for orientation in orientations:
@@ -314,6 +301,7 @@ BROKEN = [
     ("a: 1\n  b: 2", "line 2, column 4"),
     ('{"D": [0, 0, 0, 0]}', "no numbers for the camera matrix, in a field such as camera_matrix"),
     (document(K=[1, 2]), "not 3 by 3"),
+    (document(K="x"), "no numbers for the camera matrix"),
     (document(K=[[0, 0, 1], [0, 1, 1], [0, 0, 1]]), "focal lengths above 0"),
     (document(K=np.array(CAMERA).T.tolist()), "is it transposed?"),
     (document(K={"rows": 3, "cols": 3, "data": [1, 2]}), "has 2 elements"),
@@ -323,10 +311,12 @@ BROKEN = [
     (document(D=[0] * 12 + [0.1] * 2), "calibrate again without CALIB_THIN_PRISM_MODEL and"),
     (document(D=[0.1] * 5, fisheye=1), "5 coefficients, and a lens of the model fisheye has 4; is"),
     (document(R=[2, *UPRIGHT]), "rectification matrix is no rotation"),
+    (document(R=[-1, *UPRIGHT]), "rectification matrix is no rotation"),
     (document(R=[1, 0]), "the rectification matrix has 2 elements, and is not 3 by 3"),
     (document(P=[1, 0]), "has 2 elements, and is not 3 by 3 or 3 by 4"),
     (document(P=[0, 0, 1, 0, 1, 1, 0, 0, 1]), "its projection matrix is not"),
     (document(image_width="32", image_height=24), "32 by 24, is not two whole numbers"),
+    (document(image_width=32), "32 by 0, is not two whole numbers"),
     (document(image_width=32, image_height=32), "other proportions"),
     (document(roi={"x_offset": 4}), "its roi is a part of the images"),
     (document(width=64, height=48, roi={"width": 32, "height": 48}), "its roi is a part of the images"),

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -135,6 +136,22 @@ def test_a_damaged_file_is_replaced(programs, cache_is_off):
         file.write_bytes(content)
         assert run_kept("a", compilations) == 6
     assert len(compilations) == 4
+
+
+def test_a_changed_module_is_another_source(tmp_path):
+    (tmp_path / "part").mkdir()
+    for path in ("a.py", "part/b.cu", "part/c.txt"):
+        (tmp_path / path).write_text(path)
+    before = kept.sources(tmp_path)
+    assert [Path(path).name for path, *_ in before] == ["a.py", "b.cu"]
+    (tmp_path / "part/b.cu").write_text("longer than before")
+    assert kept.sources(tmp_path) != before
+
+
+def test_only_programs_of_cpus_are_kept(programs, monkeypatch):
+    monkeypatch.setattr(kept.jax.config, "update", lambda *_: pytest.fail("JAX's cache stays on"))
+    with kept.keep_in(programs, SimpleNamespace(platform="gpu")):
+        assert kept.Folder.path is None
 
 
 @pytest.mark.slow

@@ -17,8 +17,8 @@ from PIL import Image, features
 from jaxtex.cli.files.decode import read_picture
 from jaxtex.cli.files.tiled_output import TiledOutput
 from jaxtex.cli.process import UserError
-from tests.cli.odd_files import chunk
-from tests.cli.test_cli import HEIGHT, POINT, WIDTH, done, load, noise, photograph, raising, refused, run, save
+from tests.cli.odd_files import chunk, photograph
+from tests.cli.test_cli import HEIGHT, POINT, WIDTH, done, load, noise, raising, refused, run, save
 from tests.cli.test_cli_folders import start
 from tests.support.tolerances import assert_codes_close, assert_exact
 
@@ -147,13 +147,8 @@ def test_an_input_is_replaced_only_on_request(tmp_path, capsys, monkeypatch):
     (tmp_path / "folder").mkdir()
     save(tmp_path / "folder" / "c.png", noise(3))
     for words in (
-        ("a.png", "b.png", "."),
-        ("a.png", "a.png"),
-        ("a.png", "."),
-        ("a.png", "link.png"),
-        ("folder", "folder"),
-        ("folder/c.png", "a.png", "folder"),
-        ("a.png", "b.png", "b.png", "--preview"),
+        *(("a.png", "a.png"), ("a.png", "."), ("a.png", "link.png"), ("a.png", "b.png", "."), ("folder", "folder")),
+        *(("folder/c.png", "a.png", "folder"), ("a.png", "b.png", "b.png", "--preview")),
     ):
         assert "is also an input" in refused(capsys, "warp", *words, "--translate", 1, 0, *POINT)
         np.testing.assert_array_equal(load(tmp_path / "a.png"), noise(3))

@@ -1,6 +1,7 @@
 """Life around the command line: runs stopped and continued, full disks, permissions, links, closed pipes."""
 
 import errno
+import gc
 import io
 import os
 import signal
@@ -18,7 +19,7 @@ from PIL import Image
 import jaxtex
 from jaxtex.cli import main, pipeline, recipe
 from jaxtex.cli.files import replace
-from jaxtex.cli.process import printable
+from jaxtex.cli.process import Stopped, check_stopped, printable, stoppable
 from tests.cli.test_cli import POINT, done, failing_at, listing, load, noise, raising, refused, run, save
 from tests.cli.test_cli_warps import CONTINUE, folder_of
 
@@ -26,13 +27,9 @@ from tests.cli.test_cli_warps import CONTINUE, folder_of
 def start(*arguments: object, code: str = "", **environment: str) -> subprocess.Popen:
     """`jaxtex` in a process of its own, after other code."""
     script = f"import runpy, sys\n{code}\nrunpy.run_module('jaxtex', run_name='__main__', alter_sys=True)"
-    return subprocess.Popen(
-        [sys.executable, "-c", script, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(Path(jaxtex.__file__).parents[1])} | environment,
-    )
+    environment = os.environ | {"PYTHONPATH": str(Path(jaxtex.__file__).parents[1])} | environment
+    how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": environment}
+    return subprocess.Popen([sys.executable, "-c", script, *map(str, arguments)], **how)
 
 
 # Stopped and continued
@@ -75,6 +72,21 @@ def test_a_signal_is_an_interrupt(tmp_path, capsys, monkeypatch):
             signal.signal(number, outer)
         assert got == (code, "", f"jaxtex: error: {word}\n")
         assert (listing(tmp_path), after) == (["in.png"], signal.SIG_DFL)
+
+
+def test_a_signal_in_a_callback_of_the_garbage_collector_is_not_lost():
+    """Python drops what is raised there."""
+    callback = lambda phase, _: signal.raise_signal(signal.SIGTERM) if phase == "start" else None
+
+    def collect():
+        with stoppable():
+            gc.callbacks.append(callback)
+            gc.collect()
+            gc.callbacks.remove(callback)
+            check_stopped()
+
+    with pytest.raises(Stopped):
+        collect()
 
 
 # Disks and memory
@@ -276,7 +288,7 @@ def test_a_closed_pipe_is_no_error(tmp_path, capsys, monkeypatch, command):
 NO_SPACE = "jaxtex: error: cannot write to standard output: No space left on device\n"
 
 
-@pytest.mark.parametrize("command", [["info"], ["warp", "in.png", "out.png"]])
+@pytest.mark.parametrize("command", [["--help"], ["info"], ["warp", "in.png", "out.png"]])
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_standard_output_on_a_full_disk_is_a_sentence(tmp_path, capsys, monkeypatch, command):
     monkeypatch.chdir(tmp_path)

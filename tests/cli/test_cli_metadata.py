@@ -11,7 +11,7 @@ import tifffile
 from PIL import Image, IptcImagePlugin
 
 from jaxtex.cli.files import decode, encode, exif
-from jaxtex.cli.files.metadata import check_pixels
+from jaxtex.cli.files.metadata import Metadata, Picture, check_pixels
 from jaxtex.cli.options import Options
 from jaxtex.cli.process import UserError
 from tests.cli import odd_files
@@ -105,15 +105,9 @@ def test_metadata_is_kept_or_named(folder, tmp_path, name):
 
 
 def test_strip_leaves_colors_alone(folder, tmp_path):
+    names = "turned.jpg", "comment and description.jpg", "iptc.jpg", "texts.png", "profile.jpg", "resolution.png"
     for suffix in SUFFIXES:
-        for name in (
-            "turned.jpg",
-            "comment and description.jpg",
-            "iptc.jpg",
-            "texts.png",
-            "profile.jpg",
-            "resolution.png",
-        ):
+        for name in names:
             target = tmp_path / f"{name}{suffix}"
             picture = decode.read_picture(folder / name)
             assert encode.write_picture(target, picture, Options(strip=True)) == ()
@@ -138,6 +132,19 @@ def test_a_makers_note_stays_where_it_is_and_xmp_states_what_the_output_is():
     before += b"<xmp:Thumbnails><b>/9j/</b>\n</xmp:Thumbnails></a>"
     after = b"<a tiff:Orientation='1' exif:PixelXDimension=\"30\"><tiff:ImageLength>2000</tiff:ImageLength></a>"
     assert exif.update_xmp(before, (30, 2000)) == after
+
+
+def test_directories_survive_any_damage():
+    """Every shorter stream and every changed byte: what can still be read is written."""
+    stream, random = odd_files.exif(6, ">", odd_files.THUMBNAIL), np.random.default_rng(0)
+    damaged = [stream[:k] for k in range(0, len(stream), 5)]
+    for at, byte in zip(random.integers(4, len(stream), 300), random.integers(256, size=300)):
+        damaged.append(stream[:at] + bytes([byte]) + stream[at + 1 :])
+    for data in damaged:
+        picture = Picture(odd_files.pixels(), metadata=Metadata(exif=data))
+        assert picture.metadata.orientation >= 0
+        for file_format in ("TIFF", "JPEG"):
+            encode.encode(encode.fit_picture(picture, file_format), file_format)
 
 
 def test_a_big_tiff_keeps_its_tags(tmp_path):

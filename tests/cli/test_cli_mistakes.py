@@ -16,6 +16,8 @@ THREE = SQUARE.rsplit(" ", 1)[0]
 # What comes after `jaxtex`, and a part of the sentence.
 MISTAKES = {
     # Commands and options
+    "wrap": "there is no command 'wrap'; the commands are resize, rotate, undistort, warp",
+    "completion tcsh": "tcsh",
     "warp in.png out.png --spin": "--spin",
     "warp in.png": "OUT",
     "rotate in.png out.png": "--angle",
@@ -24,27 +26,33 @@ MISTAKES = {
     "rotate in.png out.png --angle 9 --expand --crop": "--expand and --crop",
     "resize in.png out.png": "one of --size, --scale and --fit, but got none",
     "resize in.png out.png --size 4x4 --fit 3x3": "--size and --fit",
+    "resize in.png out.png --width=5": "--size WxH sets both sides, --fit WxH keeps",
     "resize in.png out.png --scale 50%": "'50%' is not a number; write 0.5",
     "resize in.png out.png --fit 100": "such as 100x100",
     "resize in.png out.png --scale 2 --enlarge": "--enlarge has no effect without --fit",
     "resize in.png out.png --scale .5 --filter area --no-antialias": "--filter area averages",
+    "undistort in.png out.png": "one of --lens, --distort and --calibration, but got none",
     "undistort in.png out.png --lens 1,2,3,4,5 --model fisheye": "at most four",
     "warp in.png out.png --model fisheye": "--model has no effect",
     "warp in.png out.png --lens .1 --expand": "--expand has no effect with --lens",
     "warp in.png out.png --alpha --address clamp": "--alpha has no effect",
     "warp in.png out.png --quiet --verbose": "exclude each other",
     "warp in.png out.png --antialias --filter point": "--filter point",
+    "warp in.png out.png --filter lanczos": "lanczos",
     "warp in.png out.png --address sphere": "--address sphere needs an even width, and the image is 9 pixels wide",
     "warp in.png out.jpg --quality 0": "1 to 100",
     "warp in.png out.png --quality 50": "--quality has no effect on PNG",
+    "warp in.png out.webp --subsampling 420": "--subsampling has no effect on WebP",
     "warp in.png out.jpg --jobs 0": "above 0",
     "warp in.png out.png --device abacus": "there is no device abacus:0; the devices are cpu:0",
+    "warp in.png out.png --device cpu:999": "there is no device cpu:999; the devices are cpu:0",
     "warp in.png out.png --device gpu:one": "NAME:N",
     # Inputs and outputs
     "warp nowhere.png out.png": "No such file",
     "warp text.png out.png": "not an image",
     "warp empty.tif out.png": "not an image",
     "warp float.tif out.png": "its pixels are MINISBLACK of float32, and jaxtex reads gray",
+    "warp whole.tif out.png": "its pixels are RGB of uint32",
     "warp float.tif out.tif --tile": "its pixels are MINISBLACK of float32, and --tile reads gray and RGB of 8 and 16",
     "warp in.png out.bmp": "'.bmp'",
     "warp in.png out": "no suffix",
@@ -62,13 +70,14 @@ MISTAKES = {
     "undistort in.png out.png --calibration pipe": "it is a named pipe",
     "warp in.png out.png --flow pipe": "it is a named pipe",
     "warp folder bare --preview": "name a file such as preview.png",
+    "warp folder new --preview": "name a file such as preview.png",
     "warp pages.tif out.png": "it has 2 pages, and PNG stores one; write a TIFF, or choose a page with --page 1 to",
     "warp pages.tif out.png --page 3": "it has no page 3, only 2",
     "warp pages.webp out.png": "it has 2 pages or frames; choose one with --page 1 to --page 2",
     "warp large.tif out.tif --tile --compare": "--compare needs whole images in memory",
     "warp large.tif out.tif --memory 2G": "--memory has no effect without --tile",
     "warp large.tif out.tif --tile --memory 10M": "'10M' is not a size from 1G on",
-    "warp large.tif out.tif --tile --scale 0.2 --antialias": "jaxtex resize --tile first",
+    "warp large.tif out.tif --tile --scale 0.5 --antialias": "jaxtex resize --tile first",
     "warp large.tif out.tif --tile --max-pixels 100": "more than the limit",
     "warp large.tif out.png --tile": "--tile writes TIFF",
     "warp large.tif large.tif bare --tile": "run jaxtex for each file",
@@ -84,6 +93,7 @@ MISTAKES = {
     "warp in.png out.png --matrix=1,0,0,0,1": "six numbers of an affine matrix, or",
     "warp in.png out.png --matrix 1 2 0 2 4 0": "singular",
     "warp in.png out.png --matrix=1e38,1e38,1e38,1e38,1e38,1e38,1e38,1e38,1": "singular",
+    "warp in.png out.png --matrix 1 0 0 0 1 0 --rotate 0": "--rotate",
     f"warp in.png out.png --perspective {THREE}": "4 arguments",
     f"warp in.png out.png --perspective {THREE} 1,2": "X,Y:X,Y",
     f"warp in.png out.png --perspective {THREE} 1,a:1,2": "not a number",
@@ -104,6 +114,8 @@ MISTAKES = {
     "warp in.png out.png --flow objects.npy": "not a complete NumPy file",
     "warp in.png out.png --flow whole.npy": "int32",
     "warp in.png out.png --flow flat.npy": "(height, width, 2)",
+    "warp in.png out.png --flow three.npy": "(height, width, 2)",
+    "warp in.png out.png --flow none.npy": "(height, width, 2)",
     "warp in.png out.png --flow small.npy": "--size 9x5",
     # Colors
     "warp in.png out.png --border-color 1,2,3,4,5": "1 to 4",
@@ -118,6 +130,8 @@ FLOWS = {
     "objects.npy": np.array([[[{}, {}]]]),
     "whole.npy": np.zeros((HEIGHT, WIDTH, 2), np.int32),
     "flat.npy": np.zeros((HEIGHT, WIDTH)),
+    "three.npy": np.zeros((HEIGHT, WIDTH, 3)),
+    "none.npy": np.zeros((0, WIDTH, 2)),
     "small.npy": np.zeros((HEIGHT - 1, WIDTH, 2)),
 }
 
@@ -133,6 +147,7 @@ def folder(tmp_path_factory):
     (folder / "text.png").write_text("These are letters.\nAnd more letters.")
     (folder / "empty.tif").write_bytes(b"")
     tifffile.imwrite(folder / "float.tif", np.ones((3, 3), np.float32))
+    tifffile.imwrite(folder / "whole.tif", np.ones((3, 3, 3), np.uint32), photometric="rgb")
     tifffile.imwrite(folder / "large.tif", noise(3, height=180, width=260), photometric="rgb", metadata=None)
     for suffix, file_format in ((".tif", "TIFF"), (".webp", "WEBP")):
         (folder / f"pages{suffix}").write_bytes(several(file_format))

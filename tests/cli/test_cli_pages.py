@@ -124,8 +124,8 @@ def test_pages_are_joined_to_a_file_of_any_size(tmp_path):
 
 def test_large_outputs_get_long_offsets(tmp_path, capsys, monkeypatch):
     """As far as sizes and depths tell before anything is warped."""
-    source = multipage(tmp_path / "in.tif", noise(3), noise(3))
-    most = 2 * 54 * 3 * 4  # bytes, for a scale of 2
+    source = multipage(tmp_path / "in.tif", noise(3, "uint16"), noise(3, "uint16"))
+    most = 2 * 54 * 3 * 2 * 4  # bytes, for a scale of 2
     for limit, is_big in ((most, False), (most - 1, True)):
         monkeypatch.setattr(tiff, "LARGEST_CLASSIC", limit)
         assert run(capsys, "resize", source, tmp_path / "out.tif", "--scale", 2, *POINT)[0] == 0
@@ -228,10 +228,8 @@ def test_a_stop_between_pages_leaves_the_old_file(tmp_path, capsys, monkeypatch,
 
 
 def test_a_device_that_fails_at_a_page_is_a_sentence(tmp_path, capsys, monkeypatch):
-    source, full = (
-        multipage(tmp_path / "in.tif", *[noise(1)] * 3),
-        jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: full"),
-    )
+    source = multipage(tmp_path / "in.tif", *[noise(1)] * 3)
+    full = jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory\nallocating 1 byte.")
     monkeypatch.setattr(pipeline, "warp", failing_at([2], full, pipeline.warp))
     monkeypatch.setattr(recipe, "THREADS", 1)
     assert f"cannot warp {source} (page 2): " in refused(capsys, "warp", source, tmp_path / "out.tif", *POINT)

@@ -2,15 +2,19 @@
 
 import io
 import shlex
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from jaxtex.cli import commands, main, pipeline, transforms
 from jaxtex.cli.help import DESCRIPTIONS
 from jaxtex.cli.transforms import Resize
+from jaxtex.warp.sized.mappings import MAX_ANISOTROPY
 from tests.cli.test_cli import HEIGHT, POINT, WIDTH, done, listing, load, noise, save, warped
 from tests.support.tolerances import assert_codes_close
 
@@ -90,6 +94,12 @@ def test_cropped_sizes():
     np.testing.assert_array_equal(np.round(transforms.inscribed(1000, 10, 30), 3), np.round((10, 10 / 3**0.5), 3))
 
 
+def test_as_many_reads_as_the_footprint_is_long():
+    sides = {1: (1, 1), 2: (3.0, 2.9), 4: (1.0, 4.0), 8: (1.0, 4.1), MAX_ANISOTROPY: (1e-3, 1e3)}
+    assert [transforms.anisotropy(np.diag(pair)) for pair in sides.values()] == [*sides]
+    assert transforms.anisotropy(7 * transforms.rotation(33)) == 1
+
+
 # Transparency and light
 
 
@@ -107,8 +117,9 @@ def test_light_is_blended_where_asked(tmp_path):
     np.testing.assert_array_equal(made(tmp_path, every_code, "warp", "--linear-light"), every_code)
     stripes = np.tile(np.uint8([0, 255]), (4, 4))[..., None]
     half = np.dstack([stripes, np.full_like(stripes, 128)])
-    out = made(tmp_path, half, "resize", "--scale", 0.5, "--filter", "linear", "--linear-light")
-    assert (out[:, 1:-1] == (188, 128)).all()  # half of the light
+    for more, code in (((), 128), (("--linear-light",), 188)):  # half of the light
+        out = made(tmp_path, half, "resize", "--scale", 0.5, "--filter", "linear", *more)
+        assert (out[:, 1:-1] == (code, 128)).all()
 
 
 # Files
@@ -220,6 +231,23 @@ def test_each_help_has_three_examples_that_are_understood():
         assert examples[0] in commands.command_parser(name).format_help()
 
 
-def test_a_shell_completes_every_command():
-    for shell in ("bash", "zsh", "fish"):
-        assert all(name in commands.completion(shell) for name in commands.COMMANDS)
+TRIES = """
+try() { COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); COMPREPLY=(); _shtab_jaxtex "$1" "${@: -1}"; echo "${COMPREPLY[@]}"; }
+try jaxtex re; try jaxtex warp --filter lanc; try jaxtex rotate --ex; try jaxtex completion z
+"""
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completions_name_every_command_and_option(shell):
+    script, found = commands.completion(shell), shutil.which(shell)
+    for name in commands.COMMANDS:
+        assert name in script
+        for action in commands.command_parser(name)._actions:
+            for flag in action.option_strings:
+                assert (f"-l {flag[2:]} " if shell == "fish" else flag) in script or not flag.startswith("--")
+            assert all(str(choice) in script for choice in action.choices or ())
+    if found:
+        assert subprocess.run([found, "-n"], input=script, text=True, check=False).returncode == 0
+    if found and shell == "bash":
+        tried = subprocess.run([found], input=script + TRIES, capture_output=True, text=True, check=True)
+        assert tried.stdout.splitlines() == ["resize", "lanczos2 lanczos3", "--expand", "zsh"]

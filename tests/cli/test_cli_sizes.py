@@ -16,7 +16,7 @@ from jaxtex.sampler import Sampler
 from jaxtex.warp.sized import image, streams
 from jaxtex.warp.sized.image import ImageWarp, warp
 from jaxtex.warp.sized.mappings import ReadOptions
-from jaxtex.warp.sized.streams import NeedsWholeImage, StreamedImage
+from jaxtex.warp.sized.streams import StreamedImage
 from tests.support.tolerances import assert_exact
 
 
@@ -89,14 +89,10 @@ def whole(case, source):
     return warp(pixels, mapping, border, size=size, read=read, device=CPU).pixels()
 
 
-def streamed(case, source, window_bytes=2**30):
-    pixels, *how = arguments_of(case, source)
-    return StreamedImage(pixels, ImageWarp.of(pixels.shape, pixels.dtype, *how, CPU), window_bytes)
-
-
 def assert_streamed_as_whole(case, source, window_bytes=2**30):
     """Asserts that tiles cover each pixel once; returns the shapes of their windows."""
-    image = streamed(case, source, window_bytes)
+    pixels, *how = arguments_of(case, source)
+    image = StreamedImage(pixels, ImageWarp.of(pixels.shape, pixels.dtype, *how, CPU), window_bytes)
     expected = whole(case, source)
     found, seen = np.zeros_like(expected), np.zeros(expected.shape[:2], int)
     boxes = image.boxes()
@@ -136,11 +132,6 @@ def test_streamed_tiles_are_those_of_the_whole(name, monkeypatch):
         texels, texel_bytes = LEAST_ROOM[name]
         fewer = assert_streamed_as_whole(CASES[name], (200, 100), texels * texel_bytes * streams.WINDOWS)
         assert max(map(np.prod, fewer)) <= texels < max(map(np.prod, shapes))
-
-
-def test_a_streamed_image_that_needs_a_chain_is_refused():
-    with pytest.raises(NeedsWholeImage, match="becomes much smaller"):
-        streamed((AffineParts(scale=0.45), read(antialias=True), np.uint16, 3), (519, 301))
 
 
 MOST_PROGRAMS = 6

@@ -11,11 +11,13 @@ import pytest
 import tifffile
 
 from jaxtex.cli import run as cli_run
-from jaxtex.cli.files import tiled_output
+from jaxtex.cli.files import large_tiff, tiled_output
+from jaxtex.cli.files.decode import find_picture
 from jaxtex.cli.files.exif import ORIENTATION
 from jaxtex.cli.files.tiled_output import TiledOutput
+from jaxtex.cli.process import UserError
 from jaxtex.warp.sized import streams
-from tests.cli.odd_files import RGB_PROFILE
+from tests.cli.odd_files import RGB_PROFILE, pages_of
 from tests.cli.test_cli import POINT, done, load, noise, refused, run
 from tests.support.tolerances import assert_exact
 
@@ -44,6 +46,7 @@ LAYOUTS = {
     "big-endian": {"byteorder": ">"},
     "strips": {"compression": "adobe_deflate", "rowsperstrip": 50, "predictor": True},
     "tiles": {"tile": (64, 128), "compression": "adobe_deflate"},
+    "mapped planes of a BigTIFF": {"planarconfig": "separate", "bigtiff": True},
     "planes": {"planarconfig": "separate", "tile": (64, 64), "compression": "adobe_deflate"},
     "turned": {"extratags": [(ORIENTATION, 3, 1, 6, True)]},
     "mirrored": {"extratags": [(ORIENTATION, 3, 1, 5, True)], "tile": (64, 64)},
@@ -67,7 +70,7 @@ def make(path, layout, dtype="uint8"):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_files_of_every_layout(tmp_path, capsys, layout):
     source = make(tmp_path / "in.tif", layout, "uint16" if layout == "big-endian" else "uint8")
-    options = ("--rotate", 7, *POINT)
+    options = ("--rotate", 7, *POINT, *["--alpha"] * (layout == "strips"))
     assert run(capsys, "warp", source, tmp_path / "whole.tif", *options)[0] == 0
     out = done(capsys, "warp", source, tmp_path / "tiles.tif", *options, "--tile")
     assert re.search(r"[34] tiles of 1\d\dx128, peak memory [\d.]+ GB of 2.00 GB\n", out)
@@ -75,6 +78,17 @@ def test_files_of_every_layout(tmp_path, capsys, layout):
     with tifffile.TiffFile(tmp_path / "tiles.tif") as tiff:
         assert (tiff.pages[0].tilewidth, tiff.is_bigtiff) == (64, False)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.tif", "tiles.tif", "whole.tif"]
+
+
+def test_decoded_segments_leave_the_cache(tmp_path):
+    source = find_picture(make(tmp_path / "in.tif", "tiles"))
+    with large_tiff.open_large(source, 2**16, 2) as image:
+        assert_exact(image[0:180, 0:260], load(tmp_path / "in.tif"))
+        kept = image.samples.decoded.cache_info()
+        assert 0 < kept.currsize * 64 * 128 * 3 <= 2**16
+        assert kept.misses > kept.maxsize
+    with pytest.raises(UserError, match="its tiles take 0 MB each"), large_tiff.open_large(source, 100, 2):
+        pass
 
 
 def test_metadata_stays_and_a_file_beyond_the_reach_of_four_bytes_is_a_bigtiff(tmp_path, capsys, monkeypatch):
@@ -148,6 +162,12 @@ def test_tiles_of_other_options_are_refused(stopped, capsys, monkeypatch):
     code, _, err, _ = resumed(capsys, monkeypatch, source, target, *POINT)
     assert code == 2
     assert "the size of the input was" in err
+
+
+def test_a_page_is_chosen(tmp_path, capsys):
+    (tmp_path / "two.tif").write_bytes(pages_of(255 - noise(3), noise(3)))
+    done(capsys, "warp", tmp_path / "two.tif", tmp_path / "out.tif", "--tile", "--page", 2, *POINT)
+    assert_exact(load(tmp_path / "out.tif"), noise(3))
 
 
 def test_without_resume_a_run_begins_again(stopped, capsys):

@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 import types
+import warnings
 
 import jax
 import numpy as np
@@ -17,21 +18,8 @@ from jaxtex.cli.files.metadata import Picture
 from jaxtex.cli.options import Options
 from jaxtex.cli.process import UserError
 from jaxtex.cli.values import protect_negative_number
-from tests.cli.odd_files import GRAY_PROFILE, HEIGHT, RGB_PROFILE, WIDTH
-from tests.cli.test_cli import (
-    POINT,
-    TAP_BY_TAP,
-    bilinear_at,
-    done,
-    listing,
-    load,
-    noise,
-    photograph,
-    refused,
-    run,
-    save,
-    warped,
-)
+from tests.cli.odd_files import GRAY_PROFILE, HEIGHT, RGB_PROFILE, WIDTH, photograph
+from tests.cli.test_cli import POINT, TAP_BY_TAP, bilinear_at, done, listing, load, noise, refused, run, save, warped
 from tests.support.tolerances import assert_codes_close
 
 CORNERS = np.array([(0.0, 0), (WIDTH, 0), (WIDTH, HEIGHT), (0, HEIGHT)])
@@ -143,10 +131,41 @@ def test_a_flow_gives_the_output_its_size_and_nan_shows_nothing(tmp_path):
     flow = np.ones((2, 3, 2), np.float32)
     flow[1, 2, 0], flow[0, 0, 1] = np.nan, np.inf
     path = save_flow(tmp_path / "flow.npy", flow)
-    out = warped(tmp_path, pixels, "--flow", path, "--size", "3x2", *TAP_BY_TAP)
+    out = warped(tmp_path, pixels, "--flow", path, "--size", "3x2", "--border-color", 40)
     expected = pixels[1:3, 1:4].copy()
     expected[1, 2] = expected[0, 0] = 40
     np.testing.assert_array_equal(out, expected)
+
+
+# Smoothing
+
+
+@pytest.mark.slow
+def test_what_shrinks_is_smoothed_in_every_transform(tmp_path):
+    """Checkers become gray. Mirrored, they go on as checkers: there is no border in the way."""
+    checkers = (np.indices((16, 24)).sum(0) % 2 * 255).astype(np.uint8)[..., None]
+    x, y = centers(16, 24)
+    flow = save_flow(tmp_path / "flow.npy", np.stack([2.1 * x - 20, 2.1 * y - 10], axis=-1))
+    for transform in (
+        ("--matrix", 0.3, 0, 5, 0, 0.9, 0.5),
+        ("--perspective", "0,0:5,3", "24,0:12,4", "24,16:13,9", "0,16:4,8"),
+        ("--lens", 2.5, "--camera", "12,12,12,8"),
+        ("--flow", flow),
+    ):
+        smooth = warped(tmp_path, checkers, *transform, "--address", "mirror", "--antialias")
+        smooth = smooth[:, :4] if "--lens" in transform else smooth  # in its middle nothing shrinks
+        assert smooth.std() < 14.9  # a third of what it is without smoothing
+        assert abs(smooth.mean() - 127.5) < 2
+
+
+def test_smoothing_leaves_no_fringe_and_blends_the_border(tmp_path):
+    pixels = np.zeros((16, 16, 4), np.uint8)
+    pixels[:, :8] = (255, 0, 0, 255)
+    pixels[:, 8:] = (0, 255, 0, 0)  # green, not to be seen
+    out = warped(tmp_path, pixels, "--scale", 0.3, "--antialias", "--border-color", "1,2,3,4")
+    np.testing.assert_array_equal(out[0, 0], (1, 2, 3, 4))
+    assert out[out[..., 3] > 0][:, 1].max() <= 2  # that of the border
+    assert ((out[..., 3] > 4) & (out[..., 3] < 255)).any()
 
 
 # Devices
@@ -241,27 +260,35 @@ def test_few_images_are_in_memory_at_once(tmp_path, capsys, monkeypatch):
     assert 4 < max(alive) <= 2 * (3 + pipeline.AHEAD) + 1
 
 
-def test_an_interrupt_ends_what_was_begun_and_leaves_whole_files(tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize(("number", "word"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")])
+def test_a_signal_ends_what_was_begun_and_leaves_whole_files(tmp_path, capsys, monkeypatch, number, word):
     folder = folder_of(tmp_path, 60)
     write = encode.write_picture
 
     def interrupting(path, *rest):
         if int(path.stem) == 5:
-            _thread.interrupt_main()  # as Ctrl-C does
+            _thread.interrupt_main(number)  # as Ctrl-C does
         return write(path, *rest)
 
     monkeypatch.setattr(pipeline, "write_picture", interrupting)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background jobs ignore
+    before = signal.signal(number, signal.default_int_handler)  # which a shell's background jobs ignore
     try:
         code, out, err = run(capsys, "warp", folder, tmp_path / "out", *POINT)
     finally:
-        signal.signal(signal.SIGINT, before)
-    assert (code, out, err) == (130, "", f"jaxtex: error: interrupted; {CONTINUE}\n")
+        signal.signal(number, before)
+    assert (code, out, err) == (128 + number, "", f"jaxtex: error: {word}; {CONTINUE}\n")
     written = listing(tmp_path / "out")
     assert "05.png" in written
     assert len(written) < 60
     for name in written:
         assert (load(tmp_path / "out" / name) == int(name[:2])).all()
+
+
+def test_codecs_do_not_warn_from_their_threads(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 7)  # beyond it Pillow warns of a bomb, beyond 14 it refuses one
+    before = [*warnings.filters]
+    done(capsys, "warp", folder_of(tmp_path, 8), tmp_path / "out", *POINT)
+    assert warnings.filters == before
 
 
 def test_an_error_that_is_not_the_users_is_not_hidden(tmp_path, monkeypatch):

@@ -99,9 +99,10 @@ def test_rotate(printed, tmp_path):
 
 def test_rotate_as_the_kernel_does():
     """Each of two axes has half the error of an axis, over texels that differ by at most 15."""
-    corner = jt.texture2d(np.arange(16, dtype=np.float32).reshape(4, 4, 1))
+    rotate, corner = load("rotate").rotate, jt.texture2d(np.arange(16, dtype=np.float32).reshape(4, 4, 1))
+    np.testing.assert_array_equal(rotate(corner, 0.0, 0.0)[0, :, 0], [7.5, 6.5, 7.5, 8.5])
     expected = [11.84375, 10.39453125, 5.50390625, 2.8828125]
-    assert_close("texture unit axis", load("rotate").rotate(corner, 0.5, 0.0)[0, :, 0], expected, 2 * 15 / 2)
+    assert_close("texture unit axis", rotate(corner, 0.5, 0.0)[0, :, 0], expected, 2 * 15 / 2)
 
 
 class Example(NamedTuple):
@@ -146,10 +147,13 @@ def counts_right(n: list[list[float]], lines: list[str]) -> bool:
 
 
 def follows_the_flow(n: list[list[float]], lines: list[str]) -> bool:
-    """Error, mass, and the lowest and highest density of four schemes in three flows."""
-    error, mass, low, high = np.array([line[-4:] for line in n[1:-1]]).reshape(3, 4, 4).transpose(2, 0, 1)
+    """Error, mass, and the lowest and highest density of four schemes in three flows; and what is published."""
+    error, mass, low, high = np.array([line[-4:] for line in n[1:13]]).reshape(3, 4, 4).transpose(2, 0, 1)
     assert_close("rounded to a millionth", mass[:, 3], np.ones(3), 2)
     bounded = (low[:, 2] >= 0).all() and low[1, 1] < 0.1 <= low[1, 2] and (high <= 1.02).all()
+    (size, once, steps, twice, more, theirs), _, (*_, lagrange), *limited, (*_, short) = n[13:-1]
+    assert (size, steps, more, theirs, once < 0.068, twice < 0.087) == (40, 40, 80, 0.196, True, True)
+    assert max(degrees for *_, degrees in limited) < lagrange < short
     return bounded and (error[:, 1:] < 0.75 * error[:, :1]).all()
 
 
@@ -179,7 +183,7 @@ MODES = {
     "reflect": [1] + [0, 1, 2, 3, 2, 1] * 3,
 }
 COPIED = ("9600 bytes copied, equal: True", "read as uint, equal: True", "read as uchar, equal: True")
-BLENDED = ["x = 2.0: columns 1 and 2, blended 1.5000", "x = 2.498: columns 1 and 2, blended 1.9980"]
+BLENDED = [[2, 1, 2, 1.5], [2.498, 1, 2, 1.998], [2.5, 2, 3, 2]]  # x, the columns, and the value between them
 QUICK = {
     "read_texels": Example("", lambda n, lines: [line[0] for line in n] == [0, *np.arange(0.5, 9)]),
     "negate": Example(
@@ -194,7 +198,7 @@ QUICK = {
         lambda n, lines: {mode: [*map(int, row)] for mode, *row in map(str.split, lines[:-1])} == MODES,
     ),
     "table_lookup": Example("", lambda n, lines: [line[-1] for line in n] == [1, 1, 2, 3, 2.5, 2, 3.5, 5, 5]),
-    "gather": Example("", lambda n, lines: lines[2] == "component 2: 31 29 37 30" and lines[4:6] == BLENDED),
+    "gather": Example("", lambda n, lines: lines[2] == "component 2: 31 29 37 30" and n[4:] == BLENDED),
     "bloom_filter": Example("--keys 10000", counts_right),
     "two_pass": Example(
         "",
@@ -358,7 +362,14 @@ SLOW = {
         ),
         others=(("STEPS", 8),),
     ),
-    "deformational_flow": Example("--height 32 --steps 32 --panel 48 --out OUT", follows_the_flow),
+    "deformational_flow": Example(
+        "--height 32 --steps 32 --panel 48 --published --out OUT",
+        follows_the_flow,
+        others=(
+            ("SHORT_STEPS", 0.5),
+            ("PUBLISHED", [("a cosine bell over the poles", "lagrange", "wave propagation", 2, {40: 0.196})]),
+        ),
+    ),
 }
 
 
@@ -373,6 +384,7 @@ def test_an_example_shows_what_it_claims(printed, tmp_path, name):
     lines = printed(name, *(files.get(word, word) for word in example.args.split()), **dict(example.others))
     assert example.holds([*map(numbers, lines)], lines), lines
     assert "OUT" not in example.args or pixels(files["OUT"]).std() > 5
+    assert "WEBP" not in example.args or Image.open(files["WEBP"]).n_frames == 11
 
 
 def test_theta(printed, tmp_path):
@@ -396,6 +408,11 @@ def test_environment_map(printed, tmp_path):
     crops = (panel(tmp_path / "out.png", 0, column, (30, 30))[18:24, 9:21] for column in range(3))
     polished, satin, dull = (np.abs(np.diff(crop, axis=1)).mean() for crop in crops)
     assert polished > satin > dull
+    printed("environment_map", "--draw", "seams", "--size", 64, "--out", tmp_path / "out.png")
+    # The edge between +x and +z runs down from the middle of each panel.
+    seams = (panel(tmp_path / "out.png", 0, column, (64, 64))[46:60] for column in range(3))
+    texels, alone, seamless = (np.abs(seam[:, 32] - seam[:, 31]).max() for seam in seams)
+    assert seamless < 20 < 80 < min(texels, alone)
 
 
 def test_hardware_arithmetic(printed, tmp_path):
@@ -432,6 +449,7 @@ def test_spatial_transformer(printed, tmp_path):
     train_epoch = optimized(load("spatial_transformer").train_epoch, static_argnames=("graph", "optimizer"))
     args = "--small", "--out", tmp_path / "out.png", "--animation", animation
     lines = printed("spatial_transformer", *args, POSES=1, train_epoch=train_epoch)
+    assert Image.open(animation).n_frames == 12
     with_layer, without, *_ = numbers(lines[0])
     assert with_layer <= without
     with_layer, without = (

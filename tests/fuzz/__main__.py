@@ -31,22 +31,11 @@ from tests.support.tolerances import TOLERANCES
 CHILD = "JAXTEX_FUZZ"
 PROGRESS = 25
 # The kinds of calls: what draws one, and how often.
-KINDS = {
-    "sample": (reads.draw_read, 6),
-    "limit": (reads.draw_limited, 1),
-    "key": (reads.draw_drawn, 1),
-    "derivatives": (reads.draw_derivatives, 2),
-    "complex": (reads.draw_complex, 2),
-    "gather": (reads.draw_gather, 1),
-    "lagrange": (knots.draw_lagrange, 1),
-    "knots": (knots.draw_knots, 3),
-    "splat": (sums.draw_splat, 2),
-    "sample_weighted": (sums.draw_sum, 3),
-    "warp": (warps.draw_warp, 3),
-    "mips": (warps.draw_mips, 1),
-    "rays": (rays.draw_rays, 3),
-    "function": (functions.draw_function, 3),
-}
+KINDS = {"sample": (reads.draw_read, 6), "limit": (reads.draw_limited, 1), "key": (reads.draw_drawn, 1)}
+KINDS |= {"derivatives": (reads.draw_derivatives, 2), "complex": (reads.draw_complex, 2)}
+KINDS |= {"gather": (reads.draw_gather, 1), "lagrange": (knots.draw_lagrange, 1), "knots": (knots.draw_knots, 3)}
+KINDS |= {"splat": (sums.draw_splat, 2), "sample_weighted": (sums.draw_sum, 3), "warp": (warps.draw_warp, 3)}
+KINDS |= {"mips": (warps.draw_mips, 1), "rays": (rays.draw_rays, 3), "function": (functions.draw_function, 3)}
 
 
 def kind_of(seed):

@@ -12,12 +12,10 @@ import threading
 import types
 from pathlib import Path
 from typing import NamedTuple
-from unittest import mock
 
 import jax
 import numpy as np
 
-from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.cuda.build.source import scalars
 from jaxtex._engine.cuda.trace.elementwise import C_TYPES
 from jaxtex._engine.cuda.trace.emitter import Emitter
@@ -211,14 +209,3 @@ def fill(kernel, args, results, aliases):
     with ONE_AT_A_TIME:
         library.run(kernel.num_blocks, kernel.num_threads, asks_lanes(kernel.source), pointers)
     return out
-
-
-def run_kernel(kernel, args, results, aliases):
-    """`launch.run` outside of programs: on a GPU, if there is one, or else on this CPU."""
-    if jax.default_backend() == "gpu":
-        return LAUNCH(kernel, args, results, aliases)
-    return [jax.numpy.asarray(a) for a in fill(kernel, args, results, aliases)]
-
-
-LAUNCH = launch.run
-RUN_HERE = mock.patch.object(launch, "run", run_kernel)
