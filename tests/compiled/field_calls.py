@@ -180,13 +180,13 @@ def read_hashed(table, *coords):
     return primitives.read(table, None, read)[..., 0, :]
 
 
-def multiresolution(**sizes):
+def multiresolution(features=2, dtype="float32", **sizes):
     """A dense level, to its very corner, where rows are shared, and a hashed one."""
-    grid = jt.nn.MultiresolutionGrid(num_levels=2, log2_hashmap_size=5, features_per_level=2, **sizes)
+    grid = jt.nn.MultiresolutionGrid(num_levels=2, log2_hashmap_size=5, features_per_level=features, **sizes)
     points = uniform(70, grid.ndim, low=0, high=1)
     points[0] = 1
     encode = lambda tables, points: jt.nn.multiresolution_grid(tables, points, grid)
-    return Call(encode, ([normal(size, 2) for size in grid.table_sizes], points), (0, 1))
+    return Call(encode, ([normal(size, features).astype(dtype) for size in grid.table_sizes], points), (0, 1))
 
 
 def of_pyramid(levels, x, y, w, deterministic=None):
@@ -273,6 +273,7 @@ FREE = tuple(uniform(2, 300, low=-0.4, high=1.4))
 MODELS = {
     "a hashed level": Call(read_hashed, (normal(37, 2), *uniform(3, 300, low=-2, high=7)), (0, 1, 2, 3)),
     "levels of a grid": multiresolution(base_resolution=3),
+    "narrow levels side by side": multiresolution(16, "bfloat16", base_resolution=3),
     "a pyramid of heads": Call(
         of_pyramid, ([normal(5, 7, 8), normal(2, 3, 8), normal(1, 1, 8)], *OF_HEADS), (0, 1, 2, 3)
     ),

@@ -1,26 +1,17 @@
 """Parts of models against PyTorch's: values and gradients that `tests/data/record_models.py` recorded."""
 
 import functools
-import io
 import json
-import lzma
-from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
 
 import jaxtex as jt
+from tests.support import recordings
 from tests.support.tolerances import assert_close
 
-PATH = Path(__file__).parents[1] / "data" / "models_torch.npz.xz"
-
-
-@functools.cache
-def data():
-    """The arrays of the file, by name."""
-    with np.load(io.BytesIO(lzma.decompress(PATH.read_bytes()))) as arrays:
-        return dict(arrays)
+data = functools.partial(recordings.arrays, "models_torch")
 
 
 CASES = {case["name"]: case for case in json.loads(bytes(data()["index"]))["cases"]}

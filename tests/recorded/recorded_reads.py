@@ -2,18 +2,16 @@
 
 import dataclasses
 import functools
-import io
 import json
-import lzma
-from pathlib import Path
 
 import jax
 import numpy as np
 
 import jaxtex as jt
+from tests.support import recordings
 from tests.support.compiling import by_default
 
-PATH = Path(__file__).parents[1] / "data" / "texture_unit.npz.xz"
+data = functools.partial(recordings.arrays, "texture_unit")
 MODES = ("wrap", "clamp", "mirror", "border")
 FILTERS = ("point", "linear")
 READ_MODES = ("element", "normalized_float")
@@ -29,13 +27,6 @@ KINDS = {
     12: (2, jt.texture2d_layered),
     16: (2, jt.cubemap_layered),
 }
-
-
-@functools.cache
-def data():
-    """The arrays of the file, by name."""
-    with np.load(io.BytesIO(lzma.decompress(PATH.read_bytes()))) as arrays:
-        return dict(arrays)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

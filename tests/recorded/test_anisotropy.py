@@ -5,28 +5,20 @@ Each test bounds what is left, and prints it: `pytest -n 0 -s`.
 """
 
 import functools
-import io
-import lzma
-from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
 
 import jaxtex as jt
+from tests.support import recordings
 
-PATH = Path(__file__).parents[1] / "data" / "anisotropy_unit.npz.xz"
+recorded = functools.partial(recordings.arrays, "anisotropy_unit")
 SIZE = 64
 HARDWARE = functools.partial(jt.Sampler, address_mode="wrap", arithmetic="hardware")
 # Texels that tell their column, and those that tell their row: channel k is 1 in the k-th.
 COLUMNS = np.ascontiguousarray(np.broadcast_to(np.eye(SIZE, dtype=np.float32), (SIZE, SIZE, SIZE)))
 ROWS = np.ascontiguousarray(COLUMNS.swapaxes(0, 1))
-
-
-@functools.cache
-def recorded():
-    with np.load(io.BytesIO(lzma.decompress(PATH.read_bytes()))) as arrays:
-        return dict(arrays)
 
 
 def columns_of(array):

@@ -1,10 +1,7 @@
 """Block-compressed textures against the recordings of a texture unit: decoded texels, and reads by CUDA's names."""
 
 import functools
-import io
-import lzma
 import zlib
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -14,9 +11,10 @@ import pytest
 import jaxtex as jt
 from jaxtex import cuda
 from tests.recorded.block_sets import SETS, SIZES, image_blocks
+from tests.support import recordings
 from tests.support.tolerances import assert_exact, named
 
-PATH = Path(__file__).parents[1] / "data" / "blocks_unit.npz.xz"
+data = functools.partial(recordings.arrays, "blocks_unit")
 BORDER = (0.3, -0.7, 1.6, 0.45)
 CLAMP, EDGE = 1, 3
 KINDS = {
@@ -24,13 +22,6 @@ KINDS = {
     for name in SIZES
 }
 WITH_SRGB = ("bc1", "bc2", "bc3", "bc7")
-
-
-@functools.cache
-def data():
-    """The arrays of the file, by name."""
-    with np.load(io.BytesIO(lzma.decompress(PATH.read_bytes()))) as arrays:
-        return dict(arrays)
 
 
 def checksum(values):

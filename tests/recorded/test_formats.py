@@ -1,11 +1,8 @@
 """Views in other formats and packed texels by CUDA's names against recordings of a card: codes of errors, and bits."""
 
 import functools
-import io
 import json
-import lzma
 import zlib
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -14,22 +11,16 @@ import pytest
 
 import jaxtex as jt
 from jaxtex import cuda
+from tests.support import recordings
 from tests.support.tolerances import named
 
-PATH = Path(__file__).parents[1] / "data" / "formats_unit.npz.xz"
+data = functools.partial(recordings.arrays, "formats_unit")
 KIND, VIEW = cuda.ChannelFormatKind, cuda.ResourceViewFormat
 PACKED = cuda.createChannelDesc(KIND.UnsignedNormalized1010102)
 BORDER = (0.3, -0.7, 1.6, 0.45)
 CLAMP, EDGE, GATHER = 1, 3, cuda.ArrayFlags.TextureGather
 LOD = 0.65625
 NOT_MODELED = 801
-
-
-@functools.cache
-def data():
-    """The arrays of the file, by name."""
-    with np.load(io.BytesIO(lzma.decompress(PATH.read_bytes()))) as arrays:
-        return dict(arrays)
 
 
 def desc_of(name):

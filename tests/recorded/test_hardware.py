@@ -203,6 +203,8 @@ def pick(group, **fields):
 PROGRAMS = {
     "2d, wrap": pick("2d", filter=1, addr0=0, normalized=1),
     "float16, border": pick("format1d", fmt=5, addr0=3),
+    "cubemap": pick("cube", filter=1, seamless=1, w=8),
+    "sRGB": pick("srgb2d", filter=1),
     "levels of int8": pick("formatmip", fmt=2, filter=0),
     "gather": pick("formatgather", fmt=4),
 }

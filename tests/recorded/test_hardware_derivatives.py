@@ -2,10 +2,7 @@
 
 import dataclasses
 import functools
-import io
-import lzma
 import zlib
-from pathlib import Path
 
 import jax
 import numpy as np
@@ -13,9 +10,10 @@ import pytest
 
 import jaxtex as jt
 from jaxtex._hardware.directions import reciprocal, to_face
+from tests.support import recordings
 from tests.support.tolerances import assert_exact
 
-PATH = Path(__file__).parents[1] / "data" / "derivatives_unit.npz.xz"
+recorded = functools.partial(recordings.arrays, "derivatives_unit")
 SIZE = 8192  # of the cubemap whose texels told where directions meet it
 BUILD = {"1d": jt.texture1d, "2d": jt.texture2d, "3d": jt.texture3d, "cube": jt.cubemap}
 # Kind, sizes, and an anisotropy; sizes that are powers of two differ in degree.
@@ -24,12 +22,6 @@ RECORDED = [
     *("1d/100", "2d/100x60", "3d/32x16x8", "cube/64x64", "3d/16x16x16/2", "1d/64/16", "3d/16x16x16/16"),
 ]
 BIASES = {2: 0.25, 16: 0.5}
-
-
-@functools.cache
-def recorded():
-    with np.load(io.BytesIO(lzma.decompress(PATH.read_bytes()))) as arrays:
-        return dict(arrays)
 
 
 @pytest.mark.parametrize("name", RECORDED)

@@ -1,9 +1,6 @@
 """CUDA's surface functions: what a card did, every type against bytes, traps, refusals, gradients, known programs."""
 
 import functools
-import io
-import lzma
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -13,10 +10,11 @@ from jax.experimental import checkify
 
 from jaxtex import cuda
 from jaxtex.cuda import ArrayFlags, ChannelFormatKind, CudaError, ResourceDesc, SurfaceBoundaryMode, TextureDesc
+from tests.support import recordings
 from tests.support.tolerances import assert_exact, named
 from tests.unit.cuda.test_cuda import refused
 
-PATH = Path(__file__).parents[2] / "data" / "surface_unit.npz.xz"
+recorded = functools.partial(recordings.arrays, "surface_unit")
 STORE, LAYERED, CUBEMAP = ArrayFlags.SurfaceLoadStore, ArrayFlags.Layered, ArrayFlags.Cubemap
 MODES = {"zero": SurfaceBoundaryMode.Zero, "clamp": SurfaceBoundaryMode.Clamp, "trap": SurfaceBoundaryMode.Trap}
 # The shape of each recorded kind: extent, flags, the name of its functions, and which of x, y, z they take.
@@ -36,12 +34,6 @@ NORMALIZED = {
     "sn8x4": ChannelFormatKind.SignedNormalized8X4,
     "sn16x1": ChannelFormatKind.SignedNormalized16X1,
 }
-
-
-@functools.cache
-def recorded():
-    with np.load(io.BytesIO(lzma.decompress(PATH.read_bytes()))) as arrays:
-        return dict(arrays)
 
 
 def numbers_of(desc, memory):

@@ -72,9 +72,10 @@ def test_one_or_two_taps_need_no_limit(options):
 
 def test_derivatives_of_every_order(x64):
     """In texels, a border color, and coordinates."""
-    texels, (x,) = drawn(1, 24, np.float64)  # at the center of a texel the nearest taps change
-    function = lambda t, color, x: read(t, x, color=color, address_mode="border", **FILTERS["bspline 2"])
-    assert_derivatives(function, texels, np.float64([0.3, -0.2]), x[4:])
+    texels, coords = drawn(2, 24, np.float64)
+    coords = [c[4:] for c in coords]  # at the center of a texel the nearest taps change
+    function = lambda t, c, x, y: read(t, x, y, color=c, address_mode=("wrap", "border"), **FILTERS["bspline 2"])
+    assert_derivatives(function, texels, np.float64([0.3, -0.2]), *coords)
 
 
 def test_a_clipped_read_has_the_derivatives_of_the_tap_that_limits_it():

@@ -41,10 +41,7 @@ def batch_of_indices(form):
     return jax.vmap(read, (None, 0))
 
 
-CALLS = {
-    "flows of an image": (flows_of_an_image, IMAGE, FLOW),
-    "batch of indices": (batch_of_indices, VOLUME, INDICES),
-}
+CALLS = {"flows of an image": (flows_of_an_image, IMAGE, FLOW), "batch of indices": (batch_of_indices, VOLUME, INDICES)}
 
 
 def test_one_array_equals_several():

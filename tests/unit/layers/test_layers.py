@@ -17,7 +17,7 @@ from jaxtex.layers import theta_of
 from tests.devices.test_sharding import COLLECTIVE
 from tests.house.test_house import default_promotion, run_python_blocks
 from tests.support import peers
-from tests.support.tolerances import assert_close, assert_trees_close
+from tests.support.tolerances import assert_close, assert_exact, assert_trees_close
 
 NUM_FEATURES = 5
 # For programs that run once: what costs is to compile them.
@@ -164,6 +164,14 @@ def test_a_new_layer_only_resizes(library):
     assert_close("float32", once(call)(parameters, IMAGES), resized, 9)
 
 
+def test_a_new_layer_only_resizes_volumes(library):
+    volumes = IMAGES.reshape(8, 3, 2, 9, 2)
+    features = lambda volume: jnp.ones((*volume.shape[: volume.ndim - 4], NUM_FEATURES))
+    parameters, call = library.parts(library.layer(features, NUM_FEATURES, (2, 3, 5), "attention"))
+    resized = jt.warp.resize(volumes, (2, 3, 5), address="border", antialias=False)
+    assert_close("float32", once(call)(parameters, volumes), resized, 9)
+
+
 HEAD = (
     np.random.default_rng(2).normal(size=(1, 6)).astype(np.float32),
     0.1 * np.random.default_rng(3).normal(size=6).astype(np.float32),
@@ -200,6 +208,12 @@ def test_a_layer_is_the_plain_function_of_its_features(library, of_plain_functio
     assert_close("peer gradient", flat(of_layer), flat(of_plain), np.abs(flat(of_plain)).max())
     parameters, call = layer(**OPTIONS)
     assert_close("float32", once(call)(parameters, IMAGES), with_options, 9)
+
+
+def test_a_layer_takes_images_of_foreign_byte_order(library):
+    layer = library.layer(library.brightness, 1, (4, 5))
+    images = IMAGES[0] if isinstance(library, Equinox) else IMAGES
+    assert_exact(*once(lambda: (layer(images.astype(images.dtype.newbyteorder("S"))), layer(images)))())
 
 
 def test_gradients_reach_the_network_once_the_last_layer_has_moved(library):

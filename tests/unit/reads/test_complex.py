@@ -16,7 +16,7 @@ from tests.support.tolerances import assert_close, named
 rng = np.random.default_rng(11)
 SHAPE, SAMPLES = (6, 7, 2), 9
 CUBIC = {"filter_mode": "cubic", "address_mode": "border"}
-SAMPLER = jt.Sampler(address_mode="border")
+SAMPLER = jt.Sampler(address_mode="border", mipmap_filter_mode="linear")
 COLOR = np.complex64(0.75 - 1.5j)
 
 
@@ -27,7 +27,7 @@ def normal(*shape):
 
 TEXELS, VALUES = normal(*SHAPE), normal(SAMPLES, 2)
 X, Y = rng.uniform(-0.2, 1.2, (2, SAMPLES)).astype(np.float32)
-PLACES = np.arange(3), np.array([0, 5, 2])
+PLACES, HEADS = (np.arange(3), np.array([0, 5, 2])), np.arange(SAMPLES) % 2
 ENDS = np.float32([[0.5, 1.0], [6.0, 4.5]])[:, None]
 FLOW = rng.normal(size=(*SHAPE[:2], 2)).astype(np.float32)
 TURN = np.float32([[1.7, 0.2, -0.5], [-0.1, 1.4, 0.3]])
@@ -52,12 +52,13 @@ CALLS = {
     ),
     "fetch": lambda t, v, c: jt.fetch(jt.texture2d(t), PLACES),
     "gather": lambda t, v, c: jt.gather(of_color(c)(t), (X, Y), SAMPLER, component=1),
-    "splat": lambda t, v, c: jt.splat(v, (X, Y), SHAPE, SAMPLER).texels,
+    "splat": lambda t, v, c: jt.splat(v, (X, Y), SHAPE, SAMPLER, lod=0.7).texels,
     "spline filter": lambda t, v, c: jt.spline_filter(of_color(c)(t), jt.Sampler(filter_mode="bspline")).texels,
     "surface read": lambda t, v, c: jt.surface_read(jt.texture2d(t), PLACES),
     "surface write": lambda t, v, c: jt.surface_write(jt.texture2d(t), v[0], PLACES).texels,
     "surface add": lambda t, v, c: jt.surface_add(jt.texture2d(t), v[:3], PLACES).texels,
     "weighted": lambda t, v, c: jt.nn.sample_weighted(of_color(c)(t), (X, Y), X, SAMPLER),
+    "heads": lambda t, v, c: jt.nn.sample_weighted(jt.texture2d(t), (X, Y), X, head=HEADS, num_heads=2),
     "integral": lambda t, v, c: jt.rays.line_integral(t, *ENDS, num_samples=8),
     "affine, antialiased": lambda t, v, c: jt.warp.warp_affine(t, TURN, antialias=True),
     "grid sample": lambda t, v, c: jt.warp.grid_sample(t[None], FLOW[None] / 4, data_format="NHWC"),

@@ -8,15 +8,7 @@ import numpy as np
 import jaxtex as jt
 from tests.support.drawn import floats, given
 from tests.support.tolerances import assert_close, assert_exact, named
-from tests.unit.reads.test_mipmaps import (
-    LINEAR,
-    POINT,
-    assert_reads,
-    assert_splats,
-    draw_coords,
-    draw_levels,
-    read,
-)
+from tests.unit.reads.test_mipmaps import LINEAR, POINT, assert_reads, assert_splats, draw_coords, draw_levels, read
 
 INF, NAN = np.inf, np.nan
 WITHIN = {"seamless_cubemap": False}
@@ -111,6 +103,7 @@ READS = [
     read("cubemap", 6, by="lod", filter_mode="point", **POINT),
     read("cubemap_layered", 4, by="lod", **LINEAR),
     read("cubemap_layered", 6, by="footprint", **LINEAR, max_anisotropy=2),
+    read("cubemap", 2, by="footprint", **LINEAR),
 ]
 
 

@@ -80,6 +80,11 @@ for dtype in ("float32", "uint8", "bool"):
     fetch = lambda t, x: jt.fetch(jt.texture2d(t), (x, x))
     case("reads", f"fetch, {dtype}", fetch, (dtype, 4, 3, 2), ("int32", N))
     case("reads", f"fetch, {dtype}, no channels", fetch, (dtype, 4, 3, N), ("int32", 2))
+for function in (jt.surface_write, jt.surface_add, jt.surface_max):
+    change = lambda t, v, x, f=function: f(jt.texture2d(t), v, (x, x)).texels - t
+    case("reads", function.__name__, change, (4, 3, 4), (N, 4), ("int32", N))
+accessed = lambda t, x: jt.surface_read(jt.texture2d(t), (x, x))
+case("reads", "surface_read", accessed, ("bfloat16", 4, 3, 4), ("int32", N))
 case("reads", "build_mipmaps, no channels", lambda t: chain(t).levels, (4, 5, N))
 case("reads", "footprint", lambda x: jt.footprint(lambda x, y: (x * y, y), (x, x)), (N,))
 
@@ -132,6 +137,7 @@ case("models", "deformable_attention, no terms", attention, (1, 5, 2, 3), (1, 3,
 case("models", "deformable_conv", jt.nn.deformable_conv, (N, 3, 4, 2), (N, 2, 3, 8), (2, 2, 2, 3))
 case("models", "deformable_conv, no channels", jt.nn.deformable_conv, (1, 3, 4, N), (1, 2, 3, 8), (2, 2, N, 3))
 case("models", "correlation_pyramid", pyramid, (N, 2, 3, 2), (N, 4, 2, 2))
+case("models", "correlation_pyramid, no channels", pyramid, (1, 2, 3, N), (1, 4, 2, N))
 case("models", "correlation_lookup", lookup, (N, 2, 3, 4, 5), (N, 2, 3, 2))
 case("models", "correlation_lookup, no pixels", lookup, (1, 2, N, 4, 5), (1, 2, N, 2))
 case("models", "roi_align", pooled, (2, 4, 5, 2), (N, 4))
@@ -209,11 +215,12 @@ ALIKE = "no channels", "several", "no images", "float64", "gather, hardware", "s
 @pytest.mark.slow
 @pytest.mark.parametrize("part", ["reads", "models"])
 def test_a_batch_of_no_examples(part):
-    """`jax.vmap` over none of all arguments, and of the first."""
+    """`jax.vmap` over none of all arguments, of the first, and of all others."""
     batches, functions, expected = {}, {}, {}
     for name, (function, shapes) in PARTS[part].items():
         args = tuple(arguments(shapes, 2))
-        for way in ((0,) * len(args), (0, *[None] * (len(args) - 1))):
+        some = len(args) - 1
+        for way in {(0, *[0] * some), (0, *[None] * some), (None, *[0] * some)} - {(None,)}:
             if not any(words in name for words in ALIKE):
                 key = f"{name}, {way}"
                 batches[key] = tuple(a if k is None else np.zeros((0, *a.shape), a.dtype) for k, a in zip(way, args))
@@ -231,7 +238,7 @@ def test_every_function_of_models_takes_nothing():
 
 
 def test_second_derivatives_of_nothing():
-    cases = {name: PARTS["reads"][name] for name in ("splat, linear", "sample, border")}
+    cases = {name: PARTS["reads"][name] for name in ("splat, linear", "sample, border", "surface_read")}
 
     @jax.jit
     def run(given):
@@ -255,3 +262,9 @@ def test_layers_take_no_images():
     nnx, layers = pytest.importorskip("flax.nnx"), pytest.importorskip("jaxtex.layers.nnx")
     layer = layers.SpatialTransformer(lambda images: images.mean((-3, -2)), 2, (3, 6))
     assert nnx.eval_shape(layer, numbers(0, 4, 5, 2)).shape == (0, 3, 6, 2)
+
+
+def test_equinox_layers_take_no_images():
+    eqx, layers = pytest.importorskip("equinox"), pytest.importorskip("jaxtex.layers.equinox")
+    layer = layers.SpatialTransformer(lambda image: image.mean((-2, -1)), 2, (3, 6))
+    assert eqx.filter_eval_shape(jax.vmap(layer), numbers(0, 2, 4, 5)).shape == (0, 2, 3, 6)

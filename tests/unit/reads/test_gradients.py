@@ -194,9 +194,10 @@ def test_the_linear_transpose_of_a_read_with_a_border_color():
         together = jax.linear_transpose(read, texels, color)(values)
         return together, (*of_texels, *of_color), jax.vjp(read, texels, color)[1](values)
 
-    ((together, apart, expected),) = computed((transposed, rng.normal(size=(40, 2)).astype(np.float32)))
-    assert_trees_close("reordered", together, expected)
-    assert_trees_close("reordered", apart, expected)
+    values = rng.normal(size=(40, 2))
+    for together, apart, expected in computed(*((transposed, values.astype(t)) for t in (np.float32, np.float16))):
+        assert_trees_close("reordered", together, expected)
+        assert_trees_close("reordered", apart, expected)
 
 
 @pytest.mark.parametrize(

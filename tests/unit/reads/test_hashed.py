@@ -8,6 +8,7 @@ import numpy as np
 
 import jaxtex as jt
 from tests.support.cases import computed
+from tests.support.derivatives import assert_derivatives
 from tests.support.tolerances import assert_close, named
 
 FACTORS = (1, 2654435761, 805459861)
@@ -41,7 +42,7 @@ def matrix(places, interpolation="linear"):
     """The read from rows to samples by hand; the blend is of the linear weight along an axis."""
     size, rows = GRIDS[places.shape[-1]]
     found = np.zeros((len(places), rows))
-    for sample, place in zip(found, np.clip(places, 0, size - 1)):
+    for sample, place in zip(found, np.clip(np.nan_to_num(places), 0, size - 1)):
         low = np.minimum(np.floor(place), size - 2).astype(int)
         for corner in itertools.product((0, 1), repeat=len(place)):
             weights = BLENDS[interpolation](1 - np.abs(place - (low + corner)))
@@ -57,8 +58,15 @@ def drawn(ndim, count=40, dtype=np.float32):
     return rng.normal(size=(rows, 2)).astype(dtype), places.astype(dtype)
 
 
+# Vertices, and what is far away or no number.
+SPECIAL = np.float32([0, 3, 9, -1e30, np.inf, -np.inf, np.nan])
+
+
 def test_values_and_gradients_to_the_table():
-    cases = (2, "linear"), (3, "smoothstep")
+    rows = []
+    for ndim, how in ((2, "linear"), (3, "smoothstep")):
+        table, places = drawn(ndim)
+        rows.append((how, table, np.concatenate([places, np.tile(SPECIAL[:, None], ndim)])))
 
     def both(interpolation):
         def run(table, places):
@@ -67,9 +75,13 @@ def test_values_and_gradients_to_the_table():
 
         return run
 
-    for case, (values, pulled) in zip(cases, computed(*((both(how), *drawn(ndim)) for ndim, how in cases))):
-        with named(*case):
-            table, places = drawn(case[0])
-            by_hand = matrix(places, case[1])
+    found = computed(*((both(how), *arrays) for how, *arrays in rows))
+    for (how, table, places), (values, pulled) in zip(rows, found):
+        with named(how):
+            by_hand = matrix(places, how)
             assert_close("float32", values, by_hand @ table, 8)
             assert_close("sum", pulled, by_hand.T @ values, 64)
+
+
+def test_derivatives(x64):
+    assert_derivatives(lambda t, c: look(t, c, "smoothstep") ** 2, *drawn(2, 9, np.float64))

@@ -141,15 +141,13 @@ KINDS = {
 def test_a_stack_answers_as_one_of_its_textures(kind):
     build, shape, layers = KINDS[kind]
 
-    def one():
+    def both():
         texture = build(np.zeros(shape, np.float32), border_color=np.zeros(2, np.float32))
         assert jax.tree.structure(jt.Texture(texture.texels, texture.border_color, kind)) == jax.tree.structure(texture)
-        texture = jt.build_mipmaps(texture)
-        return texture, texture.levels
+        return [(t, t.levels) for t in (texture, jt.build_mipmaps(texture))]
 
-    texture, levels = jax.eval_shape(one)
-    assert jax.tree.map(lambda _: None, texture).kind == kind
-    for batch in ((), (7, 9)):
+    for (texture, levels), batch in itertools.product(jax.eval_shape(both), ((), (7, 9))):
+        assert jax.tree.map(lambda _: None, texture).kind == kind
         stack = jax.tree.map(lambda leaf, n=batch: np.zeros((*n, *leaf.shape), leaf.dtype), texture)
         found = stack.batch_ndim, stack.shape, stack.num_channels, stack.num_layers, stack.num_levels
         assert found == (len(batch), shape, 2, layers, len(levels))
@@ -195,6 +193,12 @@ def test_a_footprint_of_three_sides():
     for found in of_several:
         assert_close("sum", found, along, 64)
     assert slope != 0
+
+
+def test_packages_are_listed_and_others_are_named():
+    assert {"cuda", "layers", "ndimage", "warp"} <= {*dir(jt)}
+    with pytest.raises(AttributeError, match="no attribute 'textures'"):
+        jt.textures  # noqa: B018
 
 
 def test_a_texture_keeps_its_texels_when_an_array_of_numpy_changes():

@@ -70,11 +70,12 @@ def draw_coords(kind, sizes):
     return tuple(coords)
 
 
-def draw_footprints(coords):
-    """Ellipses from a small part of a texel to more than the texture, long and round ones."""
+def draw_footprints(coords, *special):
+    """Ellipses from a small part of a texel to more than the texture, long and round ones, and special numbers."""
     rng = np.random.default_rng(3)
     length = np.max(np.abs(coords), 0) if len(coords) == 3 else 1
     sides = rng.normal(size=(2, len(coords), SAMPLES)) * length * 2.0 ** rng.uniform(-6, 0.5, (2, 1, SAMPLES))
+    sides[0, -1, : len(special)], sides[1, :, len(special) // 2 : 8] = special, 0
     return {name: tuple(side.astype(np.float32)) for name, side in zip(("ddx", "ddy"), sides)}
 
 
@@ -86,8 +87,11 @@ def read(kind, *sizes, by=None, count=None, dtype=np.float32, unit=1, **options)
         given["lod"] = rng.uniform(-1, len(levels), SAMPLES).astype(np.float32)
         given["lod"][:12] = NAN, INF, -INF, -3, 99, 0, -0.0, 1, 2, 0.25, 1.75, 3e38
     elif by == "footprint":
-        coords = tuple(np.where(np.abs(x) < 2**30, x, 0).astype(np.float32) for x in coords)
-        given = draw_footprints(coords)
+        known = np.abs(coords) < 2**30
+        known[:, 8] = False  # of a cube no direction, which has no footprint
+        coords = tuple(np.where(known, coords, 0).astype(np.float32))
+        # Along an infinite side no read has a place, so that there is one alone.
+        given = draw_footprints(coords, *(NAN, 0) * 2, *[INF, -INF] * (options.get("max_anisotropy", 1) == 1))
     if "layered" in kind:
         given["layer"] = rng.integers(-1, 5, SAMPLES, np.int32)
     coords, given = jax.tree.map(lambda a: a * a.dtype.type(unit) if a.dtype == np.float32 else a, (coords, given))
@@ -182,12 +186,13 @@ def test_what_is_not_taken_does_not_count():
     poisoned = tuple(np.full((n, 1), value, np.float32) for n, value in zip((8, 4, 2, 1), (1, 1, NAN, 1)))
     levels, coords = draw_levels("2d", (7, 10)), draw_coords("2d", (7, 10))
     points = jt.Sampler(filter_mode="point", **LINEAR)
+    moved = jt.Sampler(filter_mode="point", mipmap_level_bias=0.5, min_mipmap_level_clamp=1.0, **LINEAR)
 
     @jax.jit
     def run(poisoned, levels, coords, lod):
         blend = lambda **mode: jt.sample(jt.texture1d(poisoned), (0.4,), jt.Sampler(**mode), lod=lod)
-        read = lambda texels, **given: jt.sample(jt.texture2d(texels), coords, points, **given)
-        ways = [(read(levels[0], lod=lod[2]), read(levels[0]))]
+        read = lambda texels, how=points, **given: jt.sample(jt.texture2d(texels), coords, how, **given)
+        ways = [(read(levels[0], moved, lod=lod[2]), read(levels[0]))]
         ways += [(read(levels, lod=k + 0 * lod[0]), read(levels[k])) for k in (0, 2)]
         return (blend(**POINT), blend(**LINEAR)), ways
 
@@ -209,6 +214,7 @@ LODS = {
         LINEAR | {"mipmap_level_bias": 0.75},
         {0: 0.75, 1: 1.75, -0.5: 0.25, -1: 0, NAN: 0.75, INF: 3, -INF: 0},
     ),
+    "a negative bias": (LINEAR | {"mipmap_level_bias": -1.5}, {0: 0, 2: 0.5, 4: 2.5, 9: 3, NAN: 0}),
     "a bias comes before the rounding": (POINT | {"mipmap_level_bias": 0.25}, {0.125: 0, 0.25: 1, 1.25: 2}),
     "clamps": (
         LINEAR | {"min_mipmap_level_clamp": 0.5, "max_mipmap_level_clamp": 1.5},
@@ -217,12 +223,10 @@ LODS = {
     "clamps come after the bias": (LINEAR | {"mipmap_level_bias": 1.0, "max_mipmap_level_clamp": 1.5}, {0: 1, 1: 1.5}),
     "the minimum wins": (LINEAR | {"min_mipmap_level_clamp": 2.0, "max_mipmap_level_clamp": 1.0}, {0: 2, 3: 2, NAN: 2}),
     "the minimum lies beyond the chain": (LINEAR | {"min_mipmap_level_clamp": 7.0}, {0: 3, 2: 3}),
+    "a maximum of 0 reads the finest level": (LINEAR | {"max_mipmap_level_clamp": 0.0}, {0: 0, 2: 0, INF: 0}),
     "clamps come before the rounding": (POINT | {"max_mipmap_level_clamp": 1.5}, {1: 1, 3: 2}),
     "without a level of detail it is 0": (LINEAR, {None: 0}),
-    "then a bias is ignored, and clamps are not": (
-        LINEAR | {"min_mipmap_level_clamp": 1.5, "mipmap_level_bias": 1.0},
-        {None: 1.5},
-    ),
+    "then clamps alone hold": (LINEAR | {"min_mipmap_level_clamp": 1.5, "mipmap_level_bias": 2.0}, {None: 1.5}),
 }
 # The texels of level l are l, so that a blend reads as its level of detail.
 FLAT_LINE = tuple(np.full((n, 1), level, np.float32) for level, n in enumerate((8, 4, 2, 1)))
@@ -377,30 +381,37 @@ def test_levels_are_linear_in_the_texels():
 @pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 def test_derivatives_equal_differences():
-    """To the second order, in all levels, the border color, and what each sample has of its own, as one function."""
+    """To the second order, in all levels, the border color, and what each sample has of its own, as one function.
+
+    And of a splat into levels: in values, coordinates and levels of detail.
+    """
     places, sides = ([0.31, 0.79], [0.42, 0.94]), {"ddx": ([0.7, 0.11], [0.2, 0.33]), "ddy": ([0.1, 0.4], [-0.3, 0.26])}
     long = {**LINEAR, "address_mode": ("border", "wrap"), "max_anisotropy": 2}
     biased = {**LINEAR, "address_mode": "border", "mipmap_level_bias": 0.25}
+    around, turned = ([1.0, -0.4], [0.3, 1.0], [-0.62, 0.17]), ([0.9, 0.1], [0.3, 0.2], [1.1, -0.8])
     # Kinds, sizes, options, the coordinates of two samples away from kinks, and what drives their levels.
     rows = [
         ("2d", (4, 4), long, places, sides),
         ("1d", (8,), biased, places[:1], {"lod": [0.3, 1.4]}),
+        ("cubemap", (2, 2), LINEAR, around, {"ddx": turned, "ddy": ([0.1, 0.3], [0.4, 0.2], [-0.2, 0.5])}),
     ]
     as_float64 = lambda tree: jax.tree.map(np.float64, tree, is_leaf=lambda a: isinstance(a, list))
     primals = [
         (draw_levels(kind, sizes, dtype=np.float64), np.float64([0.4, -1.3]), *as_float64(tuple(samples)))
         for kind, sizes, _, *samples in rows
     ]
+    splatted = np.random.default_rng(0).normal(size=(3, 2)), *np.float64([[0.31, 0.52, 0.95], [0.3, 1.6, 0.8]])
 
-    def together(*primals):
-        return jnp.concatenate(
-            [
-                jt.sample(build(kind, levels, color), coords, jt.Sampler(**options), **given)
-                for (kind, _, options, *_), (levels, color, coords, given) in zip(rows, primals, strict=True)
-            ]
-        )
+    def together(splatted, *primals):
+        values, x, lod = splatted
+        spread = jt.splat(values, (x,), (5, 2), jt.Sampler(address_mode="border", **LINEAR), lod=lod)
+        found = [
+            jt.sample(build(kind, levels, color), coords, jt.Sampler(**options), **given)
+            for (kind, _, options, *_), (levels, color, coords, given) in zip(rows, primals, strict=True)
+        ]
+        return jnp.concatenate([*spread.levels, *found])
 
-    assert_derivatives(together, *primals)
+    assert_derivatives(together, splatted, *primals)
 
 
 LEVELS = tuple(np.full((n, 1), v, np.float32) for n, v in zip((8, 4, 2, 1), (0, 10, 30, 70)))

@@ -117,14 +117,15 @@ def test_numbers_of_other_dtypes():
     codes, matrix = np.random.default_rng(0).integers(0, 255, (SIZE, SIZE, 2)).astype(np.uint8), turned(30, 3.0)
 
     @jax.jit
-    def run(codes, matrix):
+    def run(codes, mask, matrix):
         smoothed = lambda texels, **options: affine(texels, matrix, antialias=True, **options)
-        return smoothed(codes, sampler=jt.Sampler(read_mode="normalized_float")), smoothed(codes)
+        return smoothed(codes, sampler=jt.Sampler(read_mode="normalized_float")), smoothed(mask), smoothed(codes)
 
-    (fractions, found), expected = run(codes, matrix), by_hand(codes, matrix)
+    (fractions, mask, found), expected = run(codes, codes > 127, matrix), by_hand(codes, matrix)
     assert found.dtype == np.uint8
     assert_codes_close("peer", found, expected, 4 * 255)
     assert_close("peer", fractions, expected / 255, 4)
+    assert_close("peer", mask, by_hand(codes > 127, matrix), 4)
 
 
 @pytest.mark.slow

@@ -94,13 +94,9 @@ KINDS = {
     "border": (lambda: jt.texture1d(normal(5, 2), border_color=np.float32([3, -2])), 1, CUBIC | BORDER, {}),
     "a cube": (lambda: jt.cubemap(normal(6, 3, 3, 2)), 3, {}, {}),
     "trilinear": (chain, 2, LEVELS | {"address_mode": "wrap"}, {"lod": 1.3}),
-    "anisotropic": (
-        chain,
-        2,
-        LEVELS | BORDER | {"max_anisotropy": 2},
-        {"ddx": (0.3, 0.1), "ddy": (-0.02, 0.06)},
-    ),
+    "anisotropic": (chain, 2, LEVELS | BORDER | {"max_anisotropy": 2}, {"ddx": (0.3, 0.1), "ddy": (-0.02, 0.06)}),
     "codes": (lambda: jt.texture1d(CODES), 1, {"read_mode": "normalized_float", "srgb": True}, {}),
+    "whole codes, of which none is drawn": (lambda: jt.texture1d(CODES), 1, {"filter_mode": "point"}, {}),
 }
 
 
@@ -141,6 +137,13 @@ def test_a_sample_loads_one_texel_or_two(name, texels):
     read = jax.jit(lambda x, y: jt.sample(texture, (x, y), sampler, key=KEY))
     lowered = read.trace(*uniform(2, 8)).lower(lowering_platforms=("cpu",))
     assert lowered.as_text().count('"stablehlo.gather"') == texels
+
+
+def test_old_keys_and_float64(x64):
+    texture, x, sampler = jt.texture1d(np.eye(5)), np.float64([0.3, 0.6]), jt.Sampler(filter_mode="cubic")
+    ((found, expected),) = computed(drawing(500, texture, (x,), sampler, jax.random.PRNGKey(3)))
+    assert found.dtype == np.float64
+    assert_unbiased(found, expected)
 
 
 # Gradients

@@ -116,7 +116,7 @@ def test_every_kind_of_texture():
         *(read("cubic", m, (2,)) for m in MODES),
         *(read("linear", m, (1, 2)) for m in CYCLE[2][::2]),
         *(read("linear", "wrap", (7,), channels) for channels in (1, 5)),
-        read("cubic", "mirror", (7,), cubic_coefficient=-0.75),
+        *(read("cubic", "mirror", (7,), cubic_coefficient=a) for a in (-0.75, 0.0)),
         *(read(f, "border", SIZES[n], color=outside) for n, f in ((1, "cubic"), (2, "point"))),
         *(read(f, "border", SIZES[n], color=1.5, layers=4) for n, f in ((1, "cubic"), (2, "linear"), (1, "point"))),
     )
@@ -158,7 +158,7 @@ def test_outside_a_read_is_the_border_color_to_the_last_bit():
     color = np.float32([0.1, 0.7, np.inf])
     x = np.random.default_rng(0).uniform(9, 99, 500).astype(np.float32)
     args = texels((5, 4), 3), (np.concatenate([x, -x]), np.concatenate([x, x % 4])), None, color
-    filters = "linear", "cubic", "gaussian"
+    filters = "linear", "cubic", "bspline", "lanczos3", "gaussian"
     rows = [sampling({"filter_mode": f, "address_mode": "border", **PIXEL}, *args) for f in filters]
     for name, found in zip(filters, computed(*rows)):
         with named(name):
@@ -232,10 +232,7 @@ def test_reads_of_the_largest_numbers_are_finite():
         *place, lod = coords
         linear = jt.sample(chain, tuple(place), jt.Sampler(mipmap_filter_mode="linear"), lod=2 * lod)
         image = jt.texture2d(chain.levels[0][0] * np.float32(1 - 1e-6))
-        return [
-            linear,
-            jt.sample(image, tuple(place[:2]), jt.Sampler(filter_mode="bspline")),
-        ]
+        return [linear, jt.sample(image, tuple(place[:2]), jt.Sampler(filter_mode="bspline"))]
 
     for values in found(chain, tuple(coords)):
         assert_close("float32", values, np.full((20000, 1), largest), largest)
@@ -262,14 +259,17 @@ def test_coordinates_broadcast_and_channels_come_last(x, y, shape):
     assert jax.eval_shape(jt.sample, jt.texture2d(texels((7, 5))), coords).shape == (*shape, 3)
 
 
-def test_layers_and_indices_broadcast():
-    lines, image = texels((7,), layers=4), texels((7, 5))
-    layers, fetched = computed(
+def test_layers_indices_and_splats_broadcast():
+    lines, image, values = texels((7,), layers=4), texels((7, 5)), texels((2, 2))
+    at = np.float32([0.25, 0.75]), np.float32([[0.25], [0.75]])
+    layers, fetched, spread = computed(
         (lambda t: jt.sample(jt.texture1d_layered(t), (np.zeros((5, 1), np.float32),), layer=np.arange(4)), lines),
         (lambda t: jt.fetch(jt.texture2d(t), (np.arange(7), np.arange(5)[:, None])), image),
+        (lambda v: jt.splat(v, at, v.shape, jt.Sampler(**POINT)).texels, values),
     )
     assert_exact(layers, np.broadcast_to(lines[:, 0], (5, 4, 3)), np.float32)
     assert_exact(fetched, image, np.float32)
+    assert_exact(spread, values, np.float32)
 
 
 def test_the_cast_comes_after_the_sum():

@@ -197,15 +197,19 @@ def test_batches_equal_a_loop():
 
 
 def test_unique_indices_write_the_same():
+    """And have its gradients."""
     rng = np.random.default_rng(0)
     texels, values = rng.normal(size=(6, 7, 3)).astype(np.float32), rng.normal(size=(60, 3)).astype(np.float32)
     place = rng.permutation(60).astype(np.int32)  # 42 texels, and 18 samples below them
     options = {"boundary_mode": "zero", "unique_indices": True}
     x, y = place % 7, place // 7
-    found = jax.jit(lambda t, v, x, y: jt.surface_write(jt.texture2d(t), v, (x, y), **options).texels)(
-        texels, values, x, y
-    )
-    assert_exact(found, last_writes(texels, values, x, y, "zero")[0])
+    write = lambda t, v: jt.surface_write(jt.texture2d(t), v, (x, y), **options).texels
+    found, pulled = jax.jit(lambda t, v: (write(t, v), jax.vjp(write, t, v)[1](t)))(texels, values)
+    expected, kept = last_writes(texels, values, x, y, "zero")
+    assert_exact(found, expected)
+    of_values = np.zeros_like(values)
+    of_values[kept[kept >= 0]] = texels[kept >= 0]
+    jax.tree.map(np.testing.assert_array_equal, pulled, (np.where(kept[..., None] < 0, texels, 0), of_values))
 
 
 def test_no_samples_change_nothing():

@@ -56,7 +56,7 @@ def test_surfaces_take_integers_of_every_width(x64):
     """Numbers of a host, in every form for one access, and in one form for all of them, which share a program."""
     access, outside, above, below = ACCESSES["surface_read"]
     with jax.enable_x64(x64):
-        for number in (2**32 + 2, 10**400):
+        for number in (2**31, 2**32 + 2, 10**400):
             for far, clamped in ((number, above), (-number, below)):
                 for index in forms(far):
                     assert_exact(flat(access(index, "zero")), np.float32(outside))
@@ -77,6 +77,7 @@ def test_reads_take_integers_of_every_width():
     for index in forms(number):
         assert_exact(flat(jt.fetch(ROW, (index,))), np.float32([0]))
         assert_exact(flat(jt.fetch(LAYERS, (1,), layer=index)), np.float32([2]))
+        assert_exact(flat(jt.sample(LAYERS, (0.5,), layer=index)), np.float32([2]))
         assert_exact(flat(jt.splat(ones, middle, (3, 1, 1), layer=index)), [0, 0, 1])
         if not isinstance(index, list):
             assert_exact(flat(jt.sample(ROW, (index,), IN_TEXELS)), np.float32([4]))
@@ -123,6 +124,8 @@ def test_texels_that_do_not_fit_are_an_error():
 def test_warps_take_coordinates_of_64_bits_and_refuse_texels_that_do_not_fit():
     image, far = np.arange(12.0, dtype=np.float32).reshape(3, 4, 1), np.full((2, 2), 2**32 + 1)
     assert_exact(jt.warp.remap(image, (far, far), address="clamp"), np.full((2, 2, 1), 11, np.float32))
+    flow = np.stack([far, -far], -1)
+    assert_exact(jt.warp.warp_flow(image, flow, address="clamp"), np.full((2, 2, 1), 3, np.float32))
     whole = np.arange(12).reshape(3, 4, 1)
     assert_exact(jt.warp.rotate(whole, 0.0), whole.astype(np.int32))
     with pytest.raises(ValueError, match=r"rotate: image holds 4294967297, expected integers from -2147483648 to"):
@@ -146,6 +149,7 @@ def test_entries_that_are_not_compiled_convert_like_the_others(name):
     assert_exact(run(labels), labels.astype(np.uint32))
     with pytest.raises(ValueError, match=f"{name}: image holds {2**40}, expected integers from 0 to {2**32 - 1}"):
         run(np.where(labels == 7, np.uint64(2**40), labels))
+    assert_exact(run(np.full((1, 2, 1), 0.1)), np.full((1, 2, 1), 0.1), np.float32)
 
 
 def test_colors_and_parameters_of_64_bits_are_rounded():
@@ -176,9 +180,16 @@ OPTIONS = {
     "axis": lambda n: jt.nn.sample_weighted(ROW, (np.zeros((3, 4, 5)),), 1.0, axis=n),
     "num_heads": lambda n: jt.nn.sample_weighted(LAYERS, (np.zeros(3),), 1.0, layer=0, head=0, num_heads=n),
     "strides": lambda n: jt.nn.deformable_conv(FEATURES, FEATURES, np.zeros((1, 1, 2, 2)), strides=(n, 1)),
+    "padding": lambda n: jt.nn.deformable_conv(FEATURES, np.zeros((1, 6, 6, 2)), np.zeros((1, 1, 2, 2)), padding=n),
     "groups": lambda n: jt.nn.deformable_conv(FEATURES, np.zeros((1, 4, 4, 2)), np.zeros((1, 1, 2 // n, 2)), groups=n),
+    "spatial_shapes": lambda n: jt.nn.deformable_attention(
+        np.zeros((1, 1, 1, 2)), ((n, 1),), np.zeros((1, 3, 1, 1, 1, 2)), np.zeros((1, 3, 1, 1, 1))
+    ),
+    "radius": lambda n: jt.nn.correlation_lookup([np.zeros((1, 2, 2, 4, 4), np.float32)], FLOW, n),
     "levels": lambda n: jt.nn.correlation_pyramid(FEATURES, FEATURES, n),
     "output_size": lambda n: jt.nn.roi_align(FEATURES, np.zeros((3, 4)), n),
+    "sampling_ratio": lambda n: jt.nn.roi_align(FEATURES, np.zeros((3, 4)), 2, sampling_ratio=n),
+    "log2_hashmap_size": lambda n: jnp.zeros(jt.nn.MultiresolutionGrid(log2_hashmap_size=n, num_levels=n).table_sizes),
 }
 
 

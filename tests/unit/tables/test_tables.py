@@ -22,7 +22,6 @@ from jaxtex.modes import AddressMode, FilterMode
 from tests.oracles import reads as oracle
 from tests.support.tolerances import TOLERANCES, assert_close
 
-F32 = np.dtype(np.float32)
 SIDE = (5, 7)
 
 

@@ -1,9 +1,6 @@
 """Resizes: filters as wide as the step, beside those of OpenCV and Pillow; edges, dtypes and derivatives."""
 
 import functools
-import io
-import lzma
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -17,15 +14,11 @@ from jaxtex._engine.forms import cpu_resize
 from jaxtex._engine.rules.filters import in_order, scale_p
 from jaxtex._tables.address_rules import ADDRESS_RULES
 from jaxtex._tables.filter_kernels import POINT
+from tests.support import recordings
 from tests.support.derivatives import assert_derivatives
 from tests.support.tolerances import TOLERANCES, assert_close, assert_exact, named
 
-
-@functools.cache
-def recorded():
-    path = Path(__file__).parents[2] / "data" / "resizes.npz.xz"
-    with np.load(io.BytesIO(lzma.decompress(path.read_bytes()))) as arrays:
-        return dict(arrays)
+recorded = functools.partial(recordings.arrays, "resizes")
 
 
 def image(*shape):

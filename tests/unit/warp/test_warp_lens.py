@@ -1,9 +1,6 @@
 """Lenses: their models in NumPy, OpenCV's maps and points, the oracle's reads, and finite differences."""
 
 import functools
-import io
-import lzma
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -12,10 +9,11 @@ import pytest
 
 import jaxtex as jt
 from tests.oracles import reads as oracle
-from tests.support import peers
+from tests.support import peers, recordings
 from tests.support.derivatives import assert_derivatives
 from tests.support.tolerances import assert_close, assert_exact, named
 
+recorded = functools.partial(recordings.arrays, "lenses_opencv")
 HEIGHT, WIDTH = 24, 32
 CAMERA = np.array([[26.0, 0, 17.0], [0, 28.0, 11.5], [0, 0, 1]])
 IDEAL = np.array([[22.0, 0, 15.5], [0, 23.0, 12.5], [0, 0, 1]])
@@ -33,12 +31,6 @@ BENT = np.array([0.1, -0.03, 0.02, -0.005])
 # OpenCV's first pixel is at (0, 0).
 TO_OPENCV = np.array([[0, 0, -0.5], [0, 0, -0.5], [0, 0, 0]])
 READ = {"filter_mode": "linear", "address_mode": "border", "normalized_coords": False}
-
-
-@functools.cache
-def recorded():
-    data = (Path(__file__).parents[2] / "data" / "lenses_opencv.npz.xz").read_bytes()
-    return dict(np.load(io.BytesIO(lzma.decompress(data))))
 
 
 def fisheyes(dtype=np.float32):
