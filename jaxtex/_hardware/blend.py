@@ -25,11 +25,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._engine.compute import texel_value
-from .._engine.compute.instructions import flushed_product, normal_product, shifted_pair
 from .._engine.compute.texel_value import SRGB_TO_LINEAR, is_color
 from .._jax.calls import typed_jit, where_needed
 from .._jax.float_bits import EXPONENT, SIGN, SMALLEST_NORMAL, bits_of, float_of
 from .._jax.indexing import entry
+from .._jax.instructions import flushed_product, normal_product, shifted_pair
 from .._tables.storage_formats import Decoding
 
 # The taps of a stencil: pairs of a texel and its weight in 1/256.

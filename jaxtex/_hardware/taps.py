@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from .._engine.compute.instructions import saturated, scaled_product
 from .._engine.describe.axis import Axis, Role
 from .._engine.walk.texel_walk import COORDINATE_LIMIT, POSITION_LIMIT, Step, Taps, TexelAddress
+from .._jax.instructions import saturated, scaled_product
 from .._tables.address_rules import CLAMP, MIRROR, WRAP
 from .._tables.filter_kernels import LEVEL_BLEND, LINEAR, LINEAR_TAPS, POINT
 

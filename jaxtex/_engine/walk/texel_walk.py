@@ -19,9 +19,9 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from ..._jax.calls import where_needed
+from ..._jax.instructions import saturated
 from ..._tables.address_rules import CLAMP, Addressed, Size, clamp, is_inside
 from ..._tables.filter_kernels import POINT, Weight
-from ..compute.instructions import saturated
 from ..describe.axis import Axis, Role, num_given
 from ..describe.operands import Coords
 from ..describe.spec import AxisTaps

@@ -1,6 +1,7 @@
 """The elementwise primitives of JAX as expressions in C, for floats, integers and bools."""
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
 import jax.numpy as jnp
@@ -114,6 +115,20 @@ ROUNDED = {
     "sub": "rounded_sub({0}, {1})",
     "mul": "rounded_mul({0}, {1})",
     "square": "rounded_mul({0}, {0})",
+}
+
+# Functions of integers and bools that are computed while a function is traced, if their operands are literals.
+KNOWN: dict[str, Callable[..., Any]] = {
+    **{"add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative},
+    **{"max": np.maximum, "min": np.minimum, "and": np.bitwise_and, "or": np.bitwise_or, "not": np.invert},
+    **{
+        "eq": np.equal,
+        "ne": np.not_equal,
+        "lt": np.less,
+        "le": np.less_equal,
+        "gt": np.greater,
+        "ge": np.greater_equal,
+    },
 }
 
 

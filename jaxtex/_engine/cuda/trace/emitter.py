@@ -16,8 +16,8 @@ from jax.extend.core import Jaxpr, JaxprEqn, Literal, Var
 from jax.typing import ArrayLike, DTypeLike
 
 from ...._jax.calls import EXACT, OF_CALLER, WHERE_NEEDED, called
+from ...._jax.instructions import INSTRUCTIONS
 from ...._jax.versions import expansion, line_of
-from ...compute.instructions import INSTRUCTIONS
 from .branches import BRANCHES, where_needed
 from .elementwise import C_TYPES, EXPRESSIONS
 from .indexing import INDEXING

@@ -13,7 +13,7 @@ from jax.core import ShapedArray
 from jax.extend.core import Jaxpr, Literal, Var
 from jax.typing import ArrayLike, DTypeLike
 
-from .elementwise import C_TYPES, EXPRESSIONS, ROUNDED, STORED_ONLY, has_conversion, literal
+from .elementwise import C_TYPES, EXPRESSIONS, KNOWN, ROUNDED, STORED_ONLY, has_conversion, literal
 
 # An array of C expressions, each the name of a scalar or a literal.
 Names = np.ndarray
@@ -392,18 +392,5 @@ def integer_literal(number: int, dtype: DTypeLike) -> str | None:
     return literal(number, np.dtype(dtype)) if jnp.issubdtype(dtype, jnp.integer) else None
 
 
-# Functions of integers and bools that are computed while a function is traced, if their operands are literals.
-KNOWN: dict[str, Callable[..., Any]] = {
-    **{"add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative},
-    **{"max": np.maximum, "min": np.minimum, "and": np.bitwise_and, "or": np.bitwise_or, "not": np.invert},
-    **{
-        "eq": np.equal,
-        "ne": np.not_equal,
-        "lt": np.less,
-        "le": np.less_equal,
-        "gt": np.greater,
-        "ge": np.greater_equal,
-    },
-}
 # The neutral literals. For floats, 0 is not neutral, as -0 + 0 is 0.
 NEUTRAL = {"add": functools.partial(integer_literal, 0), "mul": lambda dtype: literal(1, dtype)}

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 
-from ..._jax.float_bits import SIGN, SMALLEST_NORMAL, bits_of, float_of
+from .float_bits import SIGN, SMALLEST_NORMAL, bits_of, float_of
 
 # For the name of a function, the C expression that takes its place; {0} is the first argument.
 INSTRUCTIONS: dict[str, str] = {}
