@@ -224,7 +224,7 @@ def weighted(
     if several:
         level = jnp.arange(len(textures), dtype=jnp.int32).reshape(-1, *[1] * (-1 - from_end[0]))
         level = of_rank(level)
-    if has_one_pass(textures, sampler, several):
+    if has_one_pass(textures, sampler, several, num_heads):
         texture = pyramid(textures) if several else textures[0]
         return in_one_pass(
             *(texture, arguments, weights, level, head),
@@ -237,9 +237,11 @@ def weighted(
     return terms.sum(axes).astype(dtype)
 
 
-def has_one_pass(textures: Sequence[Texture], sampler: Sampler, several: bool) -> bool:
-    """Whether the engine sums in the pass that reads."""
+def has_one_pass(textures: Sequence[Texture], sampler: Sampler, several: bool, num_heads: int) -> bool:
+    """Whether the engine sums in the pass that reads, which has one border color for all heads."""
     if sampler.arithmetic is not Arithmetic.FLOAT:
+        return False
+    if num_heads > 1 and any(t.border_color is not None and t.border_color.ndim for t in textures):
         return False
     plain = all(t.num_levels == 1 and t.border_color is None for t in textures)
     return not several or (plain and sum(math.prod(t.shape[:-1]) for t in textures) < MOST_TEXELS)

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from ..._jax.calls import where_needed
-from ..._jax.instructions import saturated
+from ..._jax.instructions import instruction
 from ..._tables.address_rules import CLAMP, Addressed, Size, clamp, is_inside
 from ..._tables.filter_kernels import POINT, Weight
 from ..describe.axis import Axis, Role, num_given
@@ -108,9 +108,10 @@ def taps(coord: jax.Array, axis: Axis, *, bounded: bool = False) -> Taps:
 
 
 @jax.custom_jvp
+@instruction("saturated({0})")
 def within_a_cell(fraction: jax.Array) -> jax.Array:
     """A fraction, clipped to 0 and 1, with derivative 1; NaN becomes 0."""
-    return saturated(fraction)
+    return jnp.clip(jnp.where(fraction == fraction, fraction, 0), 0, 1)
 
 
 @within_a_cell.defjvp

@@ -220,6 +220,20 @@ def test_the_gradient_of_a_border_color_of_heads():
     assert_close("float32", jax.jit(jax.grad(value))(np.float32(5.0)), np.float32(0.8), 1)
 
 
+def test_a_head_has_its_part_of_a_border_color():
+    color = np.float32([1, 2, 3, 4])
+    of = lambda head: jt.nn.sample_weighted(
+        jt.texture2d(array(4, 4, 4), border_color=color),
+        (np.float32([-3]), np.float32([0])),
+        np.ones(1, np.float32),
+        jt.Sampler(address_mode="border"),
+        axis=(),
+        head=np.array([head]),
+        num_heads=2,
+    )
+    np.testing.assert_array_equal(jax.jit(lambda: jnp.concatenate([of(0), of(1)]))(), color.reshape(2, 2))
+
+
 def test_errors_of_heads():
     texture, at = jt.texture2d(array(3, 4, 6)), (0.5, places(3))
     with pytest.raises(ValueError, match="num_heads is 4, but textures have 6 channels; expected a divisor"):
