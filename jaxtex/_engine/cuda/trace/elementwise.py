@@ -97,7 +97,7 @@ EXPRESSIONS = {
     "square": Expression("{0} * {0}", "wrapped_mul({0}, {0})"),
     "is_finite": Expression("is_finite({0})"),
     "nextafter": Expression("nextafter({0}, {1})"),
-    "pow": Expression("pow({0}, {1})"),
+    "pow": Expression("power({0}, {1})"),
     "atan2": Expression("atan2({0}, {1})"),
     "rsqrt": function("reciprocal_root"),
     "logistic": Expression("logistic({0})"),

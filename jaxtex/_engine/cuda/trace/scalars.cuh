@@ -173,6 +173,35 @@ DEVICE float reciprocal_root(float a) { return 1 / sqrtf(a); }
 DEVICE double divided(double a, double b) { return a / b; }
 DEVICE double reciprocal_root(double a) { return 1 / sqrt(a); }
 
+// Powers, to two units in the last place, six near the limits of float: the logarithm of the base as a sum of two floats,
+// by the series of atanh, then 2 to the power of its product. Half as many instructions as `powf`, which computes the
+// cases outside its range.
+#ifdef __CUDACC__
+static __device__ __noinline__ float any_power(float a, float b) { return powf(a, b); }
+DEVICE float power(float a, float b) {
+  const uint32 bits = bits_as<uint32>(a);
+  const int exponent = int(bits - 0x3f3504f3u) >> 23;
+  const float m = bits_as<float>(bits - (uint32(exponent) << 23)), less = m - 1.0f, more = m + 1.0f;
+  float over;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(over) : "f"(more));
+  const float s = rounded_mul(less, over), rest = fmaf(-s, m - (more - 1.0f), fmaf(-s, more, less)) * over, q = s * s;
+  const float series = fmaf(fmaf(fmaf(q, 0.11665937f, 0.14275381f), q, 0.20000061f), q, 0.33333334f) * q;
+  // 2 / log(2) as a sum of two floats.
+  const float high = rounded_mul(2.88539f, s), part = fmaf(3.851926e-08f, s, fmaf(2.88539f, s, -high));
+  const float low = fmaf(2.88539f, fmaf(s, series, rest), part), whole = float(exponent), sum = whole + high;
+  const float y = rounded_mul(b, sum), below = fmaf(b, (whole - sum) + high + low, fmaf(b, sum, -y));
+  const float shifted = y + 12582912.0f;  // the nearest integer, in the low bits
+  float fine;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(fine) : "f"((y - (shifted - 12582912.0f)) + below));
+  if (bits - 0x00800000u < 0x7f000000u && fabs(y) < 125.0f)
+    return bits_as<float>(bits_as<uint32>(fine) + (bits_as<uint32>(shifted) << 23));
+  return any_power(a, b);
+}
+#else
+DEVICE float power(float a, float b) { return powf(a, b); }
+#endif
+DEVICE double power(double a, double b) { return pow(a, b); }
+
 // The functions of `instructions.py`. `saturated` clips to [0, 1], NaN to 0. `flushed_product` flushes subnormal
 // factors and products to zeros of their signs.
 #ifdef __CUDACC__
