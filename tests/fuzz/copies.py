@@ -3,12 +3,11 @@
 import contextlib
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxtex import cuda
 from jaxtex.cuda import Extent, Memcpy3DParms, PitchedPtr, Pos
-from tests.fuzz.cuda import KINDS, answer, bytes_of, parsed, size_of
+from tests.fuzz.cuda import KINDS, answer, arrays_of, bytes_of, filled, parsed, size_of
 from tests.fuzz.draws import assert_same, naming, pick
 from tests.oracles import memory as oracle
 
@@ -47,11 +46,11 @@ class ArrayEnd:
         self.name, (extent, flags) = name, pick(rng, options)
         self.element, self.sizes = bytes_of_element(name), [max(n, 1) for n in extent]
         desc, dtype, self.extent = described(rng, name, extent)
-        array = cuda.malloc3DArray(desc, self.extent, flags)
+        array = arrays_of(FORMATS, tuple(EXTENTS))[name, extent, flags] if name in FORMATS else None
+        array = array or cuda.malloc3DArray(desc, self.extent, flags)
         width, height, depth = self.sizes
         self.memory = rng.integers(0, 256, (depth, height, width * self.element), np.uint8)
-        texels = self.memory.reshape(-1).view(dtype).reshape(array.texels.shape)
-        self.passed, self.flat = cuda.memcpyToArray(array, texels), self.memory.reshape(-1)
+        self.passed, self.flat = filled(array, self.memory, dtype), self.memory.reshape(-1)
         self.is_rows = not flags and not extent[2]
 
     def draw_start(self, rng, counts):
@@ -85,7 +84,7 @@ class MemoryEnd:
         if count % 2 == 0:
             self.passed = self.passed.reshape(2, -1)
         if rng.random() < 0.5 and (self.dtype.itemsize < 8 or jax.config.jax_enable_x64):
-            self.passed = jnp.asarray(self.passed)
+            self.passed = jax.device_put(self.passed)
 
     @property
     def faults(self):
@@ -338,7 +337,8 @@ def check_whole(rng, formats=FORMATS):
     """memcpyToArray and memcpyFromArray of arrays and of levels."""
     name, (extent, flags) = pick(rng, formats), pick(rng, EXTENTS)
     desc, dtype, extent = described(rng, name, extent)
-    made = cuda.mallocMipmappedArray(desc, extent, int(rng.integers(1, 4)), flags)
+    count = int(rng.integers(1, 4))
+    made = jax.jit(lambda: cuda.mallocMipmappedArray(desc, extent, count, flags))()
     level = int(rng.integers(len(made.levels)))
     shape, faults = made.levels[level].shape, set()
     numbers = rng.integers(0, 256, int(np.prod(shape)) * dtype.itemsize, np.uint8).view(dtype).reshape(shape)

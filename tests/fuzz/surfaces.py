@@ -26,6 +26,7 @@ OUTER |= {"cubemap_layered": ("layer", "face")}
 DTYPES = ["float32", "float16", "bfloat16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "bool"]
 CHANNELS = (1, 2, 3, 4, 4, 7)
 OPERATIONS = ("read", "read", "write", "write", "add", "min", "max", "fetch", "sample")
+levels_of = jax.jit(lambda texture: texture.levels)
 REDUCTIONS = {"add": jt.surface_add, "min": jt.surface_min, "max": jt.surface_max}
 FLOATS = {"float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 
@@ -137,7 +138,7 @@ def call_of(place, operation, mode, level):
         if operation == "read":
             return jt.surface_read(texture, coords, **options)
         function = REDUCTIONS.get(operation, jt.surface_write)
-        return function(texture, values, coords, **options).levels
+        return levels_of(function(texture, values, coords, **options))
 
     return call
 
@@ -225,7 +226,7 @@ def check_batch(rng, integers, samples):
     with naming(f"{text}, batched {batch.batched}, texels {of_texels}, values {of_values}"):
         mapped = jax.vmap(one, (0 if of_texels else None, 0 if of_values else None, 0))
         passed = [a if of_texels else a[0] for a in levels], values if of_values else values[0]
-        result, compared = mapped(*passed, batch.passed), 0
+        result, compared = jax.tree.map(np.asarray, mapped(*passed, batch.passed)), 0
         for k, place.indices in enumerate(batch.examples):
             own, new = [a[k if of_texels else 0] for a in levels], values[k if of_values else 0]
             texels, landing = own[place.level].reshape(-1, channels), place.landing(mode)
