@@ -53,9 +53,9 @@ def plain_bytes(rng, shape):
 @functools.cache
 def arrays_of(formats, extents):
     """An array of each format, extent and flags, all from one program."""
-    make = lambda *more: cuda.malloc3DArray(cuda.createChannelDesc(more[0]), *more[1:])
     keys = [(name, *more) for name in formats for more in extents]
-    return dict(zip(keys, jax.jit(lambda: [make(*key) for key in keys])()))
+    make = lambda: [cuda.malloc3DArray(cuda.createChannelDesc(name), *more) for name, *more in keys]
+    return dict(zip(keys, jax.jit(make)()))
 
 
 def filled(array, memory, dtype):

@@ -110,9 +110,8 @@ def compare_levels(found, expected, level, of_level):
     """The cotangents of every level; -0 is 0."""
     count = 0
     for k, (new, old) in enumerate(zip(found, expected, strict=True)):
-        count += assert_same(
-            np.asarray(new) + 0, (of_level.reshape(old.shape) if k == level else old) + 0, f"level {k}"
-        )
+        old = of_level.reshape(old.shape) if k == level else old
+        count += assert_same(np.asarray(new) + 0, old + 0, f"level {k}")
     return count
 
 
