@@ -84,7 +84,8 @@ class Place:
         return oracle.place([oracle.exact(k) for k in self.indices], self.sizes, mode, len(self.outer))
 
     def build(self, levels):
-        return getattr(jt, self.kind)(levels[0] if len(levels) == 1 else tuple(levels))
+        make = getattr(jt, self.kind)
+        return make(levels[0]) if len(levels) == 1 else jax.jit(make)(tuple(levels))
 
     def stored(self, levels):
         """The levels as a texture holds them: XLA for CPUs joins bfloat16 levels as float32, and quiets their NaN."""
@@ -138,7 +139,8 @@ def call_of(place, operation, mode, level):
         if operation == "read":
             return jt.surface_read(texture, coords, **options)
         function = REDUCTIONS.get(operation, jt.surface_write)
-        return levels_of(function(texture, values, coords, **options))
+        result = function(texture, values, coords, **options)
+        return levels_of(result) if len(levels) > 1 else result.levels
 
     return call
 
