@@ -1,7 +1,4 @@
-"""Descriptors drawn at random: whether they are accepted, and with which codes refused, by `descriptor_oracle`.
-
-A check returns what was made: `None` for what was refused.
-"""
+"""Descriptors drawn at random: whether they are accepted, and with which codes refused, by `descriptor_oracle`."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -205,4 +202,5 @@ def check_plain_texture(rng, **kinds):
     return [t]
 
 
+# Each returns what it has made, and `None` for what was refused.
 CHECKS = [check_allocation] * 5 + [check_array_texture] * 4 + [check_plain_texture] * 2

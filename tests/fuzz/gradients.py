@@ -153,8 +153,7 @@ def check_cuda(rng, operation, samples):
             return cuda.tex2D(t, x, y, T=f"float{channels}")
         if operation == "surf2Dread":
             return cuda.surf2Dread(stored, row, y, CUDA_MODES[mode], T=f"float{channels}")
-        data = values
-        return [cuda.surf2Dwrite(data, stored, row, y, CUDA_MODES[mode], T=f"float{channels}").texels]
+        return [cuda.surf2Dwrite(values, stored, row, y, CUDA_MODES[mode], T=f"float{channels}").texels]
 
     kind = "write" if operation == "surf2Dwrite" else "read"
     with naming(f"gradients of {operation} {mode} {name} {width} x {height}"):
