@@ -3,12 +3,11 @@
 import contextlib
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxtex import cuda
 from jaxtex.cuda import Extent, Memcpy3DParms, PitchedPtr, Pos
-from tests.fuzz.cuda import KINDS, answer, bytes_of, parsed, size_of
+from tests.fuzz.cuda import KINDS, answer, arrays_of, bytes_of, filled, parsed, size_of
 from tests.fuzz.draws import assert_same, naming, pick
 from tests.oracles import memory as oracle
 
@@ -47,11 +46,11 @@ class ArrayEnd:
         self.name, (extent, flags) = name, pick(rng, options)
         self.element, self.sizes = bytes_of_element(name), [max(n, 1) for n in extent]
         desc, dtype, self.extent = described(rng, name, extent)
-        array = cuda.malloc3DArray(desc, self.extent, flags)
+        array = arrays_of(FORMATS, tuple(EXTENTS))[name, extent, flags] if name in FORMATS else None
+        array = array or cuda.malloc3DArray(desc, self.extent, flags)
         width, height, depth = self.sizes
         self.memory = rng.integers(0, 256, (depth, height, width * self.element), np.uint8)
-        texels = self.memory.reshape(-1).view(dtype).reshape(array.texels.shape)
-        self.passed, self.flat = cuda.memcpyToArray(array, texels), self.memory.reshape(-1)
+        self.passed, self.flat = filled(array, self.memory, dtype), self.memory.reshape(-1)
         self.is_rows = not flags and not extent[2]
 
     def draw_start(self, rng, counts):
@@ -85,7 +84,7 @@ class MemoryEnd:
         if count % 2 == 0:
             self.passed = self.passed.reshape(2, -1)
         if rng.random() < 0.5 and (self.dtype.itemsize < 8 or jax.config.jax_enable_x64):
-            self.passed = jnp.asarray(self.passed)
+            self.passed = jax.device_put(self.passed)
 
     @property
     def faults(self):
@@ -148,12 +147,11 @@ def compare(call, faults, expected, text):
         return assert_same(bytes_of(texels, -1), expected(), "bytes")
 
 
-def compiled(rng, function, *arrays):
+def compiled(rng, function, *arrays, share=0.3):
     """The call as it stands, or compiled with the arrays as its arguments."""
     ready = all(isinstance(a, cuda.Array) or np.dtype(a.dtype).itemsize < 8 for a in arrays)
-    if rng.random() < 0.3 and (ready or jax.config.jax_enable_x64):
-        return lambda: jax.jit(function)(*arrays)
-    return lambda: function(*arrays)
+    call = jax.jit(function) if rng.random() < share and (ready or jax.config.jax_enable_x64) else function
+    return lambda: call(*arrays)
 
 
 def check_rows(rng, formats=FORMATS):
@@ -184,9 +182,7 @@ def check_rows(rng, formats=FORMATS):
         faults |= oracle.faults_of_box(array.sizes, start, inside)
         faults |= {oracle.INVALID_VALUE} if x % unit or width % unit or not array.is_rows else set()
     ends = memories | dict.fromkeys(roles, array)
-    text = (
-        f"2D copy from {ends['src']} to {ends['dst']}, x={x} y={y} {pitches} width={width} height={height} kind={kind}"
-    )
+    text = f"2D copy from {ends['src']} to {ends['dst']}, {x=} {y=} {pitches} {width=} {height=} {kind=}"
 
     def copy(dst, src):
         if not array:
@@ -261,9 +257,8 @@ def check_runs(rng, formats=FORMATS):
     of_array, to_array = pick(rng, ((True, False), (False, True), (True, True), (False, False)))
     name, kind = pick(rng, formats), int(pick(rng, (0, 1, 2, 3, 4, 4, 4, 5 if rng.random() < 0.1 else 4)))
     options = EXTENTS if rng.random() < 0.1 else EXTENTS[:4]
-    arrays = {
-        role: ArrayEnd(rng, options, name) for role, is_array in (("src", of_array), ("dst", to_array)) if is_array
-    }
+    roles = [role for role, is_array in (("src", of_array), ("dst", to_array)) if is_array]
+    arrays = {role: ArrayEnd(rng, options, name) for role in roles}
     unit, faults = bytes_of_element(name) if arrays else 1, oracle.faults_of_kind(kind)
     starts = {role: [int(rng.integers(0, n)) for n in end.sizes[:2]] for role, end in arrays.items()}
     left = [end.sizes[0] * end.sizes[1] - x - y * end.sizes[0] for end, (x, y) in zip(arrays.values(), starts.values())]
@@ -331,14 +326,15 @@ def check_fill(rng):
     source = np.full(max(width, 1), value % 256, np.uint8)
     expected = lambda: oracle.copy_rows(plain.flat, source, (0, pitch, pitch * ysize), (0, 0, 0), width, height, depth)
     text = f"fill of {width} x {height} x {depth} with {value}, pitch={pitch}, ysize={ysize}, {plain}"
-    return compare(compiled(rng, fill, plain.passed), faults, expected, text)
+    return compare(compiled(rng, fill, plain.passed, share=0.7), faults, expected, text)
 
 
 def check_whole(rng, formats=FORMATS):
     """memcpyToArray and memcpyFromArray of arrays and of levels."""
     name, (extent, flags) = pick(rng, formats), pick(rng, EXTENTS)
     desc, dtype, extent = described(rng, name, extent)
-    made = cuda.mallocMipmappedArray(desc, extent, int(rng.integers(1, 4)), flags)
+    count = int(rng.integers(1, 4))
+    made = jax.jit(lambda: cuda.mallocMipmappedArray(desc, extent, count, flags))()
     level = int(rng.integers(len(made.levels)))
     shape, faults = made.levels[level].shape, set()
     numbers = rng.integers(0, 256, int(np.prod(shape)) * dtype.itemsize, np.uint8).view(dtype).reshape(shape)

@@ -1,5 +1,8 @@
 """Accesses of surfaces by CUDA's names, drawn at random: each is compared with `memory_oracle`."""
 
+import functools
+
+import jax
 import numpy as np
 
 from jaxtex import cuda
@@ -20,6 +23,7 @@ KINDS = {
     "Cubemap": ([(4, 4, 6), (19, 19, 6)], CUBEMAP, "xyz"),
     "CubemapLayered": ([(4, 4, 12), (13, 13, 12)], CUBEMAP | LAYERED, "xyz"),
 }
+STORED = tuple((extent, flags | STORE) for extents, flags, _ in KINDS.values() for extent in extents)
 FORMATS = ("uchar", "uchar2", "char4", "ushort", "short2", "half", "half4", "uint", "int2", "float", "float2", "float4")
 DTYPES = {"char": "int8", "uchar": "uint8", "short": "int16", "ushort": "uint16", "half": "float16"}
 DTYPES |= {"int": "int32", "uint": "uint32", "float": "float32", "longlong": "int64", "ulonglong": "uint64"}
@@ -46,10 +50,17 @@ def plain_bytes(rng, shape):
     return rng.integers(0, 0x70, shape, np.uint8)
 
 
-def allocate(extent, flags, name, memory):
-    """An array over bytes (slices, rows, bytes)."""
-    array = cuda.malloc3DArray(cuda.createChannelDesc(name), extent, flags)
-    return cuda.memcpyToArray(array, memory.reshape(-1).view(parsed(name)[0]).reshape(array.texels.shape))
+@functools.cache
+def arrays_of(formats, extents):
+    """An array of each format, extent and flags, all from one program."""
+    keys = [(name, *more) for name in formats for more in extents]
+    make = lambda: [cuda.malloc3DArray(cuda.createChannelDesc(name), *more) for name, *more in keys]
+    return dict(zip(keys, jax.jit(make)()))
+
+
+def filled(array, memory, dtype):
+    """The array with bytes for its texels."""
+    return cuda.memcpyToArray(array, jax.device_put(memory.reshape(-1).view(dtype).reshape(array.texels.shape)))
 
 
 def bytes_of(numbers, *shape):
@@ -104,7 +115,8 @@ class Accesses:
         return flat // units, flat % units * self.size, inside
 
     def build(self):
-        return allocate(self.extent, self.flags | STORE, self.format, self.memory)
+        array = arrays_of(FORMATS, STORED)[self.format, self.extent, self.flags | STORE]
+        return filled(array, self.memory, parsed(self.format)[0])
 
     def __str__(self):
         places = ", ".join(f"{name}={k}" for name, k in zip(self.indices, named(self.indices.values())))

@@ -9,7 +9,8 @@ from tests.fuzz.cuda import answer
 from tests.fuzz.draws import chance, naming, pick
 from tests.oracles import descriptors as oracle
 
-EXTENTS = "4,0,0 6,4,0 5,1,0 4,3,5 5,0,3 8,8,6 4,4,12 6,4,6 1,1,1 16,8,0"
+EXTENTS = [(4, 0, 0), (6, 4, 0), (5, 1, 0), (4, 3, 5), (5, 0, 3), (8, 8, 6), (4, 4, 12), (6, 4, 6), (1, 1, 1)]
+EXTENTS += [(16, 8, 0)]
 EDGES = """131072,0,0 131073,0,0 131072,1,0 131073,1,0 1,65536,0 1,65537,0 16384,1,1 16385,1,1 1,16385,1 1,1,16384
 1,1,16385 32768,0,1 32769,0,1 1,0,2048 1,0,2049 32768,1,1 32769,1,1 1,1,2048 1,1,2049 1,1,2046 1,1,2052 32769,32769,6
 32768,1,0 32769,1,0 0,0,0 -1,0,0 4,-1,0 4,4,-6 4,0,4 0,4,4"""
@@ -75,13 +76,13 @@ def check_allocation(rng, **kinds):
             expected = [oracle.stored_shape(bits, kind, size) for size in oracle.level_sizes(extent, flags, count)]
             found = [level.shape for level in result.levels]
             assert found == expected, f"{text} {count} levels: {found}, expected {expected}"
-        return 1
+        return [result]
     if result is not None:
         expected = oracle.stored_shape(bits, kind, extent), storage_of(bits, kind)
         found = result.texels.shape, result.texels.dtype
         assert found == expected, f"{text}: {found}, expected {expected}"
-        return 1 + check_surface_object(result, extent, flags, text)
-    return 1
+        return [result, check_surface_object(result, extent, flags, text)]
+    return [None]
 
 
 def check_surface_object(array, extent, flags, text):
@@ -89,8 +90,7 @@ def check_surface_object(array, extent, flags, text):
     shape = oracle.kind_of(extent, flags)
     wrong = not flags & oracle.SURFACE or oracle.exceeds(extent, oracle.SURFACE_LIMITS[shape]) or array.desc.has_planes
     faults = {oracle.INVALID_VALUE} if wrong else set()
-    compare(lambda: cuda.createSurfaceObject(ResourceDesc.Array(array)), faults, f"surface of {text}")
-    return 1
+    return compare(lambda: cuda.createSurfaceObject(ResourceDesc.Array(array)), faults, f"surface of {text}")
 
 
 def draw_desc(rng):
@@ -134,7 +134,7 @@ def check_array_texture(rng, **kinds):
     bits, kind = draw_format(rng, modeled=True, **kinds)
     (extent, flags), desc = pick(rng, SHAPES), draw_desc(rng)
     if kind in oracle.BLOCKS and not extent[1]:
-        return 0
+        return []
     shape, mipmapped = oracle.kind_of(extent, flags), chance(rng, 0.4)
     format_of = ChannelFormatDesc(*bits, kind)
     if mipmapped:
@@ -159,7 +159,7 @@ def check_array_texture(rng, **kinds):
         assert t.desc.bits == tuple(read_bits), f"{text}: read as {t.desc}"
         expected = fields["lastMipmapLevel"] - fields["firstMipmapLevel"] + 1 if view else levels
         assert t.texture.num_levels == expected, f"{text}: {t.texture.num_levels} levels, expected {expected}"
-    return 1
+    return [memory, t]
 
 
 SHAPES = [((6, 0, 0), 0), ((8, 4, 0), 0), ((4, 3, 5), 0), ((5, 0, 3), 1), ((4, 6, 3), 1)]
@@ -199,7 +199,8 @@ def check_plain_texture(rng, **kinds):
         expected = (height, width, channels) if pitched else (taken, channels)
         found = t.texture.shape[-len(expected) :]
         assert found == expected, f"{text}: {found}, expected {expected}"
-    return 1
+    return [t]
 
 
+# Each returns what it has made, and `None` for what was refused.
 CHECKS = [check_allocation] * 5 + [check_array_texture] * 4 + [check_plain_texture] * 2

@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 # What is added to a number near a surface: most often nothing, else what a narrower type would not see.
@@ -51,7 +50,7 @@ def draw_index(rng, kind, size, shape, step=1):
 
 def given(kind, index):
     """The index as the caller passes it."""
-    return jnp.asarray(index) if kind.origin == "jax" else index
+    return jax.device_put(index) if kind.origin == "jax" else index
 
 
 def draw_shapes(rng, count, samples):

@@ -7,11 +7,12 @@ import numpy as np
 
 from jaxtex import cuda
 from jaxtex.cuda import AddressMode, ArrayFlags, FilterMode, ReadMode, ResourceDesc, TextureDesc
-from tests.fuzz.cuda import FORMATS, KINDS, parsed, plain_bytes, size_of
+from tests.fuzz.cuda import FORMATS, KINDS, arrays_of, filled, parsed, plain_bytes, size_of
 from tests.fuzz.draws import assert_same, naming, pick
 from tests.fuzz.integers import draw_index, draw_indices, given, named, run, shape_of
 from tests.oracles import memory as oracle
 
+FLOATS = ("float", "float2", "float4")
 READ_KINDS = ("1D", "2D", "3D", "1DLayered", "2DLayered")
 
 
@@ -43,14 +44,14 @@ class Reads:
         extent, self.layered = pick(rng, extents), bool(shape_flags)
         self.sizes = dict(zip("xyz", extent))
         self.mode, self.normalized = pick(rng, list(AddressMode)), bool(rng.random() < 0.3)
-        self.filter, self.name = pick(rng, list(FilterMode)), pick(rng, ["float", "float2", "float4"])
-        array = cuda.malloc3DArray(cuda.createChannelDesc(self.name), extent, shape_flags | flags)
+        self.filter, self.name = pick(rng, list(FilterMode)), pick(rng, FLOATS)
+        made = arrays_of(FLOATS, tuple((n, KINDS[k][1] | flags) for k in kinds for n in KINDS[k][0]))
+        array = made[self.name, extent, shape_flags | flags]
         self.texels = rng.integers(-64, 65, array.texels.shape).astype(np.float32)
         self.border = rng.integers(-4, 5, 4).astype(np.float64)
-        desc = TextureDesc(
-            self.mode, self.filter, borderColor=tuple(self.border), normalizedCoords=int(self.normalized)
-        )
-        self.t = cuda.createTextureObject(ResourceDesc.Array(cuda.memcpyToArray(array, self.texels)), desc)
+        options = {"borderColor": tuple(self.border), "normalizedCoords": int(self.normalized)}
+        desc = TextureDesc(self.mode, self.filter, **options)
+        self.t = cuda.createTextureObject(ResourceDesc.Array(filled(array, self.texels, np.float32)), desc)
         sizes, own = [self.sizes[axis] for axis in self.axes], np.array([axis == "x" for axis in self.axes])
         drawn = draw_indices(rng, integers, sizes, samples, x=0, own=own)
         self.indices, self.shape = dict(zip(self.axes, drawn)), shape_of(drawn)
@@ -67,9 +68,8 @@ class Reads:
         return mode if self.normalized or mode == "border" else "clamp"
 
     def taps(self, axis, *, linear):
-        return oracle.axis_taps(
-            self.indices[axis], self.sizes[axis], self.used_mode, normalized=self.normalized, linear=linear
-        )
+        index, how = self.indices[axis], {"normalized": self.normalized, "linear": linear}
+        return oracle.axis_taps(index, self.sizes[axis], self.used_mode, **how)
 
     def __str__(self):
         how = f"{self.mode.name} {self.filter.name} normalized={self.normalized}"

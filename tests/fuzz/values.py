@@ -3,12 +3,11 @@
 import contextlib
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 import jaxtex as jt
 from jaxtex import cuda
-from tests.fuzz.cuda import DTYPES, answer
+from tests.fuzz.cuda import DTYPES, STORE, answer, arrays_of
 from tests.fuzz.draws import assert_same, naming, pick
 from tests.fuzz.surfaces import REDUCTIONS, dtype_of
 from tests.oracles import memory as oracle
@@ -63,7 +62,7 @@ def check_values(rng, source, dtype, x64):
         numbers = [int(np.clip(n, -8, 8)) for n in numbers]  # whose sums with texels are exact
     old = rng.integers(0, 100, (COUNT, 1)).astype(dtype_of(dtype))
     values, refused = passed(source, dtype, numbers), refusal(source, dtype, numbers)
-    texture, x = jt.texture1d(jnp.asarray(old)), np.arange(COUNT, dtype=np.int32)
+    texture, x = jt.texture1d(jax.device_put(old)), np.arange(COUNT, dtype=np.int32)
     function = OPERATIONS[operation]
     text = f"surface_{operation} of {source} {numbers} into {dtype}{' x64' if x64 else ''}"
     with naming(text):
@@ -85,7 +84,7 @@ def passed(source, dtype, numbers):
     if source in ("int64", "uint64"):
         return np.array(numbers, source)[:, None]
     if source.startswith("jax"):
-        return jnp.asarray(np.array(numbers, source.removeprefix("jax "))[:, None])
+        return jax.device_put(np.array(numbers, source.removeprefix("jax "))[:, None])
     if source in ("float", "float64"):
         return np.array(numbers, {"float": np.float32}.get(source, source))[:, None]
     if source == "bool":
@@ -127,7 +126,7 @@ def expectation(operation, dtype, old, numbers):
 
 def check_cuda(rng, source, dtype, x64):
     """Numbers for arrays, linear memory and surfaces of CUDA: nothing is converted but numbers of 64 bits."""
-    formats = {dtype: name for name, dtype in DTYPES.items()}
+    formats = {dtype: name for name, dtype in DTYPES.items() if not dtype.endswith("64")}
     dtype = dtype if dtype in formats else "float32"
     how = pick(rng, ("memcpyToArray", "Linear", "surf1Dwrite"))
     doubles = source.endswith("float64")
@@ -137,7 +136,8 @@ def check_cuda(rng, source, dtype, x64):
     values = passed("list" if source == "python" else source, dtype, numbers)
     values = [row[0] for row in values] if isinstance(values, list) else values[:, 0]
     desc = cuda.createChannelDesc(formats[dtype])
-    array = cuda.mallocArray(desc, COUNT, 0, cuda.ArrayFlags.SurfaceLoadStore)
+    extent = (COUNT, 0, 0), STORE
+    array = arrays_of((*formats.values(),), (extent,))[formats[dtype], *extent]
     x = np.arange(COUNT, dtype=np.int32)
 
     def store():

@@ -142,14 +142,10 @@ SLOW = {"warp.sized.warpers", "warp.points", "rays.projections", "texture", "sha
 SLOW |= {name for name in SOURCES if name.startswith("cuda") and name != "cuda.textures.texture_objects"}
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW))
-        for n in sorted(SOURCES.keys() - {"__init__", "__main__"})
-        if ">>> " in SOURCES[n].read_text()
-    ],
-)
+WITH_EXAMPLES = [n for n in SOURCES if n not in ("__init__", "__main__") and ">>> " in SOURCES[n].read_text()]
+
+
+@pytest.mark.parametrize("module", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in WITH_EXAMPLES])
 def test_docstring_examples_run(module):
     if module in OPTIONAL:
         pytest.importorskip(OPTIONAL[module])

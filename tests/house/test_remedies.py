@@ -6,7 +6,6 @@ import warnings
 from pathlib import Path
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -48,7 +47,7 @@ def test_an_image_with_channels_last_is_doubted_by_grid_sample():
 
 
 def test_a_shape_that_lies_on_its_side_is_mentioned_where_debugging_is_on(monkeypatch):
-    resize = lambda *shape: jax.eval_shape(lambda image: warp.resize(image, shape), jnp.asarray(IMAGE))
+    resize = lambda *shape: jax.eval_shape(lambda image: warp.resize(image, shape), IMAGE)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         resize(16, 12)
@@ -82,8 +81,8 @@ def test_texels_under_normalized_coordinates_are_mentioned_where_debugging_is_on
         monkeypatch.setenv("JAXTEX_DEBUG", "1")
         read(X / 32, Y / 24)
         read(X, Y, jt.Sampler(normalized_coords=False))
-        heights = jt.texture1d(IMAGE[:3, 0], knots=(jnp.array([1000.0, 700, 300]),))  # no coordinate is normalized
-        jt.sample(heights, (jnp.array([900.0, 400.0]),)).block_until_ready()
+        heights = jt.texture1d(IMAGE[:3, 0], knots=(np.float32([1000, 700, 300]),))  # no coordinate is normalized
+        jt.sample(heights, (np.float32([900, 400]),)).block_until_ready()
     with pytest.warns(UserWarning, match=r"sample: \d+ % of the coordinates .*normalized_coords=False") as warned:
         read(X, Y)
     assert len(warned) == 2
@@ -94,9 +93,10 @@ def test_hints_call_back_once_whatever_is_batched(monkeypatch):
     monkeypatch.setenv("JAXTEX_DEBUG", "1")
 
     def read(u, v, knots):
-        return jt.sample(jt.texture2d(jnp.asarray(IMAGE), knots=(None, knots)), (u, v)).sum()
+        return jt.sample(jt.texture2d(IMAGE, knots=(None, knots)), (u, v)).sum()
 
-    x, knots = jnp.linspace(0, 1, 5), jnp.stack([jnp.arange(24.0), jnp.arange(24.0)[::-1]])
+    x, rows = np.linspace(0, 1, 5, dtype=np.float32), np.arange(24, dtype=np.float32)
+    knots = np.stack([rows, rows[::-1]])
     for function in (read, jax.grad(read, (0, 1, 2))):
         batched = jax.vmap(jax.vmap(jax.vmap(function, (0, None, None)), (None, 0, None)), (None, None, 0))
         found = [e.primitive.name for e in equations(jax.make_jaxpr(batched)(x, x, knots).jaxpr)]

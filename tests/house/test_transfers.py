@@ -16,10 +16,8 @@ FUNCTIONS = public_functions()
 # Arguments in place of those of `CALLS`, which are for other options.
 INSTEAD = {"layers.theta_of": {"parameters": normal(2)}}
 # Layers get their first values from Flax and Equinox, and two functions take one that they call with further arguments.
-ELSEWHERE = {name for name in CALLS if name.endswith("SpatialTransformer")} | {
-    "sharded.explain",
-    "sharded.count_beyond",
-}
+ELSEWHERE = {name for name in CALLS if name.endswith("SpatialTransformer")}
+ELSEWHERE |= {"sharded.explain", "sharded.count_beyond"}
 # The rest take long to compile.
 BY_DEFAULT = {"footprint", "ndimage.shift", "ndimage.zoom", "nn.multiresolution_grid_init", "sample", "texture1d"}
 
@@ -34,14 +32,10 @@ def on_device(name):
         yield argument, jax.jit(value) if inspect.isfunction(value) else placed
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.slow] * (name not in BY_DEFAULT))
-        for name in CALLS
-        if name not in ELSEWHERE
-    ],
-)
+TESTED = [pytest.param(n, marks=[pytest.mark.slow] * (n not in BY_DEFAULT)) for n in CALLS if n not in ELSEWHERE]
+
+
+@pytest.mark.parametrize("name", TESTED)
 def test_eager_calls_make_no_implicit_transfer(name):
     keywords = dict(on_device(name))
     with jax.transfer_guard("disallow"):

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import jax
-import jax.numpy as jnp
+import numpy as np
 
 import jaxtex as jt
 
@@ -50,7 +50,7 @@ def entered():
             if any(has_coordinate(frame.f_locals[name]) for name in names if name in frame.f_locals):
                 found[file] = None
 
-    texture, coord = jt.texture2d(jnp.ones((8, 8, 3))), jnp.linspace(0, 1, SAMPLES)
+    texture, coord = jt.texture2d(np.ones((8, 8, 3), np.float32)), np.linspace(0, 1, SAMPLES, dtype=np.float32)
     program = jax.jit(lambda x, y: jt.sample(texture, (x, y)))
     before = sys.getprofile()
     sys.setprofile(note)
