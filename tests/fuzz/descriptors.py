@@ -14,7 +14,7 @@ EXTENTS += [(16, 8, 0)]
 EDGES = """131072,0,0 131073,0,0 131072,1,0 131073,1,0 1,65536,0 1,65537,0 16384,1,1 16385,1,1 1,16385,1 1,1,16384
 1,1,16385 32768,0,1 32769,0,1 1,0,2048 1,0,2049 32768,1,1 32769,1,1 1,1,2048 1,1,2049 1,1,2046 1,1,2052 32769,32769,6
 32768,1,0 32769,1,0 0,0,0 -1,0,0 4,-1,0 4,4,-6 4,0,4 0,4,4"""
-EXTENTS, EDGES = ([tuple(map(int, extent.split(","))) for extent in some.split()] for some in (EXTENTS, EDGES))
+EDGES = [tuple(map(int, extent.split(","))) for extent in EDGES.split()]
 FLAGS = (0, 0, oracle.LAYERED, oracle.CUBEMAP, oracle.LAYERED | oracle.CUBEMAP)
 MORE_FLAGS = (0, 0, 0, oracle.SURFACE, oracle.GATHER, oracle.SPARSE, oracle.COLOR, oracle.DEFERRED, 0x10, 0x100)
 # The bits of a channel and the counts of view formats, in the order of their numbers from 1 on.
