@@ -76,15 +76,15 @@ def main(argv: list[str] | None = None) -> int:
 
     clean = np.asarray(Image.open(args.photograph).convert("RGB").resize(args.size), np.float32) / 255
     noisy = clean + NOISE * np.random.default_rng(0).normal(size=clean.shape).astype(np.float32)
-    widths = {"start": jnp.float32(START)}
-    logarithms = jnp.log(widths["start"])
+    widths = {"start": np.float32(START)}
+    logarithms = np.log(widths["start"])
     for _ in trange(args.steps, desc="learning", leave=False, disable=None, file=sys.stderr):
         logarithms = improved(logarithms, noisy, clean)
-    widths["learned"] = jnp.exp(logarithms)
+    widths["learned"] = np.exp(logarithms)
 
     images, notes = {"noisy": noisy}, {"noisy": f"{psnr(noisy, clean):.1f} dB", "clean": "the truth"}
     for name, (near, similar) in widths.items():
-        images[name] = np.asarray(filtered(noisy, jnp.log(widths[name])))
+        images[name] = np.asarray(filtered(noisy, np.log(widths[name])))
         notes[name] = f"{psnr(images[name], clean):.1f} dB"
         print(f"{name}: {near:.2f} pixels, colors {similar:.3f}; {notes[name]}, without a filter {notes['noisy']}")
     images["clean"] = clean

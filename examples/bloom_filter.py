@@ -54,12 +54,12 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
 
     drawn = np.random.default_rng(0).choice(2**32, 2 * args.keys, replace=False).astype(np.uint32)
-    members, others = jnp.split(jnp.asarray(drawn), 2)
+    members, others = np.split(drawn, 2)
     size = -(-args.bits_per_key * args.keys // 32) * 32
     words = build(members, args.hashes, size)
 
-    missed = int((~contains(words, members, args.hashes)).sum())
-    measured = float(contains(words, others, args.hashes).mean())
+    missed = int((~np.asarray(contains(words, members, args.hashes))).sum())
+    measured = np.asarray(contains(words, others, args.hashes)).mean()
     theory = (1 - np.exp(-args.hashes * args.keys / size)) ** args.hashes
     print(f"{args.keys} keys in {words.shape[0]} words, {args.hashes} hashes")
     print(f"false negatives: {missed}")

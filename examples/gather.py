@@ -11,7 +11,6 @@ at x = 2.5.
 
 import argparse
 
-import jax.numpy as jnp
 import numpy as np
 
 import jaxtex as jt
@@ -24,13 +23,13 @@ TEXELS = [[[251, 22, 30, 250], [249, 16, 37, 253]], [[253, 20, 31, 255], [250, 2
 def main(argv: list[str] | None = None) -> int:
     argparse.ArgumentParser(description="Gather texels, and print them.").parse_args(argv)
 
-    texture = jt.texture2d(jnp.array(TEXELS, jnp.uint8))
+    texture = jt.texture2d(np.array(TEXELS, np.uint8))
     for component in range(4):
         print(f"component {component}:", *np.asarray(jt.gather(texture, (1.0, 1.0), PIXELS, component=component)))
 
-    columns = jt.texture2d(jnp.broadcast_to(jnp.arange(4.0)[:, None], (2, 4, 1)))
+    columns = jt.texture2d(np.tile(np.arange(4, dtype=np.float32)[:, None], (2, 1, 1)))
     for x in (2.0, 2.498, 2.5):
-        _, right, _, left = jt.gather(columns, (x, 1.0), PIXELS)
+        _, right, _, left = np.asarray(jt.gather(columns, (x, 1.0), PIXELS))
         blend = jt.sample(columns, (x, 1.0), PIXELS)[0]
         print(f"x = {x}: columns {left:g} and {right:g}, blended {blend:.4f}")
     return 0

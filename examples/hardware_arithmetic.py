@@ -9,6 +9,7 @@ in both arithmetics; their difference; and a ramp from one texel to the next.
 """
 
 import argparse
+import functools
 from pathlib import Path
 
 import jax
@@ -33,6 +34,7 @@ def square(texels: jax.Array, corner: tuple[float, float], width: float, size: i
     return np.asarray(jt.sample(jt.texture2d(texels), (x, y), SAMPLERS[arithmetic]))
 
 
+@functools.partial(jax.jit, static_argnames="arithmetic")
 def ramp(x: jax.Array | np.ndarray, arithmetic: str) -> jax.Array:
     """A read of the texels 0 and 1 at the fraction `x` between their centers."""
     return jt.sample(jt.texture1d(np.float32([[0], [1]])), (x + 0.5,), SAMPLERS[arithmetic])[..., 0]

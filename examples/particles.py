@@ -14,6 +14,7 @@ The panels show the density of a slab, where dark is empty, and a detail of it.
 """
 
 import argparse
+import functools
 from pathlib import Path
 
 import jax
@@ -40,6 +41,7 @@ def displacements(size: int, seed: int = 0) -> np.ndarray:
     return (STEP * moved / stretch / 3).astype(np.float32)
 
 
+@functools.partial(jax.jit, static_argnames=("size", "order"))
 def painted(coords, size: int, order: int) -> jax.Array:
     """The mass in each cell of a grid that repeats, (size, size, size), of particles of mass 1."""
     kernel = jt.Sampler(filter_mode="bspline", spline_order=order, address_mode="wrap", normalized_coords=False)
@@ -49,7 +51,7 @@ def painted(coords, size: int, order: int) -> jax.Array:
 
 def aliased(coords, size: int, order: int) -> float:
     """The share of aliases in the power of waves from 2 to 2.5 cells."""
-    grids = [np.asarray(painted(tuple(c + s for c in coords), size, order), np.float64) for s in (0.0, 0.5)]
+    grids = [np.asarray(painted(tuple(c + np.float32(s) for c in coords), size, order), np.float64) for s in (0, 0.5)]
     k = np.meshgrid(*[np.fft.fftfreq(size)] * 3, indexing="ij")
     here, there = (np.fft.fftn(grid) for grid in grids)
     both = 0.5 * (here + there * np.exp(1j * np.pi * sum(k)))
@@ -70,11 +72,11 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
     size = args.particles
     lattice = np.stack(np.meshgrid(*[np.arange(size) + 0.5] * 3, indexing="ij")[::-1])
-    coords = tuple(jnp.asarray(np.float32(lattice + displacements(size))))
+    coords = tuple(np.float32(lattice + displacements(size)))
     slab, corner = slice(size // 2, size // 2 + max(size // 16, 1)), size // 4
     above, below = [], []
     for name, order in KERNELS.items():
-        grid = np.asarray(jax.jit(painted, static_argnums=(1, 2))(coords, size, order))
+        grid = np.asarray(painted(coords, size, order))
         error = abs(grid.sum(dtype=np.float64) / size**3 - 1)
         share = aliased(coords, size, order)
         print(f"{name}: the mass is off by {error:.1e} of itself; aliases are {share:.3f} of the power near 2 cells")

@@ -25,7 +25,7 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
 
     values = np.arange(args.count, dtype=np.int32)
-    reversed_values = reverse(jnp.asarray(values))
+    reversed_values = np.asarray(reverse(values))
     print(f"out[0] = {reversed_values[0]}, out[{args.count - 1}] = {reversed_values[-1]}")
 
     correct = np.array_equal(reversed_values, values[::-1])

@@ -56,7 +56,7 @@ def main(argv: list[str] | None = None) -> int:
     photograph = np.asarray(image.resize(args.size) if args.size else image, np.float32) / 255
     texture = jt.texture2d(photograph)
     for center in (0.0, 0.5):
-        error = np.abs(rotate(texture, 0.0, center) - photograph)
+        error = np.abs(np.asarray(rotate(texture, 0.0, center)) - photograph)
         print(f"theta = 0 read at x + {center}: mean difference {error.mean():.6f}, largest {error.max():.6f}")
 
     height, width, _ = photograph.shape

@@ -35,7 +35,7 @@ def main(argv: list[str] | None = None) -> int:
         desc = cuda.createChannelDesc(name)
         array = cuda.mallocArray(desc, args.count + 2, 0, cuda.ArrayFlags.SurfaceLoadStore)
         surface = cuda.createSurfaceObject(cuda.ResourceDesc.Array(array))
-        texels = np.asarray(surf1Dmemset(surface, jnp.int32(1), jnp.asarray(value, desc.dtype), args.count).texels)
+        texels = np.asarray(surf1Dmemset(surface, np.int32(1), np.asarray(value, desc.dtype), args.count).texels)
         words = {texel.tobytes()[::-1].hex() for texel in texels[1:-1]}
         around = "untouched" if not texels[[0, -1]].any() else "overwritten"
         print(f"{name}: {args.count} times {' '.join(words)}, the elements around {around}")

@@ -37,8 +37,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
     args = parser.parse_args(argv)
 
-    values = jnp.array([2.0, 4.0, 6.0])
-    print(np.asarray(values), "->", np.asarray(subtract_mean(jt.texture2d(values[None, :, None])).texels[0, :, 0]))
+    values = np.float32([2, 4, 6])
+    print(values, "->", np.asarray(subtract_mean(jt.texture2d(values[None, :, None])).texels)[0, :, 0])
 
     photograph = np.asarray(Image.open(args.photograph).convert("RGB").resize((360, 360)), np.float32) / 255
     results = []

@@ -35,6 +35,12 @@ def z_order(*indices: ArrayLike) -> jax.Array:
     return sum(places[1:], places[0])
 
 
+@jax.jit
+def stored(texels: jax.Array, index: jax.Array) -> jax.Array:
+    """Memory with each texel at its index."""
+    return jnp.zeros((index.size, texels.shape[-1]), texels.dtype).at[index].set(texels)
+
+
 def curve(size: int) -> Image.Image:
     """The indices of 8 x 8 texels, and a line through the texels in the order of memory."""
     along = np.arange(8)
@@ -58,7 +64,7 @@ def main(argv: list[str] | None = None) -> int:
     if args.size & (args.size - 1) or not 8 <= args.size <= 1024:
         parser.error(f"--size is {args.size}, expected a power of two from 8 to 1024")
 
-    four = jnp.arange(4)
+    four = np.arange(4)
     for row in np.asarray(z_order(four[None, :], four[:, None])):
         print(*(f"{index:2d}" for index in row))
     print(f"(5, 3) -> {z_order(5, 3)}, (1, 2, 3) -> {z_order(1, 2, 3)}")
@@ -68,9 +74,9 @@ def main(argv: list[str] | None = None) -> int:
     square = image.crop((left, top, left + image.height, top + image.height)).resize((args.size, args.size))
     texels = np.asarray(square)
 
-    along = jnp.arange(args.size)
+    along = np.arange(args.size)
     index = z_order(along[None, :], along[:, None])
-    memory = jnp.zeros((args.size**2, 3), jnp.uint8).at[index].set(texels)
+    memory = stored(texels, index)
     restored = jt.fetch(jt.texture1d(memory), (index,))
     equal = np.array_equal(restored, texels)
     print(f"read back equal: {equal}")

@@ -83,6 +83,8 @@ def run(block, scope):
 
 
 WITH_BLOCKS = [name for name in PAGES if BLOCK.search(PAGES[name].read_text())]
+SLOW_MARK = {name: [pytest.mark.slow] for name in SLOW.split()}
+RUN = [pytest.param(name, marks=SLOW_MARK.get(name, [])) for name in WITH_BLOCKS if name not in ELSEWHERE]
 
 
 def test_blocks_that_other_tests_run_are_named_there():
@@ -93,14 +95,7 @@ def test_blocks_that_other_tests_run_are_named_there():
 
 # A page exports kernels; a machine without NVRTC exports array operations and says so.
 @pytest.mark.filterwarnings("ignore:jaxtex. GPU kernels cannot be compiled:UserWarning")
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW.split()))
-        for name in WITH_BLOCKS
-        if name not in ELSEWHERE
-    ],
-)
+@pytest.mark.parametrize("name", RUN)
 def test_python_blocks_run_and_show_what_they_claim(name, tmp_path, monkeypatch, capsys):
     (tmp_path / "examples").symlink_to(DOCS.parent / "examples")
     monkeypatch.chdir(tmp_path)

@@ -34,6 +34,21 @@ def refused(create, code, *words):
         assert word in str(caught.value)
 
 
+def traced(test):
+    """Runs a test as one trace, in which arrays cost little and are never made."""
+    return lambda: jax.eval_shape(test) and None
+
+
+def compiled(*given):
+    """Runs a test of some arrays as one program, which returns pairs of results and what they must be."""
+
+    def run(test):
+        for found, expected in jax.jit(test)(*given):
+            assert_exact(found, expected, expected.dtype)
+
+    return lambda test: lambda: run(test)
+
+
 def image(texels, flags=0, arithmetic="float", **desc):
     """A texture object over a 2D array of floats."""
     texels = np.asarray(texels, np.float32)
@@ -64,6 +79,7 @@ def test_type_names_describe_channels():
         assert jax.eval_shape(lambda: cuda.mallocArray(desc, 2)).texels.shape == (2, desc.channels)  # noqa: B023
 
 
+@traced
 def test_formats_and_types_that_cuda_does_not_have():
     for name in ("float3", "double", "longlong2"):
         desc = cuda.createChannelDesc(name)
@@ -107,11 +123,6 @@ def test_kinds_have_the_numbers_of_cuda():
 WIDTHS = {(n,) * k + (0,) * (4 - k) for n in (0, 8, 10, 16, 32, 64) for k in (1, 2, 3, 4)}
 WIDTHS |= {(0, 8, 0, 0), (8, 0, 8, 0), (8, 16, 0, 0), (-8, 0, 0, 0), (32, 8, 8, 8)}
 WIDTHS |= {bits for kind in range(32) for bits in oracle.channel_bits(kind)}
-
-
-def traced(test):
-    """Runs a test as one trace, in which arrays cost little and are never made."""
-    return lambda: jax.eval_shape(test) and None
 
 
 @traced
@@ -168,17 +179,15 @@ def test_levels_are_arrays():
         assert (array.texels.shape, array.kind, array.flags) == (shape, mipmap.kind, mipmap.flags)
     refused(lambda: level_of(3), 1, "level")
     refused(lambda: level_of(-1), 1, "level")
-    assert len(cuda.mallocMipmappedArray(FLOAT, (4, 4, 0), 0).levels) == 1
+    assert len(jax.eval_shape(lambda: cuda.mallocMipmappedArray(FLOAT, (4, 4, 0), 0)).levels) == 1
     refused(lambda: cuda.mallocMipmappedArray(FLOAT, (4, 0, 2), 1), 1, "flags")
     refused(lambda: cuda.malloc3DArray(FLOAT, (4, 3, 6), CUBEMAP), 1, "flags")
-
-
-def test_arrays_of_two_dimensions_have_no_layers():
+    # Arrays of two dimensions have no layers.
     refused(lambda: cuda.mallocArray(FLOAT, 4, 4, LAYERED), 1, "malloc3DArray")
     refused(lambda: cuda.mallocArray(FLOAT, 4, 4, CUBEMAP), 1, "malloc3DArray")
     with pytest.raises(TypeError, match="three ints"):
         cuda.malloc3DArray(FLOAT, (4.0, 4, 0))
-    assert cuda.malloc3DArray(FLOAT, np.array([4, 2, 0])).extent == (4, 2, 0)
+    assert jax.eval_shape(lambda: cuda.malloc3DArray(FLOAT, np.array([4, 2, 0]))).extent == (4, 2, 0)
 
 
 # What cards answer, by compute capability.
@@ -255,60 +264,34 @@ def test_plain_memory_has_the_size_limits_of_the_card():
         refused(lambda: make(ResourceDesc.Pitch2D, 65537, 1), 1, "maxTexture2DLinear")  # noqa: B023
 
 
-def test_copies_return_what_they_wrote():
+SIX = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+@compiled(SIX)
+def test_copies_return_what_they_wrote(values):
     array, mipmap = cuda.mallocArray(FLOAT, 3, 2), cuda.mallocMipmappedArray(FLOAT, (4, 0, 0), 3)
-    values = np.arange(6, dtype=np.float32).reshape(2, 3)
-    written = cuda.memcpyToArray(array, values)
-    assert_exact(cuda.memcpyFromArray(written), values[..., None], np.float32)
-    assert not np.asarray(cuda.memcpyFromArray(array)).any()
-    assert_exact(cuda.memcpyToArray(array, values[..., None]).texels, values[..., None], np.float32)
+    written, of_level = cuda.memcpyToArray(array, values), cuda.memcpyToArray(mipmap, values[0, 1:], level=1)
     assert jax.tree.map(lambda _: None, written).texels is None
-    written = cuda.memcpyToArray(mipmap, np.ones(2, np.float32), level=1)
-    assert [np.asarray(cuda.memcpyFromArray(written, level=level)).sum() for level in range(3)] == [0, 2, 0]
     refused(lambda: cuda.memcpyToArray(mipmap, np.ones(4, np.float32)), 1, "level is missing")
     refused(lambda: cuda.memcpyToArray(mipmap, np.ones(1, np.float32), level=3), 1, "0 to 2")
-    refused(lambda: cuda.memcpyFromArray(cuda.mallocArray(FLOAT, 4), level=0), 1, "no levels")
+    refused(lambda: cuda.memcpyFromArray(array, level=0), 1, "no levels")
+    levels = zip(range(3), (np.zeros((4, 1), np.float32), SIX[0, 1:, None], np.zeros((1, 1), np.float32)))
+    return (
+        (cuda.memcpyFromArray(written), SIX[..., None]),
+        (cuda.memcpyFromArray(array), 0 * SIX[..., None]),
+        (cuda.memcpyToArray(array, values[..., None]).texels, SIX[..., None]),
+        *((cuda.memcpyFromArray(of_level, level=level), expected) for level, expected in levels),
+    )
 
 
-def test_copies_that_do_not_fit():
+@traced
+def test_copies_and_plain_memory_that_do_not_fit():
     array = cuda.mallocArray(cuda.createChannelDesc("uchar4"), 3, 2)
     refused(lambda: cuda.memcpyToArray(array, np.zeros((2, 3, 4), np.int32)), 1, "int32", "uint8", "astype")
     refused(lambda: cuda.memcpyToArray(array, np.zeros((3, 2, 4), np.uint8)), 1, "(3, 2, 4)", "(2, 3, 4)")
     refused(lambda: cuda.memcpyToArray(array, np.zeros((2, 3), np.uint8)), 1, "(2, 3)")
     with pytest.raises(TypeError, match="expected an Array"):
         cuda.memcpyToArray(array.texels, np.zeros((2, 3, 4), np.uint8))
-
-
-# ---------------------------------------------------------------------------------------------------- validity
-
-
-WRONG_FIELDS = {"addressMode": 4, "filterMode": 2, "readMode": -1, "mipmapFilterMode": "linear"}
-WRONG_FIELDS |= {"seamlessCubemap": 1}
-
-
-def test_fields_of_a_descriptor():
-    resource = ResourceDesc.Array(cuda.mallocArray(FLOAT, 4, 4))
-    for field, value in WRONG_FIELDS.items():
-        desc = TextureDesc(**{"addressMode": AddressMode.Border, field: value})
-        refused(lambda: cuda.createTextureObject(resource, desc), 1, field)  # noqa: B023, called at once
-    for color, mode in itertools.product(((0.0,) * 3, np.zeros(3, np.float32), 0.0), AddressMode):
-        desc = TextureDesc(addressMode=mode, borderColor=color)
-        refused(lambda: cuda.createTextureObject(resource, desc), 1, "borderColor")  # noqa: B023
-    words = ResourceDesc.MipmappedArray(cuda.mallocMipmappedArray(cuda.createChannelDesc("int"), (4, 4, 0), 2))
-    blended = TextureDesc(normalizedCoords=1, mipmapFilterMode=1)
-    refused(lambda: cuda.createTextureObject(words, blended), 801, "mipmapFilterMode")
-    refused(lambda: cuda.createTextureObject(words, TextureDesc()), 1, "normalizedCoords")
-
-
-def test_numbers_stand_for_members():
-    array = ResourceDesc.Array(cuda.mallocArray(FLOAT, 4, 4))
-    numbers = cuda.createTextureObject(array, TextureDesc(addressMode=[3, 2], filterMode=1, normalizedCoords=1))
-    members = TextureDesc(addressMode=(AddressMode.Border, AddressMode.Mirror), normalizedCoords=True, **LINEAR)
-    assert numbers.sampler == cuda.createTextureObject(array, members).sampler
-    assert numbers.sampler.address_mode == ("border", "mirror")
-
-
-def test_plain_memory_that_does_not_fit():
     create = lambda resource: lambda: cuda.createTextureObject(resource, TextureDesc())
     uchar4 = cuda.createChannelDesc("uchar4")
     refused(create(ResourceDesc.Linear(jnp.zeros(8), uchar4)), 1, "float32", "uint8")
@@ -322,6 +305,31 @@ def test_plain_memory_that_does_not_fit():
     assert part.texture.shape == (1, 2, 4)
     assert create(ResourceDesc.Linear(jnp.zeros((4, 2))))().desc == cuda.createChannelDesc("float2")
     assert create(ResourceDesc.Linear(jnp.zeros(8, jnp.uint8), uchar4, 7))().texture.shape == (1, 4)
+
+
+# ---------------------------------------------------------------------------------------------------- validity
+
+
+WRONG_FIELDS = {"addressMode": 4, "filterMode": 2, "readMode": -1, "mipmapFilterMode": "linear", "seamlessCubemap": 1}
+
+
+@traced
+def test_fields_of_a_descriptor_and_numbers_for_members():
+    resource = ResourceDesc.Array(cuda.mallocArray(FLOAT, 4, 4))
+    for field, value in WRONG_FIELDS.items():
+        desc = TextureDesc(**{"addressMode": AddressMode.Border, field: value})
+        refused(lambda: cuda.createTextureObject(resource, desc), 1, field)  # noqa: B023, called at once
+    for color, mode in itertools.product(((0.0,) * 3, np.zeros(3, np.float32), 0.0), AddressMode):
+        desc = TextureDesc(addressMode=mode, borderColor=color)
+        refused(lambda: cuda.createTextureObject(resource, desc), 1, "borderColor")  # noqa: B023
+    words = ResourceDesc.MipmappedArray(cuda.mallocMipmappedArray(cuda.createChannelDesc("int"), (4, 4, 0), 2))
+    blended = TextureDesc(normalizedCoords=1, mipmapFilterMode=1)
+    refused(lambda: cuda.createTextureObject(words, blended), 801, "mipmapFilterMode")
+    refused(lambda: cuda.createTextureObject(words, TextureDesc()), 1, "normalizedCoords")
+    numbers = cuda.createTextureObject(resource, TextureDesc(addressMode=[3, 2], filterMode=1, normalizedCoords=1))
+    members = TextureDesc(addressMode=(AddressMode.Border, AddressMode.Mirror), normalizedCoords=True, **LINEAR)
+    assert numbers.sampler == cuda.createTextureObject(resource, members).sampler
+    assert numbers.sampler.address_mode == ("border", "mirror")
 
 
 def test_arguments_of_the_wrong_class():
@@ -365,6 +373,7 @@ def sampler_of(resource=None, **desc):
     return cuda.createTextureObject(resource, TextureDesc(**desc)).sampler
 
 
+@traced
 def test_what_a_descriptor_means_to_the_core():
     plain = sampler_of()
     assert plain == jt.Sampler(
@@ -404,7 +413,7 @@ def chain(desc=FLOAT, extent=(16, 0, 0), flags=0):
 
 
 def test_levels_are_chosen_clamped_and_shifted():
-    mipmap, lod, blend = chain(), np.array([-1, 0, 1.2, 99], np.float32), np.float32(1 + 51 / 256)
+    mipmap, lod, blend = jax.jit(chain)(), np.array([-1, 0, 1.2, 99], np.float32), np.float32(1 + 51 / 256)
     view = ResourceViewDesc(0, 16, 0, 0, firstMipmapLevel=2, lastMipmapLevel=4)
     cases = {
         "all levels": ({}, None, [0, 0, blend, 4]),
@@ -426,26 +435,28 @@ def test_levels_are_chosen_clamped_and_shifted():
     found, plain = reads(mipmap)
     for name, (_, _, expected) in cases.items():
         assert_exact(found[name], expected, np.float32)
-    assert plain == [0, 3]
+    assert [*map(float, plain)] == [0, 3]
 
 
-def test_views_see_the_same_bytes():
+BYTES, LAYERS = np.arange(16, dtype=np.uint8), np.arange(4, dtype=np.float32).reshape(4, 1, 1)
+
+
+@compiled(BYTES.view(np.uint32).reshape(2, 2), BYTES[:2, None], LAYERS)
+def test_views_see_the_same_bytes_and_some_layers(words, codes, layers):
     """Of texels of 8 bytes, and in the format of the array; others are in tests/recorded/test_formats.py."""
-    for form, held, seen in ((cuda.ResourceViewFormat.Half4, "uint2", "half4"), (0, "uchar", "uchar")):
-        desc, expected = cuda.createChannelDesc(held), cuda.createChannelDesc(seen)
-        texels = np.arange(2 * desc.texel_bytes, dtype=np.uint8).view(desc.dtype).reshape(2, desc.channels)
-        array = cuda.memcpyToArray(cuda.mallocArray(desc, 2), texels)
-        t = cuda.createTextureObject(ResourceDesc.Array(array), TextureDesc(), ResourceViewDesc(form, 2))
-        assert t.desc == expected
-        assert_exact(t.texture.texels, texels.view(expected.dtype).reshape(2, -1), expected.dtype)
-
-
-def test_views_see_some_layers():
-    texels = np.arange(4, dtype=np.float32).reshape(4, 1, 1)
-    array = cuda.memcpyToArray(cuda.malloc3DArray(FLOAT, (1, 0, 4), LAYERED), texels)
-    view = ResourceViewDesc(0, 1, 0, 4, firstLayer=1, lastLayer=2)
-    t = cuda.createTextureObject(ResourceDesc.Array(array), TextureDesc(), view)
-    assert_exact(t.texture.texels, texels[1:3], np.float32)
+    halves, seen = cuda.ResourceViewFormat.Half4, cuda.createChannelDesc("half4")
+    results = []
+    for texels, held, view, desc, expected in (
+        (words, "uint2", ResourceViewDesc(halves, 2), seen, BYTES.view(np.float16).reshape(2, 4)),
+        (codes, "uchar", ResourceViewDesc(0, 2), cuda.createChannelDesc("uchar"), BYTES[:2, None]),
+        (layers, "float", ResourceViewDesc(0, 1, 0, 4, firstLayer=1, lastLayer=2), FLOAT, LAYERS[1:3]),
+    ):
+        extent, flags = ((1, 0, 4), LAYERED) if held == "float" else ((2, 0, 0), 0)
+        array = cuda.memcpyToArray(cuda.malloc3DArray(cuda.createChannelDesc(held), extent, flags), texels)
+        t = cuda.createTextureObject(ResourceDesc.Array(array), TextureDesc(), view)
+        assert t.desc == desc
+        results.append((t.texture.texels, expected))
+    return results
 
 
 WRONG_VIEWS = (
@@ -458,6 +469,7 @@ WRONG_VIEWS = (
 )
 
 
+@traced
 def test_views_that_do_not_fit():
     array, linear = ResourceDesc.Array(cuda.mallocArray(FLOAT, 4, 2)), ResourceDesc.Linear(jnp.zeros(4))
     for resource, view, word in (*((array, *wrong) for wrong in WRONG_VIEWS), (linear, ResourceViewDesc(0, 4), "View")):
@@ -468,16 +480,17 @@ def test_views_that_do_not_fit():
 
 
 def test_binding_is_making_a_value():
-    square, line = cuda.mallocArray(FLOAT, 4, 4), jnp.array([0, 255], jnp.uint8)
+    square, line = cuda.mallocArray(FLOAT, 4, 4), np.array([0, 255], np.uint8)
     odd = {"readMode": cuda.ReadMode.NormalizedFloat, "filterMode": 1, "normalized": 1, "addressMode": (2, 2, 2)}
     ref = TextureReference("uchar", **odd)  # linear memory ignores all but the read mode
     found = jax.jit(lambda line: cuda.tex1Dfetch(cuda.bindTexture(ref, line), np.array([-1, 1])))(line)
     assert_exact(found, np.float32([0, 1]))
     wrapped = TextureReference("float", cuda.TextureType.Type2D, normalized=1, addressMode=(AddressMode.Wrap,))
     assert cuda.bindTextureToArray(wrapped, square).sampler.address_mode == ("wrap", "clamp")
-    refused(lambda: cuda.bindTexture(TextureReference("int", **FRACTIONS), jnp.array([0, 1])), 27)
+    refused(lambda: cuda.bindTexture(TextureReference("int", **FRACTIONS), np.int32([0, 1])), 27)
 
 
+@traced
 def test_references_that_do_not_fit():
     array = cuda.mallocArray(FLOAT, 4, 4)
     refused(lambda: cuda.bindTextureToArray(TextureReference("int", cuda.TextureType.Type2D), array), 20, "ref.T")
@@ -506,15 +519,13 @@ SAMPLER = jt.Sampler(address_mode="mirror", filter_mode="point", mipmap_filter_m
 def test_every_function_is_a_read_of_the_core():
     """Plain, Lod and Grad, in CUDA's order of arguments, and with derivatives in CUDA's structs and in tuples."""
     rng = np.random.default_rng(7)
-    given = {}
-    for name, (extent, flags, build) in KINDS_OF_TEXTURE.items():
-        mipmap = cuda.mallocMipmappedArray(cuda.createChannelDesc("float2"), extent, 2, flags)
+    given, desc = {}, cuda.createChannelDesc("float2")
+    allocate = lambda: {
+        name: cuda.mallocMipmappedArray(desc, extent, 2, flags) for name, (extent, flags, _) in KINDS_OF_TEXTURE.items()
+    }
+    for name, mipmap in jax.jit(allocate)().items():
         levels = [rng.normal(size=level.shape).astype(np.float32) for level in mipmap.levels]
-        for level, texels in enumerate(levels):
-            mipmap = cuda.memcpyToArray(mipmap, texels, level=level)
-        if name == "CubemapLayered":
-            levels = [texels.reshape(3, 6, *texels.shape[1:]) for texels in levels]
-        n = build(tuple(levels)).kind.ndim
+        n = 3 if "Cubemap" in name else int(name[0])
         sides = [tuple(rng.normal(size=(n, 8)).astype(np.float32) * scale) for scale in (1, 0.2, 0.1)]
         given[name] = mipmap, tuple(levels), *sides
     layer, lod = np.array([-1, 0, 1, 2, 3, 0, 1, 2]), np.linspace(-1, 2, 8, dtype=np.float32)
@@ -524,8 +535,12 @@ def test_every_function_is_a_read_of_the_core():
     def reads(given):
         results = {}
         for name, (mipmap, levels, coords, ddx, ddy) in given.items():
+            for level, texels in enumerate(levels):
+                mipmap = cuda.memcpyToArray(mipmap, texels, level=level)
             t = cuda.createTextureObject(ResourceDesc.MipmappedArray(mipmap), desc, arithmetic="float")
-            texture = KINDS_OF_TEXTURE[name][-1](levels)
+            if name == "CubemapLayered":
+                levels = [texels.reshape(3, 6, *texels.shape[1:]) for texels in levels]
+            texture = KINDS_OF_TEXTURE[name][-1](tuple(levels))
             n, layers = len(coords), (layer,) if texture.kind.layered else ()
             plain, explicit, sides = (getattr(cuda, f"tex{name}{suffix}") for suffix in ("", "Lod", "Grad"))
             read = lambda **where: jt.sample(texture, coords, SAMPLER, layer=layer if layers else None, **where)  # noqa: B023
@@ -550,30 +565,29 @@ def test_every_function_is_a_read_of_the_core():
             np.testing.assert_array_equal(actual, expected, err_msg=f"tex{name}, {how}")
 
 
-def test_levels_of_what_has_none():
-    lod = np.array([0, 5], np.float32)
-    reads = jax.jit(
-        lambda t: (cuda.tex2DLod(t, 1.5, 0.5, lod), cuda.tex2DGrad(t, 1.5, 0.5, (lod, 0.0), (0.0, lod))),
-    )
-    for found in reads(image([[1, 2], [3, 4]])):
-        assert_exact(found, [2, 2], np.float32)
+@compiled(np.float32([0, 5]))
+def test_levels_of_what_has_none(lod):
+    t, expected = image([[1, 2], [3, 4]]), np.float32([2, 2])
+    along = cuda.tex2DGrad(t, 1.5, 0.5, (lod, 0.0), (0.0, lod))
+    return (cuda.tex2DLod(t, 1.5, 0.5, lod), expected), (along, expected)
 
 
 TYPES = {None: [3, 4], "float": 3, "float1": [3], "float2": [3, 4], "float4": [3, 4, 0, 0]}
 
 
 def test_a_type_takes_the_channels_that_it_has():
-    desc, codes = cuda.createChannelDesc("float2"), cuda.mallocArray(cuda.createChannelDesc("uchar2"), 2, 1, GATHER)
+    desc = cuda.createChannelDesc("float2")
 
     @jax.jit
-    def fetches(memory, codes):
+    def fetches(memory):
+        codes = cuda.mallocArray(cuda.createChannelDesc("uchar2"), 2, 1, GATHER)
         make = lambda resource, **modes: cuda.createTextureObject(resource, TextureDesc(**modes))
         t, gathered = make(ResourceDesc.Linear(memory, desc)), make(ResourceDesc.Array(codes))
         colors = make(ResourceDesc.Linear(np.uint8([128, 255])), sRGB=1, **FRACTIONS)
         more = cuda.tex2Dgather(gathered, 0.5, 0.5, 3, T="uchar4"), cuda.tex1Dfetch(colors, np.arange(2))
         return {T: cuda.tex1Dfetch(t, 1, T=T) for T in TYPES if T}, cuda.tex1Dfetch(t, 1), *more
 
-    found, own, absent, decoded = fetches(np.array([[1, 2], [3, 4]], np.float32), codes)
+    found, own, absent, decoded = fetches(np.array([[1, 2], [3, 4]], np.float32))
     for T, expected in TYPES.items():
         assert_exact(found[T] if T else own, expected, np.float32)
     assert_exact(absent, np.zeros(4), np.uint8)
@@ -588,7 +602,8 @@ WRONG_TYPES = (
 )
 
 
-def test_types_that_are_not_the_format_s():
+@traced
+def test_functions_of_another_type_or_shape():
     for stored, modes, types in WRONG_TYPES:
         desc = cuda.createChannelDesc(stored)
         memory = np.zeros(4 * desc.channels, desc.dtype)
@@ -596,8 +611,6 @@ def test_types_that_are_not_the_format_s():
         for T in types.split():
             refused(lambda: cuda.tex1Dfetch(t, 0, T=T), 1, "T is", T)  # noqa: B023, called at once
 
-
-def test_functions_of_another_shape():
     flat, line = image([[1, 2]]), cuda.createTextureObject(ResourceDesc.Linear(jnp.zeros(4)), TextureDesc())
     for call in (
         lambda: cuda.tex1D(image([[1], [2]]), 0.5),
@@ -620,9 +633,8 @@ def test_functions_of_another_shape():
 
 def test_objects_are_arguments_of_transformed_functions():
     texels = np.arange(12, dtype=np.float32).reshape(3, 4)
-    array = cuda.mallocArray(FLOAT, 4, 3)
     make = lambda texels, **desc: cuda.createTextureObject(
-        ResourceDesc.Array(cuda.memcpyToArray(array, texels)),
+        ResourceDesc.Array(cuda.memcpyToArray(cuda.mallocArray(FLOAT, 4, 3), texels)),
         TextureDesc(addressMode=AddressMode.Border, **LINEAR, **desc),
     )
     x, y = np.array([0.25, 2.0, 3.5], np.float32), np.array([0.5, 1.0, 1.5], np.float32)
@@ -631,14 +643,14 @@ def test_objects_are_arguments_of_transformed_functions():
         return cuda.tex2D(make(texels, borderColor=(color, 0.0, 0.0, 0.0)), x, y).sum()
 
     @jax.jit
-    def transformed(stack):
-        return jax.vmap(cuda.tex2D, (0, None, None))(stack, x, y), jax.grad(loss, (0, 1))(texels, jnp.float32(0))
+    def transformed(t, stack):
+        of_stack, gradients = jax.vmap(cuda.tex2D, (0, None, None)), jax.grad(loss, (0, 1))
+        return cuda.tex2D(t, x, y), of_stack(stack, x, y), gradients(texels, jnp.float32(0))
 
-    t = make(texels)
-    expected = cuda.tex2D(t, x, y)
-    assert_exact(jax.jit(cuda.tex2D)(t, x, y), expected, np.float32)
-    stack = jax.tree.map(lambda *leaves: jnp.stack(leaves), t, make(2 * texels))
-    doubled, (of_texels, of_color) = transformed(stack)
+    t, doubled = jax.jit(lambda: (make(texels), make(2 * texels)))()
+    expected, stack = cuda.tex2D(t, x, y), jax.tree.map(lambda *leaves: np.stack(leaves), t, doubled)
+    found, doubled, (of_texels, of_color) = transformed(t, stack)
+    assert_exact(found, expected, np.float32)
     assert_exact(doubled, np.stack([expected, 2 * np.asarray(expected)]), np.float32)
     # A quarter of the first read lies outside, and every weight goes somewhere.
     assert (float(of_color), np.asarray(of_texels).sum()) == (0.25, 2.75)
@@ -669,12 +681,13 @@ def test_levels_that_are_written_and_not_stored_are_mentioned():
     texels = np.arange(4, dtype=np.float32).reshape(2, 2, 1)
     desc = TextureDesc(normalizedCoords=1, maxMipmapLevelClamp=2.0)
     remedy = r"level 1 of mipmappedArray .* memcpyToArray\(mipmappedArray, levelArray, level=1\)\.$"
-    for write in WRITES.values():
+
+    def warned_and_written(how):
         mipmap = cuda.mallocMipmappedArray(FLOAT, (4, 4, 0), 3, STORE)
-        written = write(cuda.getMipmappedArrayLevel(mipmap, 1), texels)
+        written = WRITES[how](cuda.getMipmappedArrayLevel(mipmap, 1), texels)
         for call in (
-            lambda: cuda.createTextureObject(ResourceDesc.MipmappedArray(mipmap), desc),  # noqa: B023, called at once
-            lambda: cuda.getMipmappedArrayLevel(mipmap, 1),  # noqa: B023
+            lambda: cuda.createTextureObject(ResourceDesc.MipmappedArray(mipmap), desc),
+            lambda: cuda.getMipmappedArrayLevel(mipmap, 1),
         ):
             with pytest.warns(UserWarning, match=remedy) as warned:
                 call()
@@ -684,4 +697,8 @@ def test_levels_that_are_written_and_not_stored_are_mentioned():
             cuda.getMipmappedArrayLevel(mipmap, 0)
             mipmap = cuda.memcpyToArray(mipmap, written, level=1)
             t = cuda.createTextureObject(ResourceDesc.MipmappedArray(mipmap), desc)
-    assert_exact(cuda.tex2DLod(t, 0.75, 0.25, 1.0), texels[0, 1, 0])
+        return cuda.tex2DLod(t, np.float32(0.75), np.float32(0.25), np.float32(1))
+
+    first, *others = WRITES
+    for found in (warned_and_written(first), *jax.jit(lambda: [*map(warned_and_written, others)])()):
+        assert_exact(found, texels[0, 1, 0])

@@ -12,9 +12,10 @@ import pytest
 from jaxtex import cuda
 from jaxtex.cuda import AddressMode, Extent, FilterMode, Memcpy3DParms, PitchedPtr, ResourceDesc, TextureDesc
 from tests.support.tolerances import assert_exact
+from tests.unit.cuda.test_cuda import compiled, traced
 
 FLOAT = cuda.createChannelDesc("float")
-ARRAY = cuda.memcpyToArray(cuda.mallocArray(FLOAT, 2, 2), np.float32([[1, 2], [3, 4]]))
+ARRAY = jax.jit(lambda: cuda.memcpyToArray(cuda.mallocArray(FLOAT, 2, 2), np.float32([[1, 2], [3, 4]])))()
 # What makes a struct, and a field with another value than the default.
 STRUCTS = {
     "ChannelFormatDesc": (cuda.ChannelFormatDesc, "x", 8),
@@ -30,52 +31,51 @@ STRUCTS = {
 }
 
 
-@pytest.mark.parametrize("name", STRUCTS)
-def test_structs_are_values_and_arguments(name):
+def test_structs_are_values_and_arguments():
     """Compared by value, results, and static: what is hashed changes no more, as programs are found by it."""
-    make, field, value = STRUCTS[name]
-    other = dataclasses.replace(make(), **{field: value})
-    assert make() == make() != other
-    assert hash(make()) == hash(make())
-    assert len({make(), make(), other}) == 2
-    assert make() != "a string"
-    assert other == pickle.loads(pickle.dumps(other)) == copy.deepcopy(other)
-    traces = []
-
-    def traced(struct):
-        traces.append(getattr(struct, field))
-        return struct
-
-    dynamic, static = jax.jit(traced), jax.jit(lambda struct: traced(struct) and 1, static_argnums=0)
+    traces, (makes, fields, values) = [], zip(*STRUCTS.values())
+    make_all = lambda: tuple(make() for make in makes)
+    fields_of = lambda structs: tuple(map(getattr, structs, fields))
+    traced = lambda structs: traces.append(fields_of(structs)) or structs
+    dynamic, static = jax.jit(traced), jax.jit(lambda structs: traced(structs) and 1, static_argnums=0)
     for _ in range(2):
-        other = make()
-        setattr(other, field, value)
-        assert jax.tree.map(float, dynamic(make())) == make()
-        assert jax.tree.map(float, dynamic(other)) == other
-        assert static(make()) == static(other) == 1
-    assert traces == [getattr(make(), field), value] * 2
-    leaves, tree = jax.tree.flatten(make())
-    assert jax.tree.unflatten(tree, leaves) == make()
-    assert jax.tree.structure(other) != tree
-    assert jax.tree.map(lambda _: None, other) is not None
-    with pytest.raises(AttributeError, match=r"dataclasses\.replace"):
-        setattr(other, field, value)
-    for struct in (make(), dynamic(other), dataclasses.replace(other)):
-        jax.tree.structure(struct)
-        setattr(struct, field, value)
+        others = make_all()
+        for struct, field, value in zip(others, fields, values, strict=True):
+            setattr(struct, field, value)
+        assert jax.tree.map(float, dynamic(make_all())) == make_all()
+        assert jax.tree.map(float, dynamic(others)) == others
+        assert int(static(make_all())) == int(static(others)) == 1
+    assert traces == [fields_of(make_all()), values] * 2
+    for (make, field, value), used, result in zip(STRUCTS.values(), others, dynamic(others), strict=True):
+        other = dataclasses.replace(make(), **{field: value})
+        assert make() == make() != other
+        assert hash(make()) == hash(make())
+        assert len({make(), make(), other}) == 2
+        assert make() != "a string"
+        assert other == pickle.loads(pickle.dumps(other)) == copy.deepcopy(other)
+        leaves, tree = jax.tree.flatten(make())
+        assert jax.tree.unflatten(tree, leaves) == make()
+        assert jax.tree.structure(used) != tree
+        assert jax.tree.map(lambda _: None, used) is not None
+        with pytest.raises(AttributeError, match=r"dataclasses\.replace"):
+            setattr(used, field, value)
+        for struct in (make(), result, dataclasses.replace(used)):
+            jax.tree.structure(struct)
+            setattr(struct, field, value)
 
 
 def test_values_and_structs_print_one_line():
     """With the shapes of arrays, and without their numbers."""
-    mipmap = cuda.mallocMipmappedArray(FLOAT, (4, 4, 0), 2, cuda.ArrayFlags.SurfaceLoadStore)
+    make = lambda: cuda.mallocMipmappedArray(FLOAT, (4, 4, 0), 2, cuda.ArrayFlags.SurfaceLoadStore)
+    mipmap, zeros = jax.jit(lambda: (make(), jnp.zeros((3, 2))))()
     assert repr(ARRAY) == "Array(extent=(2, 2, 0), desc=float, flags=Default)"
     assert repr(mipmap) == "MipmappedArray(extent=(4, 4, 0), levels=2, desc=float, flags=SurfaceLoadStore)"
     surface = cuda.createSurfaceObject(ResourceDesc.Array(cuda.getMipmappedArrayLevel(mipmap, 1)))
     assert repr(surface) == "SurfaceObject(array=Array(extent=(2, 2, 0), desc=float, flags=SurfaceLoadStore))"
-    assert repr(PitchedPtr(jnp.zeros((3, 2)), 8)) == "PitchedPtr(ptr=float32[3,2], pitch=8, xsize=0, ysize=0)"
+    assert repr(PitchedPtr(zeros, 8)) == "PitchedPtr(ptr=float32[3,2], pitch=8, xsize=0, ysize=0)"
     texture = cuda.createTextureObject(ResourceDesc.Array(ARRAY), TextureDesc())
     bound = cuda.bindTextureToArray(cuda.TextureReference("float", 2), ARRAY)
-    for value in (texture, bound, TextureDesc(borderColor=jnp.zeros(4)), ResourceDesc.Linear(jnp.zeros(9))):
+    for value in (texture, bound, TextureDesc(borderColor=zeros), ResourceDesc.Linear(zeros)):
         assert "\n" not in repr(value)
         assert "0., 0." not in repr(value)
     assert "addressMode=(AddressMode.Wrap, AddressMode.Wrap, AddressMode.Wrap)" in repr(TextureDesc())
@@ -99,13 +99,13 @@ def test_arrays_in_structs_are_compared_by_identity():
         desc = TextureDesc(borderColor=(color, 0.0, 0.0, 1.0))
         return float(desc == dataclasses.replace(desc)) + 2 * (desc == TextureDesc()) + 0 * bool(hash(desc))
 
-    assert compares(1.0) == 1
+    assert float(compares(1.0)) == 1
 
 
 def test_border_colors_pass_through_transformations():
     texture = lambda desc: cuda.createTextureObject(ResourceDesc.Array(ARRAY), desc)
     read = lambda desc: cuda.tex2D(texture(desc), -5.0, 0.5)
-    desc = TextureDesc(addressMode=AddressMode.Border, borderColor=jnp.float32([7, 0, 0, 0]))
+    desc = TextureDesc(addressMode=AddressMode.Border, borderColor=jax.device_put(np.float32([7, 0, 0, 0])))
 
     @jax.jit
     def run(desc):
@@ -113,18 +113,19 @@ def test_border_colors_pass_through_transformations():
         return read(desc), doubled, read(doubled), jax.grad(read)(desc)
 
     first, result, second, gradient = run(desc)
-    assert (first, second) == (7, 14)
+    assert (float(first), float(second)) == (7, 14)
     assert result.addressMode == desc.addressMode
     desc.borderColor = (3.0, 0.0, 0.0, 0.0)
     desc.borderColor[0] = 9.0
-    assert float(read(desc)) == 9
-    assert [float(c) for c in gradient.borderColor] == [1, 0, 0, 0]
+    assert float(jax.jit(lambda: read(desc))()) == 9
+    assert np.asarray(gradient.borderColor).tolist() == [1, 0, 0, 0]
 
 
 # ------------------------------------------------------------------------------------- filled in field by field
 
 
-def test_a_zeroed_resource_is_filled_in():
+@compiled(np.arange(8, dtype=np.float32))
+def test_a_zeroed_resource_is_filled_in(memory):
     resource = ResourceDesc()
     resource.resType = cuda.ResourceType.Array
     resource.res.array.array = ARRAY
@@ -132,27 +133,23 @@ def test_a_zeroed_resource_is_filled_in():
     desc.addressMode[0] = AddressMode.Clamp
     desc.addressMode[1] = AddressMode.Clamp
     desc.filterMode = FilterMode.Linear
-    texture = cuda.createTextureObject(resource, desc)
-    assert float(cuda.tex2D(texture, 1.0, 1.0)) == 2.5
+    blended = cuda.tex2D(cuda.createTextureObject(resource, desc), 1.0, 1.0)
     assert resource.res.array.array is ARRAY
     assert desc == TextureDesc(addressMode=(1, 1, 0), filterMode=1)
-
     resource = ResourceDesc()
     resource.resType = cuda.ResourceType.Linear
-    resource.res.linear.devPtr = jnp.arange(8, dtype=jnp.float32)
+    resource.res.linear.devPtr = memory
     resource.res.linear.desc.f = cuda.ChannelFormatKind.Float
     resource.res.linear.desc.x = 32
     resource.res.linear.sizeInBytes = np.int64(4 * 4)
-    assert_exact(cuda.createTextureObject(resource, TextureDesc()).texture.texels[:, 0], np.arange(4, dtype=np.float32))
-
+    linear = cuda.createTextureObject(resource, TextureDesc()).texture.texels
     rows = cuda.mallocPitch(8, 2)
     resource = ResourceDesc()
     resource.resType = cuda.ResourceType.Pitch2D
     member = resource.res.pitch2D
     member.devPtr = cuda.memcpy2D(rows.ptr, rows.pitch, ARRAY.texels, 8, 8, 2)
     member.desc, member.width, member.height, member.pitchInBytes = FLOAT, 2, 2, rows.pitch
-    assert_exact(cuda.createTextureObject(resource, TextureDesc()).texture.texels, ARRAY.texels)
-
+    pitched = cuda.createTextureObject(resource, TextureDesc()).texture.texels
     mipmap = cuda.mallocMipmappedArray(FLOAT, (4, 4, 0), 2)
     resource = ResourceDesc()
     resource.resType = cuda.ResourceType.MipmappedArray
@@ -166,6 +163,8 @@ def test_a_zeroed_resource_is_filled_in():
         cuda.createTextureObject(ResourceDesc(resType=cuda.ResourceType.Linear), TextureDesc())
     with pytest.raises(cuda.CudaError, match=r"pResDesc\.flags"):
         cuda.createTextureObject(ResourceDesc(ARRAY, flags=1), TextureDesc())
+    texels = (linear[:, 0], np.arange(4, dtype=np.float32)), (pitched, np.asarray(ARRAY.texels))
+    return (blended, np.float32(2.5)), *texels
 
 
 def test_zeroed_copies_formats_and_views_are_filled_in():
@@ -174,8 +173,8 @@ def test_zeroed_copies_formats_and_views_are_filled_in():
     parms.dstArray = cuda.malloc3DArray(FLOAT, cuda.make_cudaExtent(2, 2, 2))
     parms.extent = cuda.make_cudaExtent(2, 2, 2)
     parms.kind = cuda.MemcpyKind.HostToDevice
-    volume = cuda.memcpy3D(parms)
-    assert_exact(volume.texels.ravel(), np.arange(8, dtype=np.float32))
+    volume = jax.jit(cuda.memcpy3D)(parms)
+    assert_exact(volume.texels, np.arange(8, dtype=np.float32).reshape(2, 2, 2, 1))
     parms = Memcpy3DParms()
     parms.srcArray, parms.srcPos.z = volume, 1
     parms.dstPtr.ptr, parms.dstPtr.pitch, parms.dstPtr.ysize = np.zeros(4, np.float32), 8, 2
@@ -183,7 +182,7 @@ def test_zeroed_copies_formats_and_views_are_filled_in():
     gradient_of = jax.grad(lambda parms: cuda.memcpy3D(parms).sum())
     copied, gradient = jax.jit(lambda parms: (cuda.memcpy3D(parms), gradient_of(parms)))(parms)
     assert_exact(copied, np.float32([4, 5, 6, 7]))
-    assert_exact(gradient.srcArray.texels.ravel(), np.float32([0, 0, 0, 0, 1, 1, 1, 1]))
+    assert_exact(gradient.srcArray.texels, np.repeat(np.float32([0, 1]), 4).reshape(2, 2, 2, 1))
     assert_exact(gradient.dstPtr.ptr, np.zeros(4, np.float32))
     assert gradient.extent == (2, 2, 1)
     desc = cuda.ChannelFormatDesc()
@@ -197,6 +196,7 @@ def test_zeroed_copies_formats_and_views_are_filled_in():
         cuda.createTextureObject(ResourceDesc.Array(ARRAY), TextureDesc(), "uint")
 
 
+@traced
 def test_arrays_keep_their_format_and_their_extent():
     desc, extent = cuda.createChannelDesc("float"), Extent(2, 2, 0)
     array = cuda.malloc3DArray(desc, extent)

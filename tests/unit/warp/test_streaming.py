@@ -1,5 +1,6 @@
 """Tiles of images that fit no device: the bits of `resample`, from any array that is cut by slices."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ def to_the_horizon(x, y):
 
 
 def turned(x, y, z):
-    x, y, z = (np.asarray(c) for c in (x, y, z))
+    x, y, z = np.broadcast_arrays(x, y, z)
     return np.float32(0.9) * x - np.float32(0.3) * z + 3, y + np.float32(0.3) * x, z + np.float32(0.2) * y - 1
 
 
@@ -75,7 +76,8 @@ def test_tiles_are_those_of_the_whole(name):
     image, function, most, options = CASES[name]
     shape, tile = {3: ((40, 50), (24, 32)), 4: ((8, 20, 33), (8, 16, 32))}[image.ndim]
     found, read = in_tiles(image, function, shape, tile_shape=tile, window_bytes=most, **options)
-    whole = np.asarray(resample(image, function, shape, **options))
+    points = function(*(np.float32(c + 0.5) for c in np.ogrid[tuple(map(slice, shape))][::-1]))
+    whole = jax.jit(lambda image, points: resample(image, lambda *_: points, shape, **options))(image, points)
     assert_exact(found, whole, whole.dtype)
     assert read <= most
 
@@ -98,9 +100,9 @@ def test_what_is_wrong_is_said_at_once():
     with pytest.raises(ValueError, match="of one pixel or more"):
         resample_tiles(IMAGE[:0], rotated)
     with pytest.raises(ValueError, match="window_bytes=64 has room for 8 texels only"):
-        next(resample_tiles(IMAGE, rotated, window_bytes=64))
+        next(resample_tiles(IMAGE, rotated, tile_shape=(2, 1), window_bytes=64))
     with pytest.raises(ValueError, match="function returned 1 coordinates"):
-        next(resample_tiles(IMAGE, lambda x, y: (x,)))
+        next(resample_tiles(IMAGE, lambda x, y: (x,), tile_shape=(2, 1)))
 
 
 def test_few_shapes_of_windows():
