@@ -63,10 +63,8 @@ def assert_as_scipy(*calls, jit=jax.jit):
     arrays = [given for _, given, *_ in calls]
     both = jit(functools.partial(run, ndimage))(arrays), run(peer, arrays)
     for (name, (array, *_), args, options), found, expected in zip(calls, *both, strict=True):
-        found, scale = (
-            np.asarray(found),
-            max(float(np.abs(array).max()), 1) * GAIN[options.get("order", 3)] ** array.ndim,
-        )
+        found, largest = np.asarray(found), max(float(np.abs(array).max()), 1)
+        scale = largest * GAIN[options.get("order", 3)] ** array.ndim
         with named(name, array.dtype, args, options):
             assert found.dtype == expected.dtype
             if found.dtype.kind in "biu":
