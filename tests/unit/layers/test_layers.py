@@ -367,16 +367,29 @@ def test_a_layer_refuses_a_family_without_a_form(library):
 
 @pytest.fixture(scope="module")
 def guide():
-    """What the blocks of the guide leave."""
+    """What the blocks of the guide leave, all of them in one program."""
     for library in (Flax, Equinox):
         pytest.importorskip(library.package)
-    return run_python_blocks("docs/spatial-transformers.md")
+    scope = {}
+
+    def run():
+        scope.update(run_python_blocks("docs/spatial-transformers.md"))
+        return {name: value for name, value in scope.items() if isinstance(value, jax.Array)}
+
+    scope.update(jax.jit(run)())
+    return scope
 
 
-@pytest.mark.slow
 def test_the_guide_goes_from_coarse_to_fine(guide):
     assert_close("descent", guide["shift"], [0.3, -0.2], 1)
     assert np.abs(guide["alone"]).max() < 0.02
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("guide")
+def test_the_guide_runs_as_it_stands():
+    """Operation by operation, as a reader would run it."""
+    run_python_blocks("docs/spatial-transformers.md")
 
 
 THETA = np.float32([[0.8, 0.2, 0.1], [-0.3, 0.9, -0.2]])
