@@ -209,17 +209,13 @@ def of_plain_function():
 
 def test_a_layer_is_the_plain_function_of_its_features(library, of_plain_function):
     """Values and gradients, to the images and to the last layer."""
-
-    def layer(head, **options):
-        parameters, call = library.parts(
-            library.with_head(library.layer(library.brightness, 1, (4, 5), **options), *head)
-        )
-        return call, parameters
+    layer = functools.partial(library.layer, library.brightness, 1, (4, 5))
 
     @once
     def run(head, images):
-        (call, *parameters), (other, *same) = layer(head), layer(head, **OPTIONS)
-        return *value_and_gradients(call)(*parameters, images), other(*same, images)
+        made = [library.with_head(layer(**options), *head) for options in ({}, OPTIONS)]
+        (parameters, call), (same, with_options) = map(library.parts, made)
+        return *value_and_gradients(call)(parameters, images), with_options(same, images)
 
     expected, of_plain, expected_with_options = of_plain_function
     found, of_layer, with_options = run(HEAD, IMAGES)
@@ -395,26 +391,27 @@ def test_the_guide_runs_as_it_stands():
 THETA = np.float32([[0.8, 0.2, 0.1], [-0.3, 0.9, -0.2]])
 
 
-def test_the_guide_aligns_corners(guide):
-    """At the identity the corners' centers go to the corners' centers."""
+@pytest.fixture(scope="module")
+def reads(guide):
+    """Reads of the images with a theta, and with it as one of aligned corners."""
 
     @once
-    def read(images, theta):
-        with default_promotion():
-            theta = guide["from_aligned_corners"](theta, (6, 9), (4, 5))
-        return jt.warp.spatial_transform(images, theta, (4, 5))[:, :: (4 - 1), :: (5 - 1)]
-
-    assert_close("float32", read(IMAGES, np.eye(2, 3, dtype=np.float32)), IMAGES[:, ::5, ::8], 9)
-
-
-def test_the_guide_reads_as_torch_does(guide):
-    theta = np.broadcast_to(THETA, (8, 2, 3)).copy()
-
-    @once
-    def ours(images, theta):
+    def run(images, theta):
         with default_promotion():
             aligned = guide["from_aligned_corners"](theta, (6, 9), (4, 5))
         return [jt.warp.spatial_transform(images, found, (4, 5)) for found in (theta, aligned)]
+
+    return lambda theta: jax.device_get(run(IMAGES, np.broadcast_to(theta, (8, 2, 3))))
+
+
+def test_the_guide_aligns_corners(reads):
+    """At the identity the corners' centers go to the corners' centers."""
+    corners = np.s_[:, :: (4 - 1), :: (5 - 1)]
+    assert_close("float32", reads(np.eye(2, 3, dtype=np.float32))[1][corners], IMAGES[:, ::5, ::8], 9)
+
+
+def test_the_guide_reads_as_torch_does(reads):
+    theta = np.broadcast_to(THETA, (8, 2, 3)).copy()
 
     def program(torch, images, theta):
         planes, reads = torch.tensor(images).permute(0, 3, 1, 2), []
@@ -425,5 +422,5 @@ def test_the_guide_reads_as_torch_does(guide):
         return reads
 
     for theirs in peers.results("torch", "spatial transformer", program, IMAGES, theta):
-        for actual, expected in zip(ours(IMAGES, theta), theirs, strict=True):
+        for actual, expected in zip(reads(theta), theirs, strict=True):
             assert_close("peer", actual, expected, 9)
