@@ -4,6 +4,7 @@ Anisotropic reads are not exact: they are counted, and the count has a bound.
 """
 
 import functools
+import itertools
 
 import jax
 import jax.numpy as jnp
@@ -52,24 +53,26 @@ def assert_same(values, expected):
 # Recorded reads
 
 
-def read_group(group):
-    """The cases of a group, and what the library returns for them."""
-    cases = [case for case in CASES if case.group == group]
-    return [(case, as_recorded(values, case.out)) for case, values in zip(cases, read_all(cases, "hardware"))]
+# Groups that are read by default: of each kind of textures, of levels and of texels. The others differ in degree. Small
+# ones share a program.
+SMALL = ("huge", "ties", "formatlayered", "element", "special_texels", "signed_zero", "denormal", "srgb", "srgbmip")
+QUICK = ("1d", "cubelayered", "lod_special", "grad", "format", "formatgather_element", *SMALL)
 
 
-# Groups that are read by default: of each kind of textures, of levels and of texels. The others differ in degree.
-QUICK = (
-    *("1d", "cubelayered", "huge", "ties", "lod_special", "grad", "format", "srgb", "formatlayered"),
-    *("formatgather_element", "srgbmip", "element", "special_texels", "signed_zero", "denormal"),
-)
+@functools.cache
+def read_groups(groups):
+    """Of each of these groups its cases, and what the library returns for them, by one program."""
+    cases, found = [case for case in CASES if case.group in groups], {group: [] for group in groups}
+    for case, values in zip(cases, read_all(cases, "hardware")):
+        found[case.group].append((case, as_recorded(values, case.out)))
+    return found
 
 
 @pytest.mark.parametrize("group", [pytest.param(g, marks=[pytest.mark.slow] * (g not in QUICK)) for g in GROUPS])
 def test_recorded_reads(group):
     """Sign of zero included; of those that are not equal, at most as many as are known."""
     total, lines = 0, []
-    for case, values in read_group(group):
+    for case, values in read_groups(SMALL if group in SMALL else (group,))[group]:
         differ = unlike(values, case.out)
         total += int(differ.sum())
         if differ.any():
@@ -88,14 +91,14 @@ def test_what_was_recorded():
     assert {*KNOWN, *QUICK} <= set(GROUPS)
 
 
-@pytest.mark.parametrize("anisotropy", [3, 16])
-def test_levels_of_an_anisotropic_sampler(anisotropy):
+def test_levels_of_an_anisotropic_sampler():
     """An explicit level is sharpened; the texels of level k are k, so their filter does not matter."""
     levels = tuple(np.full((256 >> k, 256 >> k, 1), k, np.float32) for k in range(9))
-    sampler = functools.partial(HARDWARE, filter_mode="point", mipmap_filter_mode="linear", max_anisotropy=anisotropy)
-    read = lambda lod, bias: jt.sample(jt.texture2d(levels), (0.5, 0.5), sampler(mipmap_level_bias=bias), lod=lod)
-    values = jax.jit(lambda lod: jnp.stack([read(lod, bias)[:, 0] for bias in (0.0, 0.3, -0.7)]))
-    assert_same(values(data()["sharpened_lod"]), data()[f"sharpened_{anisotropy}"])
+    sampler = functools.partial(HARDWARE, filter_mode="point", mipmap_filter_mode="linear")
+    read = lambda lod, **more: jt.sample(jt.texture2d(levels), (0.5, 0.5), sampler(**more), lod=lod)[:, 0]
+    of = lambda lod, n: jnp.stack([read(lod, max_anisotropy=n, mipmap_level_bias=bias) for bias in (0.0, 0.3, -0.7)])
+    for k, values in jax.jit(lambda lod: {n: of(lod, n) for n in (3, 16)})(data()["sharpened_lod"]).items():
+        assert_same(values, data()[f"sharpened_{k}"])
 
 
 # Recorded precision
@@ -156,40 +159,34 @@ def quotient(code, divisor):
 @pytest.mark.parametrize("arithmetic", ["float", "hardware"])
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int16])
 def test_every_code_is_one_correctly_rounded_quotient(dtype, arithmetic):
-    codes, values = every_code(arithmetic)[np.dtype(dtype).name]
+    codes, values = every_code()[arithmetic, np.dtype(dtype).name]
     expected = np.maximum(quotient(codes, np.iinfo(dtype).max), np.float32(-1))
     assert_exact(values, expected, np.float32)
 
 
 @pytest.mark.parametrize("arithmetic", ["float", "hardware"])
 def test_every_float16_is_returned_as_it_is(arithmetic):
-    codes, values = every_code(arithmetic)["float16"]
+    codes, values = every_code()[arithmetic, "float16"]
     assert_same(values, codes)
 
 
 @functools.cache
-def every_code(arithmetic):
-    """All values of the short formats, and what a read of the texel that holds one returns, by dtype."""
+def every_code():
+    """All values of the short formats, and what a read of the texel that holds one returns, by arithmetic and dtype."""
     codes = {np.dtype(d).name: np.arange(np.iinfo(d).min, np.iinfo(d).max + 1).astype(d) for d in "BbHh"}
     codes["float16"] = FLOAT16_PATTERNS
 
     @jax.jit
     def read(codes):
-        values = {}
-        for name, texels in codes.items():
+        values, plain = {}, {"address_mode": "clamp", "filter_mode": "point", "normalized_coords": False}
+        for arithmetic, (name, texels) in itertools.product(("float", "hardware"), codes.items()):
             mode = "element" if name == "float16" else "normalized_float"
-            sampler = jt.Sampler(
-                address_mode="clamp",
-                filter_mode="point",
-                read_mode=mode,
-                normalized_coords=False,
-                arithmetic=arithmetic,
-            )
+            sampler = jt.Sampler(**plain, read_mode=mode, arithmetic=arithmetic)
             x = jnp.arange(texels.size, dtype=jnp.float32) + 0.5
-            values[name] = jt.sample(jt.texture1d(texels[:, None]), (x,), sampler)[:, 0]
+            values[arithmetic, name] = jt.sample(jt.texture1d(texels[:, None]), (x,), sampler)[:, 0]
         return values
 
-    return {name: (codes[name], np.asarray(values)) for name, values in read(codes).items()}
+    return {(how, name): (codes[name], values) for (how, name), values in jax.device_get(read(codes)).items()}
 
 
 # Transforms
@@ -228,9 +225,10 @@ def test_every_transform_returns_the_same_bits():
     for name, (levels, color, *where) in operands.items():
         halves = jax.tree.map(lambda a: a.reshape(2, -1, *a.shape[1:]), where)
         batches[name] = jax.tree.map(lambda a: np.stack([np.zeros_like(a), a]), levels), color, *halves
-    over_both = jax.jit(lambda given: read_by_name(given, ((None, None, 0, 0), (0, None, None, None))))(batches)
+    over_both = jax.jit(lambda given: read_by_name(given, ((None, None, 0, 0), (0, None, None, None))))
+    over_both = jax.device_get(over_both(batches))
     with jax.enable_x64(True):
-        wide = jax.jit(read_by_name)(operands)
+        wide = jax.device_get(jax.jit(read_by_name)(operands))
     for name, case in PROGRAMS.items():
         for found in (over_both[name][1].reshape(case.out.shape), wide[name]):
             with named(name):
@@ -284,39 +282,39 @@ READS = {
 }
 
 
-@pytest.mark.parametrize("name", READS)
-def test_derivatives_are_those_of_the_float_read(name):
+def test_derivatives_are_those_of_the_float_read():
     """Straight through, to every argument; of an image also in forward mode, and forward over reverse."""
-    function, primals = READS[name]
-    cotangent = draw(*jax.eval_shape(functools.partial(function, jt.Sampler), *primals).shape, seed=2)
-    tangents = jax.tree.map(lambda a: draw(*a.shape, seed=3), primals)
 
-    def derivatives(make, *primals):
-        read = functools.partial(function, make)
+    def derivatives(name, arithmetic, primals):
+        read = functools.partial(READS[name][0], functools.partial(jt.Sampler, arithmetic=arithmetic))
+        cotangent = draw(*jax.eval_shape(read, *primals).shape, seed=2)
         gradient = jax.grad(lambda *args: jnp.vdot(cotangent, read(*args)), tuple(range(len(primals))))
         if name != "an image":
             return gradient(*primals)
+        tangents = jax.tree.map(lambda a: draw(*a.shape, seed=3), primals)
         return jax.jvp(read, primals, tangents)[1], jax.jvp(gradient, primals, tangents)
 
-    makes = [functools.partial(jt.Sampler, arithmetic=arithmetic) for arithmetic in ("hardware", "float")]
-    hardware, smooth = jax.jit(lambda *args: [derivatives(make, *args) for make in makes])(*primals)
-    assert all(np.any(leaf) for leaf in jax.tree.leaves(smooth))
-    assert_trees_close("reordered", hardware, smooth)
+    both = lambda name, primals: [derivatives(name, arithmetic, primals) for arithmetic in ("hardware", "float")]
+    run = jax.jit(lambda given: {name: both(name, primals) for name, primals in given.items()})
+    found = jax.device_get(run({name: primals for name, (_, primals) in READS.items()}))
+    for name, (hardware, smooth) in found.items():
+        with named(name):
+            assert all(np.any(leaf) for leaf in jax.tree.leaves(smooth))
+            assert_trees_close("reordered", hardware, smooth)
 
 
 def test_integer_texels_have_no_gradient_and_their_coordinates_do():
     texels = np.random.default_rng(0).integers(0, 256, (5, 7, 1), np.uint8)
 
-    @functools.partial(jax.jit, static_argnames="arithmetic")
     def gradient(texels, x, arithmetic):
         sampler = jt.Sampler(read_mode="normalized_float", arithmetic=arithmetic)
         read = lambda t, x: jt.sample(jt.texture2d(t), (x, 0.4), sampler).sum()
         return jax.grad(read, (0, 1), allow_int=True)(texels, x)
 
-    x = np.linspace(0.1, 0.9, 9, dtype=np.float32)
-    of_texels, of_x = gradient(texels, x, "hardware")
+    both = jax.jit(lambda *args: [gradient(*args, arithmetic) for arithmetic in ("hardware", "float")])
+    (of_texels, of_x), (_, smooth) = jax.device_get(both(texels, np.linspace(0.1, 0.9, 9, dtype=np.float32)))
     assert of_texels.dtype == jax.dtypes.float0
-    assert_exact(of_x, gradient(texels, x, "float")[1])
+    assert_exact(of_x, smooth)
     assert np.any(of_x)
 
 
@@ -335,7 +333,7 @@ def test_integer_texels_have_no_gradient_and_their_coordinates_do():
     ],
 )
 def test_result_dtype(stored, read_mode, filter_mode, expected):
-    texture = jt.texture1d(jnp.ones((4, 1), stored))
+    texture = jt.texture1d(np.ones((4, 1), stored))
     read = functools.partial(jt.sample, texture, (0.5,), HARDWARE("clamp", filter_mode, read_mode=read_mode))
     assert jax.eval_shape(read).dtype == expected
     assert jax.eval_shape(functools.partial(read, dtype=jnp.float16)).dtype == jnp.float16
@@ -351,47 +349,53 @@ def test_coordinates_in_float64_are_cast_to_float32():
     assert_exact(from_wide, from_narrow)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "uint8", "uint16", "int8", "int16"])
-def test_a_gather_outside_returns_the_border_color_of_a_read(dtype):
-    read_mode = "element" if np.dtype(dtype).kind == "f" else "normalized_float"
-    sampler = jt.Sampler(address_mode="border", read_mode=read_mode, arithmetic="hardware")
+def test_a_gather_outside_returns_the_border_color_of_a_read():
+    color, outside = np.float32([1.0, -0.5, 0.25, 2.0]), np.float32(-3.0)
+    dtypes = ("float32", "float16", "uint8", "uint16", "int8", "int16")
 
-    @jax.jit
     def read_and_gather(texels, color, x, y):
+        read_mode = "element" if texels.dtype.kind == "f" else "normalized_float"
+        sampler = jt.Sampler(address_mode="border", read_mode=read_mode, arithmetic="hardware")
         texture = jt.texture2d(texels, border_color=color)
         # The components that may lie outside of the range of the format.
         gathered = {k: jt.gather(texture, (x, y), sampler, component=k) for k in (1, 3)}
         return jt.sample(texture, (x, y), sampler), gathered
 
-    color, outside = np.float32([1.0, -0.5, 0.25, 2.0]), np.float32(-3.0)
-    values, gathered = jax.tree.map(np.asarray, read_and_gather(np.zeros((2, 2, 4), dtype), color, outside, outside))
-    assert_exact(values[0], 1.0, dtype=values.dtype)
-    for component, found in gathered.items():
-        assert_exact(found, np.full(4, values[component]))
+    run = jax.jit(lambda textures, *args: [read_and_gather(texels, *args) for texels in textures])
+    found = run([np.zeros((2, 2, 4), dtype) for dtype in dtypes], color, outside, outside)
+    for dtype, (values, gathered) in zip(dtypes, jax.device_get(found), strict=True):
+        with named(dtype):
+            assert_exact(values[0], 1.0, dtype=values.dtype)
+            for component, of_component in gathered.items():
+                assert_exact(of_component, np.full(4, values[component]))
 
 
 def test_a_border_color_of_float16_is_cut_toward_zero():
     """What is too large becomes the largest finite number, and what is too small a subnormal one."""
     color = np.float32([1e6, -np.inf, 1 + 1.9 * 2.0**-10, -1.9 * 2.0**-24])
-    texture = jt.texture2d(np.zeros((1, 1, 4), np.float16), border_color=color)
-    found = jt.sample(texture, (-3.0, -3.0), HARDWARE("border"))
+    read = lambda texels, color: jt.sample(jt.texture2d(texels, border_color=color), (-3.0, -3.0), HARDWARE("border"))
+    found = jax.jit(read)(np.zeros((1, 1, 4), np.float16), color)
     assert_exact(found, [65504, -65504, 1 + 2.0**-10, -(2.0**-24)], np.float16)
 
 
 def test_a_gather_of_signed_bytes_returns_the_codes_of_a_linear_read():
     """Of all 256: codes of 16 bits."""
-    texture = jt.texture2d(np.arange(-128, 128).astype(np.int8).reshape(16, 16, 1))
     y, x = np.mgrid[:16, :16].astype(np.float32)
     sampler = HARDWARE(read_mode="normalized_float", normalized_coords=False)
-    blended = jt.sample(texture, (x + 0.5, y + 0.5), sampler)[..., 0]
-    assert_exact(jt.gather(texture, (x + 1, y + 1), sampler)[..., 3], blended)
+
+    @jax.jit
+    def both(texels, x, y):
+        gathered = jt.gather(jt.texture2d(texels), (x + 1, y + 1), sampler)
+        return gathered[..., 3], jt.sample(jt.texture2d(texels), (x + 0.5, y + 0.5), sampler)[..., 0]
+
+    assert_exact(*both(np.arange(-128, 128).astype(np.int8).reshape(16, 16, 1), x, y))
 
 
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize("name", ["sample", "gather"])
 @pytest.mark.parametrize("dtype", ["float64", "bfloat16"])
 def test_texels_that_no_texture_unit_has(dtype, name):
-    texture = jt.texture2d(jnp.ones((2, 2, 1), dtype))
+    texture = jt.texture2d(np.ones((2, 2, 1), dtype))
     with pytest.raises(ValueError, match=f"for {dtype} texels, which no texture unit has"):
         getattr(jt, name)(texture, (0.5, 0.5), HARDWARE())
 

@@ -57,12 +57,17 @@ def test_a_similarity_is_a_rotation_in_pixels():
     degrees, scale = 25.0, 0.8
     turn, window = np.deg2rad(degrees), 1 / scale
     parameters = np.float32([window * np.cos(turn) - 1, window * np.sin(turn), 0, 0])
-    read = jt.warp.spatial_transform(IMAGES, theta_of(parameters, (6, 9), "similarity"))
-    assert_close("float32", read, jt.warp.rotate(IMAGES, np.float32(degrees), scale=np.float32(scale)), 9)
+
+    @once
+    def both(images, parameters, degrees, scale):
+        read = jt.warp.spatial_transform(images, theta_of(parameters, (6, 9), "similarity"))
+        return read, jt.warp.rotate(images, degrees, scale=scale)
+
+    assert_close("float32", *both(IMAGES, parameters, np.float32(degrees), np.float32(scale)), 9)
 
 
 def test_parameters_of_64_bits_stay(x64):
-    theta = theta_of(np.full(4, 0.1), (4, 5), "similarity")
+    theta = np.asarray(once(lambda numbers: theta_of(numbers, (4, 5), "similarity"))(np.full(4, 0.1)))
     expected = np.array([[1.1, -0.1 * 4 / 5], [0.1 * 5 / 4, 1.1]])
     assert_close("float64", theta[:, :2], expected, 2)
     assert theta.dtype == np.float64
@@ -95,6 +100,20 @@ class Flax:
 
         graph, state = nnx.split(layer)
         return state, lambda state, images: nnx.merge(graph, state)(images)
+
+    def with_network(self, *args, **options):
+        return self.layer(self.network(6 * 9 * 2), NUM_FEATURES, *args, **options)
+
+    def made(self, *args):
+        """The parts of a layer with a network, by one program."""
+        calls = []
+
+        def make():
+            parameters, call = self.parts(self.with_network(*args))
+            calls.append(call)
+            return parameters
+
+        return jax.device_get(once(make)()), *calls
 
     def with_head(self, layer, kernel, bias):
         layer.head.kernel[...], layer.head.bias[...] = kernel, bias
@@ -154,14 +173,17 @@ def value_and_gradients(call):
         (_, read), gradients = jax.value_and_grad(loss, (0, 1), has_aux=True)(parameters, images)
         return read, gradients
 
-    return once(run)
+    return run
 
 
 def test_a_new_layer_only_resizes(library):
-    layer = library.layer(library.network(6 * 9 * 2), NUM_FEATURES, (5, 11), "similarity")
-    parameters, call = library.parts(layer)
-    resized = jt.warp.resize(IMAGES, (5, 11), address="border", antialias=False)
-    assert_close("float32", once(call)(parameters, IMAGES), resized, 9)
+
+    @once
+    def both(images):
+        parameters, call = library.parts(library.with_network((5, 11), "similarity"))
+        return call(parameters, images), jt.warp.resize(images, (5, 11), address="border", antialias=False)
+
+    assert_close("float32", *both(IMAGES), 9)
 
 
 def test_a_new_layer_only_resizes_volumes(library):
@@ -190,24 +212,25 @@ def plain(parameters, images, **options):
 @pytest.fixture(scope="module")
 def of_plain_function():
     """Its values and gradients, and its values with other options."""
-    return *value_and_gradients(plain)(HEAD, IMAGES), once(functools.partial(plain, **OPTIONS))(HEAD, IMAGES)
+    return once(lambda *args: (*value_and_gradients(plain)(*args), plain(*args, **OPTIONS)))(HEAD, IMAGES)
 
 
 def test_a_layer_is_the_plain_function_of_its_features(library, of_plain_function):
     """Values and gradients, to the images and to the last layer."""
+    layer = functools.partial(library.layer, library.brightness, 1, (4, 5))
 
-    def layer(**options):
-        made = library.layer(library.brightness, 1, (4, 5), **options)
-        return library.parts(library.with_head(made, *map(jnp.asarray, HEAD)))
+    @once
+    def run(head, images):
+        made = [library.with_head(layer(**options), *head) for options in ({}, OPTIONS)]
+        (parameters, call), (same, with_options) = map(library.parts, made)
+        return *value_and_gradients(call)(parameters, images), with_options(same, images)
 
-    parameters, call = layer()
-    expected, of_plain, with_options = of_plain_function
-    found, of_layer = value_and_gradients(call)(parameters, IMAGES)
+    expected, of_plain, expected_with_options = of_plain_function
+    found, of_layer, with_options = run(HEAD, IMAGES)
     assert_close("float32", found, expected, 9)
+    assert_close("float32", with_options, expected_with_options, 9)
     flat = lambda gradients: np.concatenate(sorted(map(np.ravel, jax.tree.leaves(gradients)), key=lambda a: a[0]))
     assert_close("peer gradient", flat(of_layer), flat(of_plain), np.abs(flat(of_plain)).max())
-    parameters, call = layer(**OPTIONS)
-    assert_close("float32", once(call)(parameters, IMAGES), with_options, 9)
 
 
 def test_a_layer_takes_images_of_foreign_byte_order(library):
@@ -217,8 +240,8 @@ def test_a_layer_takes_images_of_foreign_byte_order(library):
 
 
 def test_gradients_reach_the_network_once_the_last_layer_has_moved(library):
-    parameters, call = library.parts(library.layer(library.network(6 * 9 * 2), NUM_FEATURES, (6, 9)))
-    gradients = value_and_gradients(call)
+    parameters, call = library.made((6, 9))
+    gradients = once(value_and_gradients(call))
     for start, reached in ((parameters, False), (moved(parameters), True)):
         _, (of_parameters, of_images) = gradients(start, IMAGES)
         largest = {a.size: np.abs(a).max() for a in jax.tree.leaves(of_parameters)}
@@ -231,12 +254,14 @@ def test_gradients_reach_the_network_once_the_last_layer_has_moved(library):
 
 def test_short_images_go_through_parameters_of_32_bits(library):
     """The localization network sees them in float32, and the result is rounded once."""
-    images, dtype = IMAGES.astype("bfloat16"), "bfloat16"
-    layer = library.layer(library.network(6 * 9 * 2), NUM_FEATURES, (5, 11))
-    parameters, call = library.parts(layer)
-    parameters = moved(parameters)
-    both = once(lambda parameters, images: [call(parameters, a) for a in (images, images.astype(np.float32))])
-    read, expected = both(parameters, images)
+
+    @once
+    def both(images):
+        parameters, call = library.parts(library.with_network((5, 11)))
+        return [call(moved(parameters), a) for a in (images, images.astype(np.float32))]
+
+    dtype = "bfloat16"
+    read, expected = both(IMAGES.astype(dtype))
     assert read.dtype == dtype
     assert_close(dtype, read, expected, 1)
 
@@ -249,8 +274,11 @@ def test_a_network_of_16_bits_sees_16_bits(library):
         seen.add(str(image.dtype))
         return library.brightness(image)
 
-    parameters, call = library.parts(library.layer(localization, 1, (5, 11)))
-    assert jax.eval_shape(call, parameters, IMAGES.astype("bfloat16")).dtype == "bfloat16"
+    def run(images):
+        parameters, call = library.parts(library.layer(localization, 1, (5, 11)))
+        return call(parameters, images)
+
+    assert jax.eval_shape(run, IMAGES.astype("bfloat16")).dtype == "bfloat16"
     assert seen == {"bfloat16"}
 
 
@@ -260,8 +288,14 @@ def test_a_network_of_16_bits_sees_16_bits(library):
 def test_nnx_transforms():
     nnx = pytest.importorskip("flax.nnx")
     library = Flax()
-    layer = library.layer(library.network(6 * 9 * 2), NUM_FEATURES, (6, 9))
-    nnx.update(layer, moved(nnx.state(layer)))
+
+    @nnx.jit
+    def make():
+        layer = library.with_network((6, 9))
+        nnx.update(layer, moved(nnx.state(layer)))
+        return layer
+
+    layer = make()
     whole = nnx.jit(lambda layer, images: layer(images))(layer, IMAGES)
     one_by_one = nnx.jit(nnx.vmap(lambda layer, image: layer(image), in_axes=(None, 0)))(layer, IMAGES)
     assert_close("float32", one_by_one, whole, 9)
@@ -273,11 +307,15 @@ def test_nnx_transforms():
 def test_equinox_transforms():
     eqx = pytest.importorskip("equinox")
     library = Equinox()
-    layer = library.layer(library.network(6 * 9 * 2), NUM_FEATURES, (6, 9))
-    arrays, static = eqx.partition(layer, eqx.is_array)
-    layer = eqx.combine(moved(arrays), static)
-    images = jnp.moveaxis(IMAGES, -1, 1)
-    conv = eqx.nn.Conv2d(2, 3, 3, key=jax.random.key(1))
+
+    @eqx.filter_jit
+    def make():
+        layer = library.with_network((6, 9))
+        arrays, static = eqx.partition(layer, eqx.is_array)
+        return eqx.combine(moved(arrays), static), eqx.nn.Conv2d(2, 3, 3, key=jax.random.key(1))
+
+    layer, conv = make()
+    images = np.moveaxis(IMAGES, -1, 1)
     read = lambda network, images: jax.vmap(network)(images)
     assert eqx.filter_eval_shape(read, eqx.nn.Sequential([layer, conv]), images).shape == (8, 3, 4, 7)
     gradient = eqx.filter_eval_shape(eqx.filter_grad(lambda layer: (jax.vmap(layer)(images) ** 2).sum()), layer)
@@ -288,30 +326,34 @@ def test_equinox_transforms():
 def test_equinox_hands_keys_on():
     eqx = pytest.importorskip("equinox")
     library = Equinox()
-    localization = eqx.nn.Sequential([library.network(6 * 9 * 2), eqx.nn.Dropout(0.5)])
-    layer = library.layer(localization, NUM_FEATURES, (6, 9))
-    layer = eqx.tree_at(lambda layer: layer.head.weight, layer, jnp.ones((6, NUM_FEATURES)))
-    image = jnp.moveaxis(IMAGES[0], -1, 0)
-    thetas = [layer.theta(image, key=jax.random.key(seed)) for seed in range(4)]
+
+    def layer():
+        localization = eqx.nn.Sequential([library.network(6 * 9 * 2), eqx.nn.Dropout(0.5)])
+        made = library.layer(localization, NUM_FEATURES, (6, 9))
+        return eqx.tree_at(lambda layer: layer.head.weight, made, jnp.ones((6, NUM_FEATURES)))
+
+    image = np.moveaxis(IMAGES[0], -1, 0)
+    thetas = once(lambda image: [layer().theta(image, key=jax.random.key(seed)) for seed in range(4)])(image)
     assert len(np.unique(np.stack(thetas)[:, 0, 2])) > 1
     with pytest.raises(RuntimeError, match="requires a key"):
-        layer(image)
+        once(lambda image: layer()(image))(image)
 
 
 @pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
 def test_a_sharded_batch_needs_no_collective():
     """Forward; backward, the gradients of parameters that all devices share are summed over them."""
     pytest.importorskip("flax")
-    parameters, call = Flax().parts(Flax().layer(Flax().network(6 * 9 * 2), NUM_FEATURES, (6, 9)))
+    parameters, call = Flax().made((6, 9))
     parameters = moved(parameters)
     mesh = jax.make_mesh((8,), ("b",), axis_types=(AxisType.Auto,))
     images = jax.device_put(IMAGES, NamedSharding(mesh, P("b")))
     shared = jax.device_put(parameters, NamedSharding(mesh, P()))
     forward = once(call).lower(shared, images).compile()
     assert not COLLECTIVE.findall(forward.as_text())
-    both = value_and_gradients(call)
-    assert set(COLLECTIVE.findall(both.lower(shared, images).compile().as_text())) == {"all-reduce"}
-    assert_trees_close("sum", both(shared, images), both(parameters, IMAGES))
+    both = once(value_and_gradients(call))
+    sharded = both.lower(shared, images).compile()
+    assert set(COLLECTIVE.findall(sharded.as_text())) == {"all-reduce"}
+    assert_trees_close("sum", sharded(shared, images), both(parameters, IMAGES))
 
 
 # Without the libraries
@@ -335,35 +377,55 @@ def test_a_layer_refuses_a_family_without_a_form(library):
 
 @pytest.fixture(scope="module")
 def guide():
-    """What the blocks of the guide leave."""
+    """What the blocks of the guide leave, all of them in one program."""
     for library in (Flax, Equinox):
         pytest.importorskip(library.package)
-    return run_python_blocks("docs/spatial-transformers.md")
+    scope = {}
+
+    def run():
+        scope.update(run_python_blocks("docs/spatial-transformers.md"))
+        return {name: value for name, value in scope.items() if isinstance(value, jax.Array)}
+
+    scope.update(jax.jit(run)())
+    return scope
 
 
-@pytest.mark.slow
 def test_the_guide_goes_from_coarse_to_fine(guide):
     assert_close("descent", guide["shift"], [0.3, -0.2], 1)
     assert np.abs(guide["alone"]).max() < 0.02
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("guide")
+def test_the_guide_runs_as_it_stands():
+    """Operation by operation, as a reader would run it."""
+    run_python_blocks("docs/spatial-transformers.md")
+
+
 THETA = np.float32([[0.8, 0.2, 0.1], [-0.3, 0.9, -0.2]])
 
 
-def test_the_guide_aligns_corners(guide):
+@pytest.fixture(scope="module")
+def reads(guide):
+    """Reads of the images with a theta, and with it as one of aligned corners."""
+
+    @once
+    def run(images, theta):
+        with default_promotion():
+            aligned = guide["from_aligned_corners"](theta, (6, 9), (4, 5))
+        return [jt.warp.spatial_transform(images, found, (4, 5)) for found in (theta, aligned)]
+
+    return lambda theta: jax.device_get(run(IMAGES, np.broadcast_to(theta, (8, 2, 3))))
+
+
+def test_the_guide_aligns_corners(reads):
     """At the identity the corners' centers go to the corners' centers."""
-    with default_promotion():
-        theta = guide["from_aligned_corners"](jnp.eye(2, 3), (6, 9), (4, 5))
-    read = jt.warp.spatial_transform(IMAGES, theta, (4, 5))
     corners = np.s_[:, :: (4 - 1), :: (5 - 1)]
-    assert_close("float32", read[corners], IMAGES[:, ::5, ::8], 9)
+    assert_close("float32", reads(np.eye(2, 3, dtype=np.float32))[1][corners], IMAGES[:, ::5, ::8], 9)
 
 
-def test_the_guide_reads_as_torch_does(guide):
+def test_the_guide_reads_as_torch_does(reads):
     theta = np.broadcast_to(THETA, (8, 2, 3)).copy()
-    with default_promotion():
-        aligned = guide["from_aligned_corners"](theta, (6, 9), (4, 5))
-    ours = [jt.warp.spatial_transform(IMAGES, found, (4, 5)) for found in (theta, aligned)]
 
     def program(torch, images, theta):
         planes, reads = torch.tensor(images).permute(0, 3, 1, 2), []
@@ -374,5 +436,5 @@ def test_the_guide_reads_as_torch_does(guide):
         return reads
 
     for theirs in peers.results("torch", "spatial transformer", program, IMAGES, theta):
-        for actual, expected in zip(ours, theirs, strict=True):
+        for actual, expected in zip(reads(theta), theirs, strict=True):
             assert_close("peer", actual, expected, 9)
