@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtex._engine.compute import instructions
 from jaxtex._engine.cuda.build import nvrtc
 from jaxtex._engine.cuda.build.source import scalars
 from jaxtex._engine.cuda.trace.elementwise import EXPRESSIONS
+from jaxtex._jax import instructions
 from tests.support.emitted import INF, NAN, all_pairs, assert_as_jax, numbers
 from tests.support.host_compiler import Thread
 
