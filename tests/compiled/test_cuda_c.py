@@ -12,6 +12,7 @@ import pytest
 from jaxtex._engine.cuda.build import nvrtc
 from jaxtex._engine.cuda.build.source import scalars
 from jaxtex._engine.cuda.trace.elementwise import EXPRESSIONS
+from jaxtex._engine.walk.texel_walk import within_a_cell
 from jaxtex._jax import instructions
 from tests.support.emitted import INF, NAN, all_pairs, assert_as_jax, numbers
 from tests.support.host_compiler import Thread
@@ -121,6 +122,7 @@ def test_every_instruction():
         instructions.normal_product: all_pairs(small, exponents),
         instructions.scaled_product: all_pairs(positions, sizes, np.int32([0, 4096]), np.int32([13, 21])),
         instructions.shifted_pair: all_pairs(bits, bits, counts),
+        within_a_cell: (np.append(floats, tiny),),
     }
     assert len(given) == len(instructions.INSTRUCTIONS)
     without_sign = lambda x, factor: jnp.abs(instructions.flushed_product(x, factor))

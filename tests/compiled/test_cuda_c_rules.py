@@ -8,6 +8,7 @@ from jax.ad_checkpoint import checkpoint_name
 
 from jaxtex._engine.cuda.trace.emitter import IDENTITIES, RULES, Emitter, UnknownPrimitive
 from jaxtex._engine.cuda.trace.indexing import load_row
+from jaxtex._engine.cuda.trace.matrices import MATRICES
 from jaxtex._engine.cuda.trace.meanings import MEANINGS
 from jaxtex._jax.calls import CALLS, where_needed
 from tests.support.emitted import INF, NAN, assert_as_jax, numbers, primitives
@@ -285,17 +286,9 @@ def test_every_rule():
     assert_as_jax(threads, is_exact=lambda name: name != "products")
     seen = set().union(*(primitives(jax.make_jaxpr(t.function)(t.inputs[0][:1]).jaxpr) for t in threads.values()))
     # Older versions of JAX stack by other primitives. `test_fused.py` has random numbers, loops that JAX transposes,
-    # and additions to memory.
-    elsewhere = {
-        "load_row",
-        "add_row",
-        "stack",
-        "unstack",
-        "one_minus_square",
-        "empty2",
-        "threefry2x32",
-        "iota_2x32_shape",
-    }
+    # equations, and additions to memory.
+    elsewhere = {"load_row", "add_row", "stack", "unstack", "one_minus_square", "empty2", "threefry2x32", *MATRICES}
+    elsewhere.add("iota_2x32_shape")
     rules = RULES.keys() | MEANINGS.keys()
     assert rules - elsewhere <= seen, rules - seen
     assert CALLS & seen
