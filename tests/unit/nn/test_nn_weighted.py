@@ -191,20 +191,19 @@ def test_gradients_of_many_samples():
 
 
 def test_term_by_term():
-    """In the texture unit's arithmetic; a negative head is the last one."""
+    """Levels of any sizes in the texture unit's arithmetic; a negative head is the last one."""
     sampler = jt.Sampler(address_mode="border", arithmetic="hardware")
-    texels, x, y, w = array(5, 7, 8), *(places(6, 2, 2) for _ in "xy"), array(6, 2, 2)
+    levels, x, y, w = IN_ONE_PASS["pyramid of heads"][2]()
 
     @jax.jit
-    def run(texels, x, y, w):
-        head = jnp.array([0, -1])[:, None]
-        ours = jt.nn.sample_weighted(jt.texture2d(texels), (x, y), w, sampler, axis=2, head=head, num_heads=2)
-        parts = [jt.texture2d(texels[..., 4 * h : 4 * h + 4]) for h in range(2)]
-        return ours, jnp.stack([plain(parts[h], (x[:, h], y[:, h]), w[:, h], (1,)) for h in range(2)], 1)
+    def run(levels, x, y, w):
+        textures, head = [jt.texture2d(t) for t in levels], jnp.array([0, -1])[:, None, None]
+        ours = jt.nn.sample_weighted(textures, (x, y), w, sampler, axis=(2, 3), head=head, num_heads=2)
+        return ours, of_pyramid_plain(levels, x, y, w)
 
     # Two axes, whose contrast is seldom more than the largest texel.
-    contrast = np.abs(w).sum(2).max() * np.abs(texels).max()
-    assert_close("texture unit axis", *run(texels, x, y, w), 2 * contrast)
+    contrast = np.abs(w).sum((2, 3)).max() * max(float(np.abs(t).max()) for t in levels)
+    assert_close("texture unit axis", *run(levels, x, y, w), 2 * contrast)
 
 
 def test_the_gradient_of_a_border_color_of_heads():
