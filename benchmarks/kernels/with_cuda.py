@@ -42,6 +42,7 @@ class Kernel(NamedTuple):
         body: what a thread does; it writes ``out[at]``.
         result: the shape of the result, of numbers, from that of the program's grid and its arguments.
         threads: how many threads stand below and beside each other, from the same. By default, one for each sample.
+        sizes: what words in the body stand for, from the arguments.
     """
 
     out: str
@@ -49,6 +50,7 @@ class Kernel(NamedTuple):
     body: str
     result: Callable[..., tuple[int, ...]] = lambda shape, *_: shape
     threads: Callable[..., tuple[int, int]] = lambda shape, *_: shape
+    sizes: Callable[..., dict[str, Any]] = lambda *_: {}
 
 
 SOBEL = """
@@ -193,8 +195,8 @@ for (int k = 0; k < 4; k++) {
 out[at] = total;
 """
 RADIANCE = """
-const int STEPS = 32, RESOLUTIONS[4] = {LEVELS}, ROWS[4] = {TABLES}, HASHED[4] = {HASHES};
-const float SCALES[4] = {SIZES};
+const int STEPS = 32, RESOLUTIONS[4] = OF_LEVELS, ROWS[4] = OF_TABLES, HASHED[4] = ARE_HASHED;
+const float SCALES[4] = OF_GRID;
 const float u = x / width, v = y / height;
 float light[3] = {0, 0, 0}, passed = 1;
 for (int k = 0; k < STEPS; k++) {
@@ -237,7 +239,7 @@ for (int k = 0; k < STEPS; k++) {
 for (int c = 0; c < 3; c++) out[3 * at + c] = light[c];
 """
 SMOOTH = jt.Sampler()
-NUMBERS = {"float": np.float32, "float4": np.float32, "unsigned short": np.uint16}
+DTYPES = {"float": np.float32, "float4": np.float32, "unsigned short": np.uint16}
 
 
 def below_each_other(cupy: Any, images: Any) -> Any:
@@ -247,7 +249,7 @@ def below_each_other(cupy: Any, images: Any) -> Any:
     return texture_object(cupy, padded, jt.Sampler(read_mode="normalized_float", normalized_coords=False))
 
 
-def cubemap_levels(cupy: Any, chain: Any) -> Any:
+def cubemap_levels(_: Any, chain: Any) -> Any:
     """A texture object of a cubemap with all its levels, by CUDA's own calls, as CuPy has no such arrays."""
     runtime: Any = optional("cuda.bindings.runtime")
 
@@ -279,23 +281,19 @@ def cubemap_levels(cupy: Any, chain: Any) -> Any:
     described.filterMode = described.mipmapFilterMode = runtime.cudaTextureFilterMode.cudaFilterModeLinear
     described.normalizedCoords, described.seamlessCubemap = 1, 1
     described.maxMipmapLevelClamp = len(levels) - 1
-    del cupy
     return np.uint64(int(checked(runtime.cudaCreateTextureObject(resource, described, None))))
 
 
-def radiance_kernel() -> str:
-    """The kernel of the radiance field, with the sizes of its grid."""
+def sizes_of_grid(*_: Any) -> dict[str, str]:
+    """The numbers of the grid of the radiance field, as initializers of arrays."""
     grid = jt.nn.MultiresolutionGrid(num_levels=4, log2_hashmap_size=14)
-    sizes = {
-        "LEVELS": grid.resolutions,
-        "TABLES": grid.table_sizes,
-        "HASHES": map(int, grid.hashed),
-        "SIZES": (f"{s:.9g}f" if "." in f"{s:.9g}" else f"{s:.1f}f" for s in grid.scales),
+    array = lambda numbers: f"{{{', '.join(map(str, numbers))}}}"
+    return {
+        "OF_LEVELS": array(grid.resolutions),
+        "OF_TABLES": array(grid.table_sizes),
+        "ARE_HASHED": array(map(int, grid.hashed)),
+        "OF_GRID": array(f"{scale!r}f" for scale in grid.scales),
     }
-    code = RADIANCE
-    for name, values in sizes.items():
-        code = code.replace(f"{{{name}}}", "{" + ", ".join(map(str, values)) + "}")
-    return code
 
 
 KERNELS = {
@@ -317,7 +315,11 @@ KERNELS = {
     "shader": Kernel("float4", {"normals": LINEAR, "sky": cubemap_levels}, SHADER),
     "morph": Kernel("float4", {"a": LINEAR, "b": LINEAR, "there": None, "back": None, "time": "number"}, MORPH),
     "radiance_field": Kernel(
-        "float", {"table": None, "hidden": None, "last": None}, radiance_kernel(), lambda shape, *_: (*shape, 3)
+        "float",
+        {"table": None, "hidden": None, "last": None},
+        RADIANCE,
+        lambda shape, *_: (*shape, 3),
+        sizes=sizes_of_grid,
     ),
     "attention": Kernel(
         "float",
@@ -325,6 +327,7 @@ KERNELS = {
         ATTENTION,
         lambda shape, values, *_: (*shape, values.shape[-1]),
         lambda shape, *_: (shape[0], 32 * shape[1]),
+        lambda values, *_: {"SIDE": len(values)},
     ),
 }
 
@@ -347,12 +350,12 @@ def cuda(name: str, program: Program) -> Run | None:
             parameters.append(f"float {argument}" if how == "number" else f"const float* __restrict__ {argument}")
     height, width = kernel.threads(program.shape, *program.args)
     code = HEADER.replace("OUT", kernel.out).replace("PARAMETERS", ", ".join(parameters)).replace("BODY", kernel.body)
-    if name == "attention":
-        code = code.replace("SIDE", str(program.args[0].shape[0]))
+    for word, number in kernel.sizes(*program.args).items():
+        code = code.replace(word, str(number))
     function = cupy.RawModule(code=code).get_function("kernel")
     channels = (4,) if kernel.out == "float4" else ()
     shape = *kernel.result(program.shape, *program.args), *channels
-    out = cupy.empty(shape, NUMBERS[kernel.out])
+    out = cupy.empty(shape, DTYPES[kernel.out])
     blocks = tuple(-(-n // m) for n, m in zip((width, height), BLOCK))
 
     def start() -> Any:

@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 
 from .._engine.describe.axis import Axis, Role
-from .._engine.walk.texel_walk import COORDINATE_LIMIT, POSITION_LIMIT, Step, Taps, TexelAddress
-from .._jax.instructions import saturated, scaled_product
+from .._engine.walk.texel_walk import COORDINATE_LIMIT, POSITION_LIMIT, Step, Taps, TexelAddress, clipped_to_unit
+from .._jax.instructions import scaled_product
 from .._tables.address_rules import CLAMP, MIRROR, WRAP
 from .._tables.filter_kernels import LEVEL_BLEND, LINEAR, LINEAR_TAPS, POINT
 
@@ -86,7 +86,7 @@ def normalized_position(x: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array 
     one = 1 << kept if isinstance(kept, int) else jnp.left_shift(1, kept)
     scale = jnp.asarray(one, jnp.float32)
     if axis.address is CLAMP:  # nothing changes beyond the edges
-        unit, low = 0, (saturated(x) * scale).astype(jnp.int32)
+        unit, low = 0, (clipped_to_unit(x) * scale).astype(jnp.int32)
     else:
         x = jnp.where(jnp.abs(x) < COORDINATE_LIMIT, x, 0) if axis.reduced else jnp.clip(number(x), *FAR_NORMALIZED)
         fixed = jnp.floor(x * scale)

@@ -26,12 +26,6 @@ def instruction(expression: str) -> Callable[[Callable[..., jax.Array]], Callabl
     return compiled
 
 
-@instruction("saturated({0})")
-def saturated(x: jax.Array) -> jax.Array:
-    """`x`, float32, clipped to 0 and 1; NaN becomes 0."""
-    return jnp.clip(jnp.where(x == x, x, 0), 0, 1)
-
-
 @instruction("flushed_product({0}, {1})")
 def flushed_product(x: jax.Array, factor: jax.Array) -> jax.Array:
     """``x * factor`` in float32, where a subnormal `x` counts as zero.

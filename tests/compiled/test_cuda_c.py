@@ -12,7 +12,7 @@ import pytest
 from jaxtex._engine.cuda.build import nvrtc
 from jaxtex._engine.cuda.build.source import scalars
 from jaxtex._engine.cuda.trace.elementwise import EXPRESSIONS
-from jaxtex._engine.walk.texel_walk import within_a_cell
+from jaxtex._engine.walk.texel_walk import clipped_to_unit
 from jaxtex._jax import instructions
 from tests.support.emitted import INF, NAN, all_pairs, assert_as_jax, numbers
 from tests.support.host_compiler import Thread
@@ -117,12 +117,11 @@ def test_every_instruction():
     exponents, counts = np.int32([1, 2, 60, 100, 127, 254]) << 23, np.arange(64, dtype=np.int32)
     bits = numbers(np.int32)
     given = {
-        instructions.saturated: (np.append(floats, tiny),),
+        clipped_to_unit: (np.append(floats, tiny),),
         instructions.flushed_product: all_pairs(np.append(floats, tiny), exponents.view(np.float32)),
         instructions.normal_product: all_pairs(small, exponents),
         instructions.scaled_product: all_pairs(positions, sizes, np.int32([0, 4096]), np.int32([13, 21])),
         instructions.shifted_pair: all_pairs(bits, bits, counts),
-        within_a_cell: (np.append(floats, tiny),),
     }
     assert len(given) == len(instructions.INSTRUCTIONS)
     without_sign = lambda x, factor: jnp.abs(instructions.flushed_product(x, factor))

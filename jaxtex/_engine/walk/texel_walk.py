@@ -54,7 +54,8 @@ def texels_per_unit(axis: Axis, dtype: DTypeLike) -> jax.Array | int:
 
 def to_position(coord: jax.Array, axis: Axis) -> jax.Array:
     """The position of `coord` on `axis`, in texels."""
-    if axis.address is not CLAMP or axis.kernel is not POINT:  # otherwise, NaN reads the first texel by itself
+    # A point read that clamps needs no mask: NaN is converted to the index 0, and no weight depends on it.
+    if not (axis.kernel is POINT and axis.address is CLAMP):
         coord = jnp.where(usable(coord, axis), coord, 0)
     if axis.reduced:
         # This subtraction is exact. The remainder keeps its sign, because folding -1e-10 into [0, 1) would round to 1.
@@ -97,7 +98,7 @@ def taps(coord: jax.Array, axis: Axis, *, bounded: bool = False) -> Taps:
     fraction = shifted - tap.astype(shifted.dtype)
     if stops:
         # If the first tap has stopped, all taps read one value, and any fraction from 0 to 1 is right, but not NaN.
-        fraction = within_a_cell(fraction)
+        fraction = clipped_to_unit(fraction)
     weights = axis.kernel.weights.at(fraction, axis.order)
     if axis.order:
         scale = math.prod([texels_per_unit(axis, coord.dtype)] * axis.order)
@@ -109,14 +110,14 @@ def taps(coord: jax.Array, axis: Axis, *, bounded: bool = False) -> Taps:
 
 @jax.custom_jvp
 @instruction("saturated({0})")
-def within_a_cell(fraction: jax.Array) -> jax.Array:
-    """A fraction, clipped to 0 and 1, with derivative 1; NaN becomes 0."""
-    return jnp.clip(jnp.where(fraction == fraction, fraction, 0), 0, 1)
+def clipped_to_unit(x: jax.Array) -> jax.Array:
+    """`x`, clipped to 0 and 1; NaN becomes 0. The derivative is 1, also where `x` is clipped."""
+    return jnp.clip(jnp.where(x == x, x, 0), 0, 1)
 
 
-@within_a_cell.defjvp
-def jvp_of_fraction(primals: tuple[jax.Array], tangents: tuple[jax.Array]) -> tuple[jax.Array, jax.Array]:
-    return within_a_cell(*primals), tangents[0]
+@clipped_to_unit.defjvp
+def jvp_of_clipped(primals: tuple[jax.Array], tangents: tuple[jax.Array]) -> tuple[jax.Array, jax.Array]:
+    return clipped_to_unit(*primals), tangents[0]
 
 
 # All axes

@@ -75,7 +75,8 @@ class Tiles(NamedTuple):
         """The index of a thread's samples on each axis, `i0` and so on, and whether there is one.
 
         Returns:
-            The statements before the loop over a thread's samples, and in it. Before it, indices are inside the grid.
+            The statements before the loop over a thread's samples, and in it. Indices that are known before the loop
+            are clamped to the grid, so that loads there are of memory that exists.
         """
         before, in_loop, block, lane = [], [], "blockIdx.x", "threadIdx.x"
         block_divisor, lane_divisor, inside = 1, 1, []
@@ -85,10 +86,8 @@ class Tiles(NamedTuple):
             own = f"(int)({lane} / {lane_divisor} % {lanes})" if lanes > 1 else "0"
             first, ends = f"(int){tile} * {lanes * samples} + {own}", count * lanes * samples > self.sizes[k]
             if samples > 1:
-                is_last = k == len(self.sizes) - 1
-                in_loop.append(
-                    f"const int i{k} = {first}{f' + step * {lanes}' if is_last else f' * {samples} + step'};"
-                )
+                further = f"+ step * {lanes}" if k == len(self.sizes) - 1 else f"* {samples} + step"
+                in_loop.append(f"const int i{k} = {first} {further};")
                 inside += [f"i{k} < {self.sizes[k]}"] * ends
             elif ends:
                 before += [f"const int at{k} = {first};", f"const int i{k} = minimum(at{k}, {self.sizes[k] - 1});"]
@@ -109,25 +108,25 @@ class Tiles(NamedTuple):
         """
         if self.samples == 1:
             return [*first, "if (is_sample) {", *of_sample, *more, "}"]
-        shared, own = divided(of_sample, f"i{self.along}")
+        shared, own = shared_and_own(of_sample, f"i{self.along}")
         how, turns = "#pragma unroll" + " 1" * (not unrolled), f"for (int step = 0; step < {self.samples}; step++) {{"
         return [*shared, how, turns, *first, "if (is_sample) {", *own, *more, "}", "}"]
 
 
-# A definition, its name, and whether it is that of a constant.
+# A definition: "const " if it is that of a constant, and its name.
 DEFINITION = re.compile(r"(const )?[\w<>, ]+ (\w+)(?:\[\d+\])?(?: = .*)?;")
 NAME = re.compile(r"[A-Za-z_]\w*")
 
 
-def divided(statements: Sequence[str], varying: str) -> tuple[list[str], list[str]]:
-    """Statements that define constants without use of the name `varying`, directly or indirectly, and all others."""
-    without, others, names, depth = [], [], {varying}, 0
+def shared_and_own(statements: Sequence[str], index: str) -> tuple[list[str], list[str]]:
+    """The definitions of constants that do not depend on the name `index`, and all other statements."""
+    shared, own, dependent, depth = [], [], {index}, 0
     for line in statements:
         found = DEFINITION.fullmatch(line)
-        if found and found[1] and not depth and names.isdisjoint(NAME.findall(line)):
-            without.append(line)
+        if found and found[1] and not depth and dependent.isdisjoint(NAME.findall(line)):
+            shared.append(line)
             continue
-        others.append(line)
-        names |= {found[2]} if found else set()
+        own.append(line)
+        dependent |= {found[2]} if found else set()
         depth += line.count("{") - line.count("}")
-    return without, others
+    return shared, own

@@ -110,25 +110,19 @@ EXPRESSIONS = {
 }
 # Sums and products of float32 that the compiler does not fuse, and quotients that are rounded once.
 ROUNDED = {
-    "div": "{0} / {1}",
     "add": "rounded_add({0}, {1})",
     "sub": "rounded_sub({0}, {1})",
     "mul": "rounded_mul({0}, {1})",
     "square": "rounded_mul({0}, {0})",
+    "div": "{0} / {1}",
 }
 
 # Functions of integers and bools that are computed while a function is traced, if their operands are literals.
 KNOWN: dict[str, Callable[..., Any]] = {
     **{"add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative},
     **{"max": np.maximum, "min": np.minimum, "and": np.bitwise_and, "or": np.bitwise_or, "not": np.invert},
-    **{
-        "eq": np.equal,
-        "ne": np.not_equal,
-        "lt": np.less,
-        "le": np.less_equal,
-        "gt": np.greater,
-        "ge": np.greater_equal,
-    },
+    **{"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal},
+    **{"gt": np.greater, "ge": np.greater_equal},
 }
 
 

@@ -99,7 +99,7 @@ class Emitter(Statements):
         body = called(eqn)
         if body is not None:
             expression = INSTRUCTIONS.get(eqn.params.get("name", ""))
-            if expression is not None and args:  # JAX keeps operands that are known in the body
+            if expression is not None and args:  # operands that JAX knows are constants of the body
                 return [self.define_each(aval_of(eqn.outvars[0]).dtype, expression.format, *args)]
             if eqn.params.get("name") == WHERE_NEEDED:
                 return where_needed(self, body, args)

@@ -296,20 +296,19 @@ def load_row_rule(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> N
     num_kept = eqn.params["num_kept"]
     c_type = c_type_of(eqn.params["dtype"])
     numbers = np.broadcast_arrays(*(args[:-1] if eqn.params["has_token"] else args))
-    rows, kept = np.empty((*numbers[0].shape, count), object), count
-    if function == "load_row_by_pair" and c_type == "uint8":
-        kept, load = 4, "load_three_bytes"
-    else:
-        load = f"{function}<{count}>"
+    rows, by_words = np.empty((*numbers[0].shape, count), object), c_type == "uint8" and function != "load_row"
+    of_row, load = f"Row<{c_type}, {count}>", f"{function}<{count}>"
+    if by_words and function == "load_row_by_pair":
+        of_row, load = "Row<uint8, 4>", "load_three_bytes"
     for index in np.ndindex(numbers[0].shape):
         terms = terms_of([number[index] for number in numbers], factors, eqn.params["wide"])
         near = f"kept({array} + {' + '.join(terms[:num_kept])})" if num_kept else array
         first = f"{numbers[0][index]}" if factors == (1,) else f"({' + '.join(terms[num_kept:])})"
         inside = f", {numbers[-1][index]}" if eqn.params["is_masked"] else ""
-        row = statements.define_typed(f"Row<{c_type}, {kept}>", f"{load}({near} + {first}{inside})")
-        rows[index] = names = [f"{row}.v[{k}]" for k in range(count)]
-        if c_type == "uint8" and count > 1 and function != "load_row":
-            statements.bytes.update((name, (row, k)) for k, name in enumerate(names))
+        row = statements.define_typed(of_row, f"{load}({near} + {first}{inside})")
+        rows[index] = [f"{row}.v[{k}]" for k in range(count)]
+        if by_words and count > 1:
+            statements.bytes |= {name: f"float_of_byte<{k}, {{0}}>({row})" for k, name in enumerate(rows[index])}
     return rows
 
 

@@ -19,20 +19,17 @@ def lu(x: jax.Array, **_: Any) -> list[jax.Array]:
     *batch, height, width = x.shape
     if height * width > MOST_DECOMPOSED:
         raise UnknownPrimitive(f"lu: a thread decomposes at most {MOST_DECOMPOSED} numbers, and here {height * width}")
-    rows, order = ([*jnp.moveaxis(x, -2, 0)], [jnp.full(batch, k, jnp.int32) for k in range(height)])
-    pivots = list[jax.Array]()
+    rows, pivots = [*jnp.moveaxis(x, -2, 0)], list[jax.Array]()
     for k in range(min(height, width)):
         # The row with the largest number in this column is exchanged with row k.
-        place, largest = order[k] * 0 + k, abs(rows[k][..., k])
+        place, largest = jnp.full(batch, k, jnp.int32), abs(rows[k][..., k])
         for i in range(k + 1, height):
             better = abs(rows[i][..., k]) > largest
             place, largest = lax.select(better, jnp.full_like(place, i), place), lax.max(largest, abs(rows[i][..., k]))
         pivots.append(place)
         for i in range(k + 1, height):
-            here = place == i
-            order[k], order[i] = (lax.select(here, *pair) for pair in ((order[i], order[k]), (order[k], order[i])))
-            of_row = jnp.broadcast_to(here[..., None], rows[k].shape)
-            rows[k], rows[i] = (lax.select(of_row, *pair) for pair in ((rows[i], rows[k]), (rows[k], rows[i])))
+            here = jnp.broadcast_to((place == i)[..., None], rows[k].shape)
+            rows[k], rows[i] = exchanged(here, rows[k], rows[i])
         # A column of zeros stays as it is.
         divisor = rows[k][..., k]
         divisor = lax.select(divisor == 0, jnp.ones_like(divisor), divisor)
@@ -40,7 +37,13 @@ def lu(x: jax.Array, **_: Any) -> list[jax.Array]:
             factor = (rows[i][..., k] / divisor)[..., None]
             rest = rows[i][..., k + 1 :] - factor * rows[k][..., k + 1 :]
             rows[i] = jnp.concatenate([rows[i][..., :k], factor, rest], -1)
-    return [jnp.stack(rows, -2), jnp.stack(pivots, -1), jnp.stack(order, -1)]
+    exchanges = jnp.stack(pivots, -1)
+    return [jnp.stack(rows, -2), exchanges, lu_pivots_to_permutation(exchanges, permutation_size=height)]
+
+
+def exchanged(where: jax.Array, first: jax.Array, second: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Two arrays, with their numbers exchanged `where` that is true."""
+    return lax.select(where, second, first), lax.select(where, first, second)
 
 
 def lu_pivots_to_permutation(pivots: jax.Array, *, permutation_size: int) -> jax.Array:
@@ -48,8 +51,7 @@ def lu_pivots_to_permutation(pivots: jax.Array, *, permutation_size: int) -> jax
     order = [jnp.full(pivots.shape[:-1], k, jnp.int32) for k in range(permutation_size)]
     for k in range(pivots.shape[-1]):
         for i in range(k + 1, permutation_size):
-            here = pivots[..., k] == i
-            order[k], order[i] = (lax.select(here, *pair) for pair in ((order[i], order[k]), (order[k], order[i])))
+            order[k], order[i] = exchanged(pivots[..., k] == i, order[k], order[i])
     return jnp.stack(order, -1)
 
 
@@ -78,7 +80,7 @@ def triangular_solve(
 
 
 def custom_linear_solve(*args: jax.Array, const_lengths: Any, jaxprs: Any) -> list[jax.Array]:
-    """The solution by the function that the caller gave, such as one by factors."""
+    """The solution by the function that the primitive holds, such as one by LU factors."""
     first = const_lengths.matvec + const_lengths.vecmat
     consts, b = args[first : first + const_lengths.solve], args[sum(const_lengths) :]
     return jaxpr_as_fun(jaxprs.solve)(*consts, *b)

@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 
 from .elementwise import STORED_ONLY
-from .matrices import MATRICES
+from .matrices import MATRICES, exchanged
 from .statements import UnknownPrimitive
 
 # The largest number of products in a product of arrays, and of numbers that a thread sorts.
@@ -76,10 +76,9 @@ def sort(*arrays: jax.Array, dimension: int, num_keys: int, **_: Any) -> list[ja
     rows = [[*jnp.moveaxis(a, dimension, 0)] for a in arrays]
     for last in range(count - 1, 0, -1):
         for k in range(last):
-            exchanged = follows([(row[k], row[k + 1]) for row in rows[:num_keys]])
+            is_after = follows([(row[k], row[k + 1]) for row in rows[:num_keys]])
             for row in rows:
-                first, second = row[k], row[k + 1]
-                row[k], row[k + 1] = lax.select(exchanged, second, first), lax.select(exchanged, first, second)
+                row[k], row[k + 1] = exchanged(is_after, row[k], row[k + 1])
     return [jnp.stack(row, dimension) for row in rows] if count else [*arrays]
 
 

@@ -158,7 +158,7 @@ DEVICE float rounded_sub(float a, float b) { return rounded(a - b); }
 DEVICE float rounded_mul(float a, float b) { return rounded(a * b); }
 #endif
 
-// Quotients and reciprocal square roots as XLA computes them, to two units in the last place.
+// Quotients and reciprocal square roots, to two units in the last place.
 #ifdef __CUDACC__
 DEVICE float divided(float a, float b) {
   float result;
@@ -202,8 +202,8 @@ DEVICE float power(float a, float b) { return powf(a, b); }
 #endif
 DEVICE double power(double a, double b) { return pow(a, b); }
 
-// The functions of `instructions.py`. `saturated` clips to [0, 1], NaN to 0. `flushed_product` flushes subnormal
-// factors and products to zeros of their signs.
+// What replaces functions that Python declares as an `instruction`. `saturated` clips to [0, 1], NaN to 0.
+// `flushed_product` flushes subnormal factors and products to zeros of their signs.
 #ifdef __CUDACC__
 DEVICE float saturated(float a) { return __saturatef(a); }
 DEVICE float flushed_product(float a, float b) {
@@ -396,7 +396,8 @@ template <int N, class T> DEVICE Row<T, N> load_row_by_pair(const T* first, bool
     return load_row<N>(first, inside);
   }
 }
-// Byte K of a row that was loaded by words, divided by 2^SHIFT: the word becomes the low bits of a float near 2^(23 - SHIFT).
+// Byte K of a row that was loaded by words, divided by 2^SHIFT: it becomes the low bits of a float near 2^(23 - SHIFT),
+// from which that power is subtracted.
 template <int K, int SHIFT, int N> DEVICE float float_of_byte(const Row<uint8, N>& row) {
   uint32 word = 0;
   constexpr int first = K & ~3;

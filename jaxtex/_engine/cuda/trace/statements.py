@@ -126,7 +126,8 @@ class Statements(abc.ABC):
         exact: whether the following sums and products of float32 are rounded separately. Otherwise the compiler may
             fuse a product and a sum, with one rounding.
         keeps_indices: whether an index is clamped even if its mode promises that it lies inside.
-        bytes: names of uint8 that stand in rows loaded by words, and of their values as float32: the row and the place.
+        bytes: for the names of bytes of loaded words, and of their values as float32, the expression of the byte as
+            float32, divided by 2 to the power of {0}.
         tables: the declarations of the tables of constants that the statements use.
         together: whether all threads of a warp are at the statements, a C expression.
         carries: whether the statements stand in the loop over the samples of a thread, and in no block in it.
@@ -145,7 +146,7 @@ class Statements(abc.ABC):
         self.carried: list[Carried] = []
         self.additions: list[Addition] = []
         self.sums: dict[tuple[str, int], str] = {}
-        self.bytes: dict[str, tuple[str, int]] = {}
+        self.bytes: dict[str, str] = {}
         self.tables: list[str] = []
         self.names_of_tables: dict[tuple[str, str], str] = {}
 
@@ -214,11 +215,13 @@ class Statements(abc.ABC):
             if known and are_known(numbers):
                 with np.errstate(over="ignore"):
                     return Number(known(*(cast(Number, n).value for n in numbers)), dtype)
-            if name == "mul" and (byte := self.byte_of(*numbers)):
-                return self.define(dtype, byte)
-            if name == "div" and operand == np.float32 and not self.exact and isinstance(numbers[1], Number):
-                inverse = 1 / numbers[1].value  # XLA does the same
-                if np.isfinite(inverse):
+            last = numbers[-1]
+            if name == "mul" and numbers[0] in self.bytes and isinstance(last, Number) and last.value == 2.0**-8:
+                return self.define(dtype, self.bytes[numbers[0]].format(8))  # a code becomes a fraction
+            if name == "div" and operand == np.float32 and not self.exact and isinstance(last, Number):
+                with np.errstate(divide="ignore"):
+                    inverse = 1 / last.value
+                if np.finfo(np.float32).tiny <= abs(inverse) < np.inf:  # XLA multiplies, too
                     return self.define(dtype, f"{numbers[0]} * {Number(inverse, dtype)}")
             return self.define(dtype, expression.format(*numbers))
 
@@ -232,30 +235,20 @@ class Statements(abc.ABC):
             return literals(np.array([a.value for a in names.flat], source).astype(target).reshape(names.shape), target)
         if jnp.issubdtype(target, jnp.bool):
             return self.define_each(bool, lambda a: f"{a} != 0", names)
-        if target == np.float32 and any(name in self.bytes for name in names.flat):
-            return of_each(self.float_of_byte, [names])
         to, of = c_type_of(target), c_type_of(source)
         if not has_conversion(np.dtype(source), np.dtype(target)):
             if {np.dtype(source).name, np.dtype(target).name} & STORED_ONLY:
                 return self.converted(self.converted(names, source, np.float32), np.float32, target)
             raise UnknownPrimitive(f"a conversion of {np.dtype(source)} to {np.dtype(target)} has no expression")
-        return self.define_each(target, lambda a: f"converted<{to}, {of}>({a})", names)
 
-    def float_of_byte(self, name: str) -> str:
-        """A number of a row of uint8 as float32."""
-        if name not in self.bytes:
-            return self.define(np.float32, f"converted<float, uint8>({name})")
-        row, place = self.bytes[name]
-        wide = self.define(np.float32, f"float_of_byte<{place}, 0>({row})")
-        self.bytes[wide] = row, place
-        return wide
+        def one(name: str) -> str:
+            if target != np.float32 or name not in self.bytes:
+                return self.define(target, f"converted<{to}, {of}>({name})")
+            wide = self.define(target, self.bytes[name].format(0))
+            self.bytes[wide] = self.bytes[name]
+            return wide
 
-    def byte_of(self, first: str, second: str) -> str | None:
-        """The product of a number that was a byte and 2^-8, with which codes become fractions, as one expression."""
-        if isinstance(second, Number) and first in self.bytes and second.value == 2.0**-8:
-            row, place = self.bytes[first]
-            return f"float_of_byte<{place}, 8>({row})"
-        return None
+        return of_each(one, [names])
 
     # Variables
 
