@@ -57,9 +57,9 @@ def run_warp(options: Options, programs: Path | None) -> int:
     import jax
 
     from ..warp.sized.kept import keep_in
-    from .files.decode import silence_codecs
+    from .files.codecs import silence_codecs
     from .files.inputs import find_files
-    from .recipe import recipe_of
+    from .pipeline import recipe_of
     from .run import warp_file, warp_folder, warp_large
 
     collect_garbage()

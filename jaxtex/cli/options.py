@@ -1,12 +1,183 @@
-"""The options of the command line: their words, their values, and what the help says of each."""
+"""The options of the command line: their words, their values from text, and what the help says of each."""
 
 import argparse
+import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from . import values
-from .values import Point
+from .process import UserError
+
+# Values: text to numbers, points, sizes and colors
+
+
+LEAST_MEMORY = 2**30
+Point = tuple[float, float]
+COLORS = {"black": 0.0, "gray": 128.0, "white": 255.0}
+COEFFICIENTS = ("k1", "k2", "p1", "p2", "k3")
+FISHEYE_COEFFICIENTS = ("k1", "k2", "k3", "k4")
+
+
+def matrix_words(words: list[str]) -> list[str]:
+    """The words of a command line, in which the elements of `--matrix` may stand in one word, between commas."""
+    found: list[str] = []
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name == "--matrix" and equals:
+            found += [name, *value.split(",")]
+        else:
+            found += word.split(",") if found[-1:] == ["--matrix"] else [word]
+    return found
+
+
+def matrix_length(words: list[str]) -> int:
+    """How many of the words behind `--matrix` are its elements: six, or nine if so many are numbers."""
+    if "--matrix" not in words:
+        return 6
+    behind = words[words.index("--matrix") + 1 :][:9]
+    count = next((k for k, word in enumerate(behind) if not is_number(word)), len(behind))
+    if count < 6:
+        raise UserError(f"--matrix takes six numbers of an affine matrix, or nine of a homography, but got {count}")
+    return 9 if count == 9 else 6
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number."""
+    try:
+        number(text)
+    except argparse.ArgumentTypeError:
+        return False
+    return True
+
+
+def protect_negative_number(argument: str) -> str:
+    """Puts a space before a value that begins with a negative number, since argparse would take it for an option."""
+    return f" {argument}" if re.fullmatch(r"-[0-9.][0-9.eE+,:-]*", argument) else argument
+
+
+def number(text: str) -> float:
+    """A number that is neither infinite nor NaN."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        share = text.strip().removesuffix("%")
+        remedy = f"; write {float(share) / 100:g}" if share != text.strip() and is_number(share) else ""
+        raise argparse.ArgumentTypeError(f"{text.strip()!r} is not a number{remedy}")
+    return value
+
+
+def positive_number(text: str) -> float:
+    """A number above 0."""
+    value = number(text)
+    if value <= 0:
+        raise argparse.ArgumentTypeError(f"{text.strip()} is not above 0")
+    return value
+
+
+def number_list(text: str) -> tuple[float, ...]:
+    """Numbers, separated by commas."""
+    return tuple(number(value) for value in text.split(","))
+
+
+def point_pair(text: str) -> tuple[Point, Point]:
+    """A point of the input and the point of the output to which it maps, as X,Y:X,Y."""
+    match [number_list(point) for point in text.split(":")]:
+        case [(x, y), (u, v)]:
+            return (x, y), (u, v)
+        case _:
+            raise argparse.ArgumentTypeError(f"{text.strip()!r} is not X,Y:X,Y, a point and where it maps to")
+
+
+def coefficient_list(text: str) -> tuple[float, ...]:
+    """One to five coefficients of a lens."""
+    values = number_list(text)
+    if len(values) > len(COEFFICIENTS):
+        raise argparse.ArgumentTypeError(f"{text.strip()!r} is not 1 to 5 numbers {','.join(COEFFICIENTS)}")
+    return values
+
+
+def camera(text: str) -> tuple[float, float, float, float]:
+    """Two focal lengths above 0, and the principal point."""
+    match number_list(text):
+        case (fx, fy, cx, cy) if fx > 0 and fy > 0:
+            return fx, fy, cx, cy
+        case _:
+            expected = "FX,FY,CX,CY, four numbers, the first two above 0"
+            raise argparse.ArgumentTypeError(f"{text.strip()!r} is not {expected}")
+
+
+def size(text: str) -> tuple[int, int]:
+    """Width and height, as WxH."""
+    match = re.fullmatch(r"0*([1-9][0-9]{0,8})x0*([1-9][0-9]{0,8})", text)
+    if not match:
+        example = f"{text}x{text}" if text.isdecimal() else "640x480"
+        raise argparse.ArgumentTypeError(f"{text!r} is not WxH, two whole numbers above 0 such as {example}")
+    return int(match[1]), int(match[2])
+
+
+def color(text: str) -> tuple[float, ...]:
+    """One to four values from 0 to 255, as numbers separated by commas or as hexadecimal digits."""
+    if text in COLORS:
+        return (COLORS[text],)
+    if re.fullmatch(r"#([0-9a-fA-F]{6}|[0-9a-fA-F]{8})", text):
+        return tuple(float(byte) for byte in bytes.fromhex(text[1:]))
+    refusal = f"{text!r} is not 1 to 4 values from 0 to 255, #rrggbb or one of {', '.join(COLORS)}"
+    try:
+        values = number_list(text)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(refusal) from None
+    if len(values) > 4 or not all(0 <= value <= 255 for value in values):
+        raise argparse.ArgumentTypeError(refusal)
+    return values
+
+
+def path(text: str) -> Path:
+    """A path. An empty one, as of a variable of the shell that is not set, is none, and not the current folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("the name of a file is empty")
+    return Path(text)
+
+
+def device(text: str) -> tuple[str, int]:
+    """The name of a platform and the number of a device, as NAME or NAME:N."""
+    match = re.fullmatch(r"([a-z]+)(?::([0-9]{1,9}))?", text.lower())
+    if not match:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME or NAME:N, such as gpu:1")
+    return match[1], int(match[2] or 0)
+
+
+def whole_number(text: str) -> int:
+    """A whole number above 0, which may be written as 2e9."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 1 <= value < 2**63 or value % 1:
+        raise argparse.ArgumentTypeError(f"{text.strip()!r} is not a whole number above 0")
+    return int(value)
+
+
+def memory(text: str) -> int:
+    """A number of bytes from 1G on, as 4G or 1500M."""
+    match = re.fullmatch(r"([0-9]{1,6})([MGT])B?", text.upper())
+    found = int(match[1]) * 2 ** {"M": 20, "G": 30, "T": 40}[match[2]] if match else 0
+    if found < LEAST_MEMORY:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size from 1G on, such as 4G or 1500M")
+    return found
+
+
+def quality(text: str) -> int:
+    """A whole number from 1 to 100."""
+    if not re.fullmatch(r"0*([1-9][0-9]?|100)", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 100")
+    return int(text)
+
+
+# Options
+
 
 # Written out, since arguments are parsed before JAX is imported; a test compares them with the enumerations.
 FilterName = Literal["point", "linear", "cubic", "lagrange", "bspline", "mitchell", "lanczos2", "lanczos3", "gaussian"]
@@ -93,35 +264,33 @@ def choice(choices: tuple[str, ...], about: str, **more: Any) -> dict[str, Any]:
     return {"choices": choices, "help": about, **more}
 
 
-COEFFICIENT_NAMES = ",".join(values.COEFFICIENTS).upper()
+COEFFICIENT_NAMES = ",".join(COEFFICIENTS).upper()
 # What argparse takes for each option, by its first name.
 TRANSFORMS = {
-    "--scale": taking("S", values.positive_number, "factor of width and height, above 0, e.g. 0.5 (default: 1)"),
-    "--shear": taking("X", values.number, "pixels to the right for each pixel down, e.g. 0.2 (default: 0)"),
-    "--rotate": taking("DEG", values.number, "angle in degrees, counter-clockwise as seen, e.g. 20 (default: 0)"),
-    "--translate": taking(
-        ("X", "Y"), values.number, "shift right and down, in pixels, e.g. 10 -5 (default: 0 0)", nargs=2
-    ),
+    "--scale": taking("S", positive_number, "factor of width and height, above 0, e.g. 0.5 (default: 1)"),
+    "--shear": taking("X", number, "pixels to the right for each pixel down, e.g. 0.2 (default: 0)"),
+    "--rotate": taking("DEG", number, "angle in degrees, counter-clockwise as seen, e.g. 20 (default: 0)"),
+    "--translate": taking(("X", "Y"), number, "shift right and down, in pixels, e.g. 10 -5 (default: 0 0)", nargs=2),
     "--expand": switch("make the output large enough for the whole result"),
     "--crop": switch("reduce the output to the largest part that the image covers"),
     "--matrix": taking(
         "N",
-        values.number,
+        number,
         "six numbers A B C D E F of an affine matrix, row by row, from pixels of the input to pixels of the output, "
         "e.g. 1 0 10 0 1 -5 or 1,0,10,0,1,-5; or nine of a homography, e.g. 1 0 0 0 1 0 0 0.001 1",
         nargs=6,
     ),
     "--perspective": taking(
         "X,Y:X,Y",
-        values.point_pair,
+        point_pair,
         "four points of the input, such as the corners of a page, and their positions in the output, in pixels",
         nargs=4,
     ),
-    "--lens": taking(COEFFICIENT_NAMES, values.coefficient_list, "remove a lens distortion, e.g. -0.28,0.07"),
-    "--distort": taking(COEFFICIENT_NAMES, values.coefficient_list, "apply a lens distortion, e.g. -0.28,0.07"),
+    "--lens": taking(COEFFICIENT_NAMES, coefficient_list, "remove a lens distortion, e.g. -0.28,0.07"),
+    "--distort": taking(COEFFICIENT_NAMES, coefficient_list, "apply a lens distortion, e.g. -0.28,0.07"),
     "--camera": taking(
         "FX,FY,CX,CY",
-        values.camera,
+        camera,
         "focal lengths and principal point of --lens and --distort, in pixels, e.g. 910,910,960,540 (default: both "
         "lengths are the longer side of the image, and the point is its center)",
     ),
@@ -133,15 +302,15 @@ TRANSFORMS = {
     ),
     "--calibration": taking(
         "FILE",
-        values.path,
+        path,
         "remove the distortion that a YAML or JSON file of OpenCV describes, e.g. camera.yml",
     ),
-    "--flow": taking("FILE.npy", values.path, "file of displacements from output to input, in pixels, e.g. flow.npy"),
+    "--flow": taking("FILE.npy", path, "file of displacements from output to input, in pixels, e.g. flow.npy"),
     "--size": taking(
-        "WxH", values.size, "width and height of the output in pixels, e.g. 640x480 (default: those of the input)"
+        "WxH", size, "width and height of the output in pixels, e.g. 640x480 (default: those of the input)"
     ),
     "--fit": taking(
-        "WxH", values.size, "the largest size of the same proportions within this width and height, e.g. 1600x1600"
+        "WxH", size, "the largest size of the same proportions within this width and height, e.g. 1600x1600"
     ),
     "--enlarge": switch("with --fit, enlarge smaller images too"),
 }
@@ -171,7 +340,7 @@ READS = {
     ),
     "--border-color": taking(
         "VALUES",
-        values.color,
+        color,
         "color outside the input: G, G,A, R,G,B or R,G,B,A, each from 0 to 255, also for 16-bit images, e.g. 255,0,0; "
         "or #rrggbb, #rrggbbaa, white, gray, black (default: black, or transparent if the image has alpha)",
         dest="border",
@@ -185,7 +354,7 @@ WRITES = {
     ),
     "--quality": taking(
         "Q",
-        values.quality,
+        quality,
         "quality of JPEG and WebP, from 1 to 100, e.g. 85 (default: 95 for JPEG, lossless WebP)",
     ),
     "--subsampling": choice(
@@ -208,12 +377,12 @@ FILES = {
     ),
     "--page": taking(
         "N",
-        values.whole_number,
+        whole_number,
         "page of a TIFF, or frame of an animation, counted from 1, e.g. 2 (default: all pages of a TIFF)",
     ),
     "--max-pixels": taking(
         "N",
-        values.whole_number,
+        whole_number,
         "largest number of pixels of an input or an output, e.g. 2e9 (default: 500 million; with --tile no limit)",
     ),
 }
@@ -221,16 +390,16 @@ RUNNING = {
     "--recursive": switch("read subfolders too, and make the same subfolders in OUT"),
     "--jobs": taking(
         "N",
-        values.whole_number,
+        whole_number,
         "number of threads that read and write files, e.g. 2 (default: the number of cores, at most 16)",
     ),
     "--tile": switch("warp one TIFF of any size tile by tile, within --memory; --resume goes on after a stop"),
-    "--memory": taking("SIZE", values.memory, "memory that --tile may use, at least 1G, e.g. 4G (default: 2G)"),
+    "--memory": taking("SIZE", memory, "memory that --tile may use, at least 1G, e.g. 4G (default: 2G)"),
     "--quiet": switch("print only errors"),
     "--verbose": switch("print a line for each image of a folder"),
     "--device": taking(
         "NAME[:N]",
-        values.device,
+        device,
         "cpu, gpu or tpu, and the number of the device, from 0, e.g. gpu:1 (default: the first device of JAX)",
         default=(None, 0),
     ),
@@ -238,6 +407,6 @@ RUNNING = {
 OPTIONS: dict[str, dict[str, Any]] = {**TRANSFORMS, **READS, **WRITES, **FILES, **RUNNING}
 OTHER_NAMES = {"--skip-existing": ("--resume",), "--angle": ("--rotate",)}
 PATHS: dict[str, dict[str, Any]] = {
-    "sources": taking("IN", values.path, "image files, folders of image files, or - for stdin", nargs="+"),
-    "target": taking("OUT", values.path, "the file to write, a folder for several files, or - for stdout"),
+    "sources": taking("IN", path, "image files, folders of image files, or - for stdin", nargs="+"),
+    "target": taking("OUT", path, "the file to write, a folder for several files, or - for stdout"),
 }

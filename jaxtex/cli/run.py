@@ -16,18 +16,15 @@ from .. import __version__
 from ..warp.sized.image import ImageWarp
 from ..warp.sized.streams import NeedsWholeImage, StreamedImage
 from ..warp.streaming import WindowTooLarge
-from .files.decode import find_picture
-from .files.encode import fit_picture
+from .files.codecs import find_picture, fit_picture
 from .files.inputs import STREAM, PictureFile, format_of
-from .files.large_tiff import LargeTiff, open_large
+from .files.large_tiff import LargeTiff, RunFingerprint, TiledOutput, closing_output, is_begun, open_large
 from .files.metadata import Picture
 from .files.replace import check_target, remove_stale_files
 from .files.tiff import page_entries
-from .files.tiled_output import RunFingerprint, TiledOutput, closing_output, is_begun
 from .options import Options
-from .pipeline import WrittenFile, errors_about, format_size, warp_stream
+from .pipeline import Recipe, WrittenFile, errors_about, format_size, warp_stream
 from .process import FullDiskError, UserError, check_stopped, print_error, print_notes, print_report
-from .recipe import Recipe
 
 # Under --tile, what the process takes of any picture: Python, JAX, compilers, and what is computed of a few tiles.
 OWN_BYTES = 3 * 2**28

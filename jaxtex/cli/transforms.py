@@ -18,8 +18,8 @@ import numpy.typing as npt
 from ..warp.coordinate_functions import affine, displaced, projective, row_times_point, scaled
 from ..warp.sized.mappings import MAX_ANISOTROPY, Array, Mapping, PerPixelParameters, Size
 from .files.inputs import open_regular, read_errors
+from .options import Point
 from .process import UserError
-from .values import Point
 
 # Double precision carries 16 digits, so the determinant of a matrix with a larger condition number is rounding error.
 MAX_CONDITION = 1e12

@@ -19,7 +19,7 @@ import jaxtex
 from jaxtex import AddressMode, FilterMode
 from jaxtex._jax.versions import NATIVE_ATOMICS
 from jaxtex.cli import commands, jax_start, main, transforms
-from jaxtex.cli.files import decode, encode
+from jaxtex.cli.files import codecs
 from jaxtex.cli.files.exif import ORIENTATION
 from jaxtex.cli.files.metadata import Picture
 from jaxtex.cli.jax_start import PACKAGES
@@ -147,9 +147,9 @@ def test_lossless_formats_keep_every_bit(tmp_path, suffix, dtype):
         expected = pixels
         if suffix == ".webp" and channels < 3:  # WebP has no gray
             expected = np.concatenate([pixels[..., :1]] * 3 + [pixels[..., 1:]], axis=-1)
-        picture = decode.read_picture(save(path, pixels))
+        picture = codecs.read_picture(save(path, pixels))
         np.testing.assert_array_equal(picture.pixels, expected)
-        encode.write_picture(path, Picture(pixels), Options())
+        codecs.write_picture(path, Picture(pixels), Options())
         assert load(path).dtype == picture.pixels.dtype == dtype
         np.testing.assert_array_equal(load(path), expected)
 
@@ -182,9 +182,9 @@ def pillow_images():
 def test_other_pixel_modes_become_plain_ones(tmp_path):
     for image, options, expected in pillow_images():
         image.save(tmp_path / "in.png", **options)
-        np.testing.assert_array_equal(decode.read_picture(tmp_path / "in.png").pixels, expected)
+        np.testing.assert_array_equal(codecs.read_picture(tmp_path / "in.png").pixels, expected)
     Image.new("CMYK", (3, 2), (0, 255, 255, 0)).save(tmp_path / "in.tif")
-    np.testing.assert_array_equal(decode.read_picture(tmp_path / "in.tif").pixels, [[[255, 0, 0]] * 3] * 2)
+    np.testing.assert_array_equal(codecs.read_picture(tmp_path / "in.tif").pixels, [[[255, 0, 0]] * 3] * 2)
 
 
 TIFF_VARIANTS = (
@@ -203,7 +203,7 @@ def test_variants_of_tiff(tmp_path, dtype):
         pixels = noise(channels, dtype)
         stored = np.moveaxis(pixels, -1, 0) if options.get("planarconfig") == "separate" else pixels
         tifffile.imwrite(path, stored[..., 0] if channels == 1 else stored, **options)
-        picture = decode.read_picture(path)
+        picture = codecs.read_picture(path)
         np.testing.assert_array_equal(picture.pixels, meaning(pixels), str(options))
         assert bool(picture.notes) == ("extrasamples" in options)
     # Associated alpha is divided out: what was rounded is divided by a half.
@@ -211,7 +211,7 @@ def test_variants_of_tiff(tmp_path, dtype):
     stored = straight.copy()
     stored[..., :3] = np.rint(straight[..., :3] * ((top // 2 + 1) / top))
     tifffile.imwrite(path, stored, photometric="rgb", extrasamples=["assocalpha"])
-    assert_close("rounded code", decode.read_picture(path).pixels, straight, 2)
+    assert_close("rounded code", codecs.read_picture(path).pixels, straight, 2)
 
 
 BREAKS = (
@@ -225,7 +225,7 @@ BREAKS = (
 def test_a_broken_file_is_one_sentence(tmp_path, capfd, suffix, dtype):
     """Also on the descriptor, to which C libraries write past Python."""
     path = tmp_path / f"in{suffix}"
-    encode.write_picture(path, Picture(noise(3, dtype, 30, 30)), Options())
+    codecs.write_picture(path, Picture(noise(3, dtype, 30, 30)), Options())
     whole = path.read_bytes()
     for broken in BREAKS:
         path.write_bytes(broken(whole))
@@ -251,11 +251,11 @@ def test_exif_orientation_is_applied(tmp_path):
         exif[ORIENTATION] = orientation
         for suffix in (".png", ".tif", ".jpg"):
             path = save(tmp_path / f"in{suffix}", pixels, exif=exif, quality=98, subsampling=0)
-            off = decode.read_picture(path).pixels.astype(int) - upright(pixels)
+            off = codecs.read_picture(path).pixels.astype(int) - upright(pixels)
             assert np.abs(off).max() <= (suffix == ".jpg") * 19, (path, orientation)
         tags = [(ORIENTATION, "H", 1, orientation, True)]
         tifffile.imwrite(tmp_path / "in16.tif", deep, photometric="rgb", extratags=tags)
-        np.testing.assert_array_equal(decode.read_picture(tmp_path / "in16.tif").pixels, upright(deep))
+        np.testing.assert_array_equal(codecs.read_picture(tmp_path / "in16.tif").pixels, upright(deep))
 
 
 # The format, the dtype, the channels, the profile, and whether it stays.
@@ -270,8 +270,8 @@ PROFILES = (
 def test_a_color_profile_stays_if_it_fits(tmp_path):
     for suffix, dtype, channels, profile, kept in PROFILES:
         path = tmp_path / f"out{suffix}"
-        encode.write_picture(path, Picture(noise(channels, dtype), profile), Options())
-        again = decode.read_picture(path)
+        codecs.write_picture(path, Picture(noise(channels, dtype), profile), Options())
+        again = codecs.read_picture(path)
         assert again.icc == (profile if kept else None), (suffix, dtype, channels)
         if suffix == ".png":
             np.testing.assert_array_equal(again.pixels, noise(channels, dtype))
@@ -281,7 +281,7 @@ def test_what_a_format_cannot_hold_is_said(tmp_path):
     cases = ((".jpg", "uint8", 3, 0), (".jpg", "uint16", 1, 1), (".jpg", "uint16", 4, 2), (".webp", "uint16", 3, 1))
     for suffix, dtype, channels, notes in cases:
         half = np.full((HEIGHT, WIDTH, channels), np.iinfo(dtype).max // 2, dtype)
-        assert len(encode.write_picture(tmp_path / f"out{suffix}", Picture(half), Options())) == notes
+        assert len(codecs.write_picture(tmp_path / f"out{suffix}", Picture(half), Options())) == notes
         found = load(tmp_path / f"out{suffix}")
         assert_close("lossy file", found, np.full(found.shape, 64 if channels == 4 else 127), 1)
 

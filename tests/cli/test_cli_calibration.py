@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 from jaxtex import warp as jw
-from jaxtex.cli.calibration import read_calibration
 from jaxtex.cli.files.exif import ORIENTATION, apply_orientation, upright_size
+from jaxtex.cli.lenses import read_calibration
 from jaxtex.cli.process import UserError
 from tests.cli.test_cli import load, noise, refused, run, save, warped
 from tests.cli.test_cli_warps import brown_conrady

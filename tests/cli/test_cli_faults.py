@@ -14,8 +14,8 @@ import pytest
 import tifffile
 from PIL import Image, features
 
-from jaxtex.cli.files.decode import read_picture
-from jaxtex.cli.files.tiled_output import TiledOutput
+from jaxtex.cli.files.codecs import read_picture
+from jaxtex.cli.files.large_tiff import TiledOutput
 from jaxtex.cli.process import UserError
 from tests.cli.odd_files import chunk, photograph
 from tests.cli.test_cli import HEIGHT, POINT, WIDTH, done, load, noise, raising, refused, run, save
@@ -219,7 +219,7 @@ def test_a_full_disk_under_tile_says_how_to_continue(tmp_path, capsys, monkeypat
     tifffile.imwrite(tmp_path / "in.tif", noise(3, height=180, width=260), photometric="rgb", metadata=None)
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     monkeypatch.setattr(TiledOutput, "numbers", lambda *_: [(0, 0, 0)])
-    monkeypatch.setattr("jaxtex.cli.files.tiled_output.encoded", raising(full))
+    monkeypatch.setattr("jaxtex.cli.files.large_tiff.encoded", raising(full))
     words = refused(capsys, "warp", tmp_path / "in.tif", tmp_path / "out.tif", "--tile", *POINT)
     assert words.startswith(f"cannot write {tmp_path / 'out.tif'}: No space left on device; run it again with --resume")
 

@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 import jaxtex
-from jaxtex.cli import main, pipeline, recipe
+from jaxtex.cli import main, pipeline
 from jaxtex.cli.files import replace
 from jaxtex.cli.process import Stopped, check_stopped, printable, stoppable
 from tests.cli.test_cli import POINT, done, failing_at, listing, load, noise, raising, refused, run, save
@@ -94,7 +94,7 @@ def test_a_signal_in_a_callback_of_the_garbage_collector_is_not_lost():
 
 def test_a_full_disk_ends_the_run(tmp_path, capsys, monkeypatch):
     folder, out, full = folder_of(tmp_path, 60), tmp_path / "out", OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    monkeypatch.setattr(recipe, "THREADS", 1)
+    monkeypatch.setattr(pipeline, "THREADS", 1)
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", failing_at(range(6, 99), full, os.replace))
         words = refused(capsys, "warp", folder, out, *POINT)
@@ -105,7 +105,7 @@ def test_a_full_disk_ends_the_run(tmp_path, capsys, monkeypatch):
 
 def test_an_image_too_large_for_the_memory_leaves_the_others_alone(tmp_path, capsys, monkeypatch):
     folder, hungry = folder_of(tmp_path, 3), MemoryError("Unable to allocate 1 PiB")
-    monkeypatch.setattr(recipe, "THREADS", 1)
+    monkeypatch.setattr(pipeline, "THREADS", 1)
     for step in ("read_picture", "warp", "write_picture"):
         with monkeypatch.context() as patch:
             patch.setattr(pipeline, step, failing_at([2], hungry, getattr(pipeline, step)))

@@ -10,7 +10,7 @@ import pytest
 import tifffile
 from PIL import Image, IptcImagePlugin
 
-from jaxtex.cli.files import decode, encode, exif
+from jaxtex.cli.files import codecs, exif
 from jaxtex.cli.files.metadata import Metadata, Picture, check_pixels
 from jaxtex.cli.options import Options
 from jaxtex.cli.process import UserError
@@ -80,13 +80,13 @@ def test_what_is_no_picture_is_refused_in_a_sentence(folder, tmp_path, capfd, na
 @pytest.mark.parametrize("name", WARPED)
 def test_metadata_is_kept_or_named(folder, tmp_path, name):
     source, odd = folder / name, ODD_FILES[name]
-    with decode.silence_codecs():
-        picture = decode.read_picture(source)
+    with codecs.silence_codecs():
+        picture = codecs.read_picture(source)
     height, width = picture.pixels.shape[:2]
     before = facts(source)
     for suffix in SUFFIXES:
         target = tmp_path / f"out{suffix}"
-        notes = "; ".join(encode.write_picture(target, picture, Options()))
+        notes = "; ".join(codecs.write_picture(target, picture, Options()))
         assert bool(notes) == (suffix in odd.notes), (suffix, notes)
         assert odd.notes.get(suffix, "") in notes
         after = facts(target)
@@ -101,7 +101,7 @@ def test_metadata_is_kept_or_named(folder, tmp_path, name):
             assert not tags.get_ifd(1)
             photo = tags.get_ifd(34665)
             assert (photo.get(40962, width), photo.get(40963, height)) == (width, height)
-            assert decode.read_picture(target).pixels.shape == (height, width, len(image.getbands()))
+            assert codecs.read_picture(target).pixels.shape == (height, width, len(image.getbands()))
 
 
 def test_strip_leaves_colors_alone(folder, tmp_path):
@@ -109,11 +109,11 @@ def test_strip_leaves_colors_alone(folder, tmp_path):
     for suffix in SUFFIXES:
         for name in names:
             target = tmp_path / f"{name}{suffix}"
-            picture = decode.read_picture(folder / name)
-            assert encode.write_picture(target, picture, Options(strip=True)) == ()
+            picture = codecs.read_picture(folder / name)
+            assert codecs.write_picture(target, picture, Options(strip=True)) == ()
             assert facts(target).keys() == ({"profile"} if name == "profile.jpg" else set())
-        picture = decode.read_picture(folder / "gamma.png")
-        notes = encode.write_picture(tmp_path / f"gamma{suffix}", picture, Options(strip=True))
+        picture = codecs.read_picture(folder / "gamma.png")
+        notes = codecs.write_picture(tmp_path / f"gamma{suffix}", picture, Options(strip=True))
         assert bool(notes) == (suffix != ".png")
     assert facts(tmp_path / "gamma.png") == {"gAMA": 1.0}
 
@@ -144,7 +144,7 @@ def test_directories_survive_any_damage():
         picture = Picture(odd_files.pixels(), metadata=Metadata(exif=data))
         assert picture.metadata.orientation >= 0
         for file_format in ("TIFF", "JPEG"):
-            encode.encode(encode.fit_picture(picture, file_format), file_format)
+            codecs.encode(codecs.fit_picture(picture, file_format), file_format)
 
 
 def test_a_big_tiff_keeps_its_tags(tmp_path):
@@ -152,7 +152,7 @@ def test_a_big_tiff_keeps_its_tags(tmp_path):
     for order in "<>":
         tags = [(315, 2, 0, "Ada", True), (42000, 4, 3, (7, 8, 2**31), True)]
         tifffile.imwrite(path, odd_files.pixels(), photometric="rgb", bigtiff=True, byteorder=order, extratags=tags)
-        encode.write_picture(tmp_path / "out.tif", decode.read_picture(path), Options())
+        codecs.write_picture(tmp_path / "out.tif", codecs.read_picture(path), Options())
         with tifffile.TiffFile(tmp_path / "out.tif") as out:
             assert out.pages.first.tags[315].value == "Ada"
             assert out.pages.first.tags[42000].value == (7, 8, 2**31)
@@ -178,7 +178,7 @@ def test_of_several_descriptions_none_vanishes(tmp_path):
     for texts, kept, lost in DESCRIPTIONS:
         tags = [(270, 2, 0, text, True) for text in texts]
         tifffile.imwrite(tmp_path / "in.tif", odd_files.pixels(), photometric="rgb", metadata=None, extratags=tags)
-        notes = encode.write_picture(tmp_path / "out.tif", decode.read_picture(tmp_path / "in.tif"), Options())
+        notes = codecs.write_picture(tmp_path / "out.tif", codecs.read_picture(tmp_path / "in.tif"), Options())
         assert notes == tuple(f"is written as TIFF without its {what}" for what in lost)
         with tifffile.TiffFile(tmp_path / "out.tif") as out:
             assert [tag.value for tag in out.pages.first.tags if tag.code == 270] == [kept][: kept is not None]
@@ -187,19 +187,19 @@ def test_of_several_descriptions_none_vanishes(tmp_path):
 def test_a_header_is_enough_to_refuse(folder, monkeypatch):
     """No pixel is decoded, and no file read to its end."""
     for name in ("decode", "decode_tiff"):
-        monkeypatch.setattr(decode, name, lambda *_: pytest.fail("decoded"))
+        monkeypatch.setattr(codecs, name, lambda *_: pytest.fail("decoded"))
     seen = []
     for name in ("exif.jpg", "texts.png", "exif.tif", "exif.webp"):
         with pytest.raises(UserError, match="--max-pixels"):
-            decode.read_picture(folder / name, lambda size: (seen.append(size), check_pixels(size, 50)))
+            codecs.read_picture(folder / name, lambda size: (seen.append(size), check_pixels(size, 50)))
         upright = name not in ("exif.tif", "exif.webp")  # which are turned
         assert seen[-1] == ((odd_files.WIDTH, odd_files.HEIGHT) if upright else (odd_files.HEIGHT, odd_files.WIDTH))
 
 
 def test_cmyk_is_converted_by_its_profile(folder):
     """The profile says that ink of half a weight is half as light and gray; without it, red is red."""
-    by_profile = decode.read_picture(folder / "cmyk with profile.jpg").pixels[3, 4].astype(int)
-    plain = decode.read_picture(folder / "cmyk.jpg").pixels[3, 4].astype(int)
+    by_profile = codecs.read_picture(folder / "cmyk with profile.jpg").pixels[3, 4].astype(int)
+    plain = codecs.read_picture(folder / "cmyk.jpg").pixels[3, 4].astype(int)
     assert np.ptp(by_profile) <= 4
     assert 100 < by_profile.mean() < 140  # L* = 50
     assert plain[0] > 245
@@ -270,7 +270,7 @@ def test_photoshop_data_loses_its_thumbnail_alone(tmp_path):
     resource = lambda number, data: b"8BIM" + struct.pack(">HHI", number, 0, len(data)) + data + bytes(len(data) % 2)
     parts = resource(0x0404, odd_files.IPTC), resource(0x040C, odd_files.THUMBNAIL), resource(2000, b"path")
     (tmp_path / "in.jpg").write_bytes(odd_files.jpeg(3, odd_files.segment(0xED, b"Photoshop 3.0\0" + b"".join(parts))))
-    assert encode.write_picture(tmp_path / "out.jpg", decode.read_picture(tmp_path / "in.jpg"), Options()) == ()
+    assert codecs.write_picture(tmp_path / "out.jpg", codecs.read_picture(tmp_path / "in.jpg"), Options()) == ()
     data = (tmp_path / "out.jpg").read_bytes()
     assert odd_files.THUMBNAIL not in data
     assert parts[0] + parts[2] in data
@@ -281,10 +281,10 @@ def test_a_density_of_any_unit_is_copied_and_turned(tmp_path, unit, dots):
     data = bytearray(odd_files.jpeg(3, odd_files.exif_segment(6)))
     data[13:18] = struct.pack(">BHH", unit, *dots)
     (tmp_path / "in.jpg").write_bytes(data)
-    picture = decode.read_picture(tmp_path / "in.jpg")
-    encode.write_picture(tmp_path / "out.jpg", picture, Options())
+    picture = codecs.read_picture(tmp_path / "in.jpg")
+    codecs.write_picture(tmp_path / "out.jpg", picture, Options())
     assert (tmp_path / "out.jpg").read_bytes()[13:18] == struct.pack(">BHH", unit, *dots[::-1])
-    encode.write_picture(tmp_path / "out.png", picture, Options())
+    codecs.write_picture(tmp_path / "out.png", picture, Options())
     with Image.open(tmp_path / "out.png") as image:
         assert ("dpi" in image.info) == (unit > 0)
         assert not unit or tuple(map(round, image.info["dpi"])) == (150, 300)
@@ -296,9 +296,9 @@ def test_exif_in_old_text_of_a_png_turns_it(tmp_path):
     packed = zlib.compress(text)
     for name, body in ((b"zTXt", b"\0" + packed), (b"tEXt", text), (b"iTXt", b"\1\0\0\0" + packed)):
         (tmp_path / "in.png").write_bytes(odd_files.png(odd_files.chunk(name, b"Raw profile type exif\0" + body)))
-        picture = decode.read_picture(tmp_path / "in.png")
+        picture = codecs.read_picture(tmp_path / "in.png")
         assert picture.pixels.shape[:2] == (odd_files.WIDTH, odd_files.HEIGHT)
-        encode.write_picture(tmp_path / "out.png", picture, Options())
+        codecs.write_picture(tmp_path / "out.png", picture, Options())
         with Image.open(tmp_path / "out.png") as image:
             assert (image.getexif()[ORIENTATION], image.getexif()[272]) == (1, odd_files.MODEL)
             assert "Raw profile type exif" not in image.info

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tifffile
 
-from jaxtex.cli.files import decode
+from jaxtex.cli.files import codecs
 from tests.cli.odd_files import several
 from tests.cli.test_cli import HEIGHT, WIDTH, noise, refused, save
 
@@ -178,7 +178,7 @@ TOO_LARGE = {
 
 def test_an_output_that_is_too_large_is_refused_before_any_work(folder, capsys, monkeypatch):
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(decode, "decode", lambda *_: pytest.fail("decoded"))
+    monkeypatch.setattr(codecs, "decode", lambda *_: pytest.fail("decoded"))
     for words, sentence in TOO_LARGE.items():
         err = refused(capsys, "warp", "in.png", *shlex.split(words))
         assert err.startswith(f"cannot write {words.split()[0]}: ")

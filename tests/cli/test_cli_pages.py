@@ -11,7 +11,7 @@ import pytest
 import tifffile
 from PIL import Image, ImageSequence
 
-from jaxtex.cli import main, pipeline, recipe
+from jaxtex.cli import main, pipeline
 from jaxtex.cli.files import tiff
 from jaxtex.cli.files.metadata import Metadata, Picture
 from tests.cli import odd_files
@@ -231,6 +231,6 @@ def test_a_device_that_fails_at_a_page_is_a_sentence(tmp_path, capsys, monkeypat
     source = multipage(tmp_path / "in.tif", *[noise(1)] * 3)
     full = jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory\nallocating 1 byte.")
     monkeypatch.setattr(pipeline, "warp", failing_at([2], full, pipeline.warp))
-    monkeypatch.setattr(recipe, "THREADS", 1)
+    monkeypatch.setattr(pipeline, "THREADS", 1)
     assert f"cannot warp {source} (page 2): " in refused(capsys, "warp", source, tmp_path / "out.tif", *POINT)
     assert listing(tmp_path) == ["in.tif"]

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from jaxtex.cli import commands, main, pipeline, transforms
-from jaxtex.cli.help import DESCRIPTIONS
+from jaxtex.cli.commands import DESCRIPTIONS
 from jaxtex.cli.transforms import Resize
 from jaxtex.warp.sized.mappings import MAX_ANISOTROPY
 from tests.cli.test_cli import HEIGHT, POINT, WIDTH, done, listing, load, noise, save, warped

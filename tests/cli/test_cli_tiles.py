@@ -11,10 +11,10 @@ import pytest
 import tifffile
 
 from jaxtex.cli import run as cli_run
-from jaxtex.cli.files import large_tiff, tiled_output
-from jaxtex.cli.files.decode import find_picture
+from jaxtex.cli.files import large_tiff
+from jaxtex.cli.files.codecs import find_picture
 from jaxtex.cli.files.exif import ORIENTATION
-from jaxtex.cli.files.tiled_output import TiledOutput
+from jaxtex.cli.files.large_tiff import TiledOutput
 from jaxtex.cli.process import UserError
 from jaxtex.warp.sized import streams
 from tests.cli.odd_files import RGB_PROFILE, pages_of
@@ -26,7 +26,7 @@ from tests.support.tolerances import assert_exact
 def small_tiles(monkeypatch):
     """Several tiles of a small picture, several tiles of the file in each, and windows of few texels."""
     monkeypatch.setattr(streams, "TILE", (128, 192))
-    monkeypatch.setattr(tiled_output, "SIDE", 64)
+    monkeypatch.setattr(large_tiff, "SIDE", 64)
     with jax.default_device(jax.devices("cpu")[0]):
         yield
 
@@ -92,7 +92,7 @@ def test_decoded_segments_leave_the_cache(tmp_path):
 
 
 def test_metadata_stays_and_a_file_beyond_the_reach_of_four_bytes_is_a_bigtiff(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(tiled_output, "LARGEST_CLASSIC", 1000)
+    monkeypatch.setattr(large_tiff, "LARGEST_CLASSIC", 1000)
     kept = {"description": "a large picture", "iccprofile": RGB_PROFILE, "resolution": (300, 200), "metadata": None}
     tifffile.imwrite(tmp_path / "in.tif", noise(3, "uint8", 90, 100), photometric="rgb", **kept)
     places, tags = (273, 278, 279, *range(322, 326)), []
@@ -181,7 +181,7 @@ def test_without_resume_a_run_begins_again(stopped, capsys):
 def test_two_processes_write_no_file_together(tmp_path, capsys, stopped):
     source, target = stopped
     with (tmp_path / "out.tif.part").open("rb") as part:
-        assert tiled_output.hold(part.fileno())
+        assert large_tiff.hold(part.fileno())
         code, _, err = run(capsys, "warp", source, target, "--tile", *POINT)
     assert code == 2
     assert "another process is writing" in err

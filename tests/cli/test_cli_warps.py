@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from jaxtex.cli import main, pipeline, recipe
-from jaxtex.cli.files import decode, encode
+from jaxtex.cli import main, pipeline
+from jaxtex.cli.files import codecs
 from jaxtex.cli.files.metadata import Picture
-from jaxtex.cli.options import Options
+from jaxtex.cli.options import Options, protect_negative_number
 from jaxtex.cli.process import UserError
-from jaxtex.cli.values import protect_negative_number
 from tests.cli.odd_files import GRAY_PROFILE, HEIGHT, RGB_PROFILE, WIDTH, photograph
 from tests.cli.test_cli import POINT, TAP_BY_TAP, bilinear_at, done, listing, load, noise, refused, run, save, warped
 from tests.support.tolerances import assert_codes_close
@@ -200,7 +199,7 @@ def folder_of(tmp_path, count: int):
 def test_messages_come_in_the_order_of_names_whoever_is_first(tmp_path, capsys, monkeypatch):
     folder = folder_of(tmp_path, 12)
     broken = [f"{k:02}.png" for k in (1, 4, 5, 11)]
-    read, was_read = decode.read_picture, [threading.Event() for _ in range(12)]
+    read, was_read = codecs.read_picture, [threading.Event() for _ in range(12)]
 
     def overtaken(source, *rest):
         """Every fourth image is read only after the next one."""
@@ -213,7 +212,7 @@ def test_messages_come_in_the_order_of_names_whoever_is_first(tmp_path, capsys, 
         return read(source, *rest)
 
     monkeypatch.setattr(pipeline, "read_picture", overtaken)
-    monkeypatch.setattr(recipe, "THREADS", 4)
+    monkeypatch.setattr(pipeline, "THREADS", 4)
     code, out, err = run(capsys, "warp", folder, tmp_path / "out", *POINT)
     assert code == 2
     assert "8 warped, 4 failed" in out
@@ -252,7 +251,7 @@ def counted(step, change, alive):
 def test_few_images_are_in_memory_at_once(tmp_path, capsys, monkeypatch):
     alive = [0]
     monkeypatch.setattr(pipeline, "ThreadPoolExecutor", WorstOrder)
-    monkeypatch.setattr(recipe, "THREADS", 3)
+    monkeypatch.setattr(pipeline, "THREADS", 3)
     for name, change in (("read_picture", 1), ("finish_warp", -1)):
         monkeypatch.setattr(pipeline, name, counted(getattr(pipeline, name), change, alive))
     done(capsys, "warp", folder_of(tmp_path, 40), tmp_path / "out")
@@ -263,7 +262,7 @@ def test_few_images_are_in_memory_at_once(tmp_path, capsys, monkeypatch):
 @pytest.mark.parametrize(("number", "word"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")])
 def test_a_signal_ends_what_was_begun_and_leaves_whole_files(tmp_path, capsys, monkeypatch, number, word):
     folder = folder_of(tmp_path, 60)
-    write = encode.write_picture
+    write = codecs.write_picture
 
     def interrupting(path, *rest):
         if int(path.stem) == 5:
@@ -309,14 +308,14 @@ def test_jpeg_is_read_and_written_as_by_pillow(tmp_path, channels):
         image.save(path, subsampling=subsampling, progressive=progressive, quality=80)
         with Image.open(path) as opened:
             expected = np.asarray(opened.convert("RGB") if channels == 4 else opened)
-        pixels = decode.read_picture(path).pixels
+        pixels = codecs.read_picture(path).pixels
         np.testing.assert_array_equal(pixels, expected.reshape(pixels.shape))
     if channels < 4:
         image.save(path, quality=95, subsampling=0)
         profile = (GRAY_PROFILE if channels == 1 else RGB_PROFILE)[:20] + os.urandom(200_000)  # takes several segments
         pixels = np.asarray(image).reshape(image.height, image.width, -1)
-        encode.write_picture(tmp_path / "out.jpg", Picture(pixels, profile), Options())
-        assert decode.read_picture(tmp_path / "out.jpg").icc == profile
+        codecs.write_picture(tmp_path / "out.jpg", Picture(pixels, profile), Options())
+        assert codecs.read_picture(tmp_path / "out.jpg").icc == profile
         np.testing.assert_array_equal(load(tmp_path / "out.jpg"), load(path))
 
 

