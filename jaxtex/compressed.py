@@ -7,10 +7,9 @@ from jax.typing import ArrayLike
 
 from ._blocks.formats import FORMATS, bytes_of, decoded
 from ._checks.calls import public
-from ._checks.texels import chain_shapes, check_shape
 from ._checks.words import described, listing
 from .modes import BlockFormat, TextureKind, choose
-from .texture import Texels, Texture, build
+from .texture import Texels, Texture, build, chain_shapes, check_shape
 
 __all__ = ["block_compressed"]
 __dir__ = listing(__all__)

@@ -3,14 +3,14 @@
 import jax.numpy as jnp
 from jax.typing import ArrayLike, DTypeLike
 
-from ._checks.arguments import as_integer, check_dtype, check_read_arguments, check_texture
 from ._checks.calls import public
-from ._checks.samplers import check_sampler
+from ._checks.numbers import as_integer
 from ._checks.words import listing
 from ._reads import calls, derivatives
+from ._reads.arguments import check_dtype, check_read_arguments, check_texture
 from ._reads.derivatives import Derivatives
 from .modes import Arithmetic
-from .sampler import Sampler
+from .sampler import Sampler, check_sampler
 from .sampling import DEFAULT_SAMPLER, Coords, sample
 from .texture import Texture
 

@@ -8,9 +8,8 @@ import jax.numpy as jnp
 from jax.sharding import PartitionSpec
 from jax.typing import ArrayLike
 
-from ._checks.arguments import as_float, as_integer, check_function, check_texture
-from ._checks.calls import public
-from ._checks.texels import chain_shapes
+from ._checks.calls import check_function, public
+from ._checks.numbers import as_float, as_integer
 from ._checks.words import listing
 from ._engine.compute.filters import halved, next_of
 from ._engine.describe.levels import Cut
@@ -18,9 +17,10 @@ from ._engine.describe.operands import Arrays
 from ._engine.rules.filters import mip_chain
 from ._jax.calls import typed_jit
 from ._jax.indexing import everywhere, explicit_sharding, is_sharded, names_of, parts_of
+from ._reads.arguments import check_texture
 from ._reads.complex_parts import by_parts
 from ._tables.storage_formats import is_complex, sum_dtype
-from .texture import Texture, packed
+from .texture import Texture, chain_shapes, packed
 
 __all__ = ["build_mipmaps", "footprint"]
 __dir__ = listing(__all__)

@@ -1,6 +1,7 @@
 """Reads of textures and their adjoint: `sample`, `fetch`, `gather` and `splat`."""
 
 import dataclasses
+import warnings
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -11,8 +12,14 @@ from jax.sharding import NamedSharding, PartitionSpec
 from jax.typing import ArrayLike, DTypeLike
 
 from ._checks import hints
-from ._checks.arguments import (
-    as_integer,
+from ._checks.calls import public
+from ._checks.numbers import as_integer
+from ._checks.words import listing
+from ._engine.compute.texel_value import read_dtype
+from ._engine.describe.plan import Layout, combination
+from ._engine.describe.spec import Combination
+from ._reads import calls
+from ._reads.arguments import (
     as_sharding,
     check_coords,
     check_dtype,
@@ -23,17 +30,9 @@ from ._checks.arguments import (
     check_texture,
     converted,
 )
-from ._checks.calls import public
-from ._checks.samplers import check_adjoint, check_modes, check_on_knots, check_sampler
-from ._checks.texels import chain_shapes, check_shape
-from ._checks.words import listing
-from ._engine.compute.texel_value import read_dtype
-from ._engine.describe.plan import Layout, combination
-from ._engine.describe.spec import Combination
-from ._reads import calls
-from .modes import Arithmetic, TextureKind, choose
-from .sampler import Sampler
-from .texture import Texture
+from .modes import Arithmetic, FilterMode, TextureKind, choose
+from .sampler import Sampler, check_adjoint, check_modes, check_sampler
+from .texture import Texture, chain_shapes, check_shape
 
 __all__ = ["fetch", "gather", "positions", "sample", "splat"]
 __dir__ = listing(__all__)
@@ -142,7 +141,7 @@ def sample(
         )
     result = check_dtype("sample", dtype, calls.own_dtype(texture, sampler))
     if hints.is_on():
-        hints.mention_smoothing("sample", sampler)
+        mention_smoothing("sample", sampler)
         if sampler.normalized_coords and not texture.kind.is_cube:
             hints.mention_far_coords("sample", arguments.as_operands().coords, texture.knots)
     if key is None:
@@ -378,3 +377,43 @@ def infer_kind(kind: Any, ndim: int, layer: Any) -> TextureKind:
             return option
     layered = " and a layer" if layer is not None else ""
     raise ValueError(f"splat: coords has {ndim} arrays{layered}, which fits no kind of texture; pass kind.")
+
+
+# Checks
+
+
+def check_on_knots(name: str, texture: Texture, sampler: Sampler, ddx: object = None, key: object = None) -> None:
+    """Checks that the filter supports knots, and that these include edges if an address mode needs them."""
+    if texture.knots is None:
+        return
+    if not sampler.kernel.on_knots:
+        raise ValueError(
+            f"{name}: filter_mode={str(sampler.filter)!r} is given for a texture with knots, whose texels are not "
+            f"evenly spaced; use 'point', 'linear' or 'lagrange'."
+        )
+    for refused, argument, reason in (
+        (sampler.arithmetic is Arithmetic.HARDWARE, "arithmetic='hardware'", "no texture unit has knots"),
+        (ddx is not None, "ddx", "a footprint is in texels"),
+        (key is not None and sampler.kernel.num_taps > 2, "key", "only the point and the linear filter draw there"),
+    ):
+        if refused:
+            raise ValueError(f"{name}: {argument} is given for a texture with knots, and {reason}; leave it out.")
+    sizes, rules = texture.shape[-1 - texture.kind.texel_ndim : -1][::-1], sampler.address_rules(len(texture.knots))
+    for axis, knots, size, rule in zip("xyz", texture.knots, sizes, rules):
+        if knots is not None and knots.shape[-1] == size and not rule.saturates:
+            raise ValueError(
+                f"{name}: the address mode of {axis} is {rule.name!r}, which continues the axis at its edges, and the "
+                f"{size} knots of {axis} have none; pass {size + 2} knots, the first and the last of which are edges."
+            )
+    if hints.is_on():
+        hints.mention_disorder(name, texture.knots)
+
+
+def mention_smoothing(name: str, sampler: Sampler) -> None:
+    """Warns of a read by a B-spline, which smooths a texture of samples; a texture of coefficients looks alike."""
+    if sampler.filter_mode is FilterMode.BSPLINE and sampler.kernel.num_taps > 2:
+        warnings.warn(
+            f"{name}: filter_mode='bspline' smooths the texels. If they are samples that the read should pass through, "
+            f"read jaxtex.spline_filter(texture, sampler) in place of the texture.",
+            stacklevel=4,
+        )

@@ -24,9 +24,9 @@ from typing import Any
 
 import jax
 
-from ._checks.arguments import check_function, shown
-from ._checks.integers import as_integer, as_number
-from ._checks.words import listing
+from ._checks.calls import check_function
+from ._checks.numbers import as_integer, as_number
+from ._checks.words import listing, shown
 from ._engine.sharded.access import Halo, Routing, Whole
 from ._engine.sharded.counted import total_of
 from ._jax.contexts import COUNT, METHOD, REPORT

@@ -7,20 +7,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._checks.arguments import check_texture
 from ._checks.calls import public
-from ._checks.samplers import check_modes
 from ._checks.words import listing
 from ._engine.compute.texel_value import decode
 from ._engine.describe.plan import layout_of, space_axes
 from ._engine.rules.filters import convolve
 from ._jax.calls import typed_jit
+from ._reads.arguments import check_texture
 from ._reads.complex_parts import by_parts
 from ._tables.address_rules import SPHERE, WRAP, AddressRule
 from ._tables.filter_kernels import FilterKernel, Polynomials, evaluate
 from ._tables.storage_formats import is_complex, sum_dtype
 from .modes import FilterMode
-from .sampler import Sampler
+from .sampler import Sampler, check_modes
 from .texture import Texture
 
 __all__ = ["spline_filter"]

@@ -16,10 +16,69 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._jax.calls import typed_jit
-from ..sampler import Sampler
-from .integers import Array, at_full_width, check_is_known, in_dtype_of_jax, is_integral
-from .remedies import NUMBERS, check_is_sampler, in_place_of_string, keyword_remedy
+from .numbers import Array, at_full_width, check_is_known, in_dtype_of_jax, is_integral
 from .words import check_keywords, described, shown
+
+# Keywords of other libraries, and ours; the first that a function has is meant.
+KEYWORDS = {
+    **dict.fromkeys(("filter", "filter_mode", "interpolation", "method", "mode", "order", "resample"), "filter"),
+    **dict.fromkeys(("address", "address_mode", "padding_mode", "border_mode", "borderMode", "wrap"), "address"),
+    **dict.fromkeys(
+        ("border_color", "border_value", "borderValue", "cval", "fill", "fill_value", "fillcolor", "color"),
+        "border_color",
+    ),
+    **dict.fromkeys(("size", "shape", "dsize", "out_shape", "out_size"), "output_shape"),
+    **dict.fromkeys(("scale", "scale_factor", "fx", "fy"), "output_shape"),
+    **dict.fromkeys(("angle", "theta"), "degrees"),
+    **dict.fromkeys(("M", "H", "transform", "homography"), "matrix"),
+    **dict.fromkeys(("K", "camera", "cameraMatrix"), "camera_matrix"),
+    **dict.fromkeys(("D", "distCoeffs", "coefficients"), "distortion"),
+    **dict.fromkeys(("img", "src", "images", "input", "inputs"), "image"),
+    **dict.fromkeys(("anti_alias", "anti_aliasing"), "antialias"),
+}
+# Remedies for keywords whose value differs from ours.
+IN_PLACE_OF = {
+    **dict.fromkeys(("size", "dsize"), "output_shape=(height, width), which is (width, height) in OpenCV and Pillow"),
+    **dict.fromkeys(("scale", "scale_factor", "fx", "fy"), "output_shape=(height, width), the sizes times the factor"),
+}
+# Remedies for functions that take a sampler but not the keyword.
+BY_OTHERS = {
+    "filter": "sampler=jaxtex.Sampler(filter_mode=...)",
+    "address": "sampler=jaxtex.Sampler(address_mode=...)",
+    "border_color": "the border color to the texture, jaxtex.texture2d(texels, border_color=...)",
+}
+# Arguments for which a string is the name of a file.
+FILES = ("image", "texels", "texture")
+NUMBERS = "a number or an array; pass one"
+
+
+def keyword_remedy(keyword: str, names: Collection[str]) -> str | None:
+    """The remedy for a wrong keyword, if one is known."""
+    meant = KEYWORDS.get(keyword, keyword)
+    if meant in names:
+        return f"pass {IN_PLACE_OF.get(keyword, f'{meant}=...')}"
+    for kind in OWN_CHECKS:  # an option of a class of ours
+        if (argument := kind.__name__.lower()) in names and keyword in inspect.signature(kind).parameters:
+            return f"pass {argument}=jaxtex.{kind.__name__}({keyword}=...)"
+    if meant in BY_OTHERS and ("sampler" in names if meant != "border_color" else {"texture", "textures"} & {*names}):
+        return f"pass {BY_OTHERS[meant]}"
+    return None
+
+
+def in_place_of_string(argument: str, text: str | bytes) -> str:
+    """The expected value in place of a string, and a remedy."""
+    if argument == "border_color":
+        return (
+            "a number, or one for each channel, in units of the image; pass 1.0 for the white of fractions, 255 for "
+            "that of bytes, (r, g, b) for a color"
+        )
+    if argument in FILES:
+        return f"an array; read the file first, such as {argument} = numpy.asarray(PIL.Image.open(...))"
+    try:
+        return f"a number or an array; pass {float(text):g}"
+    except ValueError:
+        return NUMBERS
+
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -28,11 +87,16 @@ Result = TypeVar("Result")
 FLAGS = (bool, bool | None)
 
 
+# Classes of ours, above this layer, and the checks of their values: of the name of a function, a value, the function's
+# parameters that it may be meant for, and the argument. `Sampler` enters itself.
+OWN_CHECKS: dict[type, Callable[[str, object, Collection[str], str], None]] = {}
+
+
 class Sort(enum.Enum):
     """A sort of values of a parameter."""
 
     FLAG = "True or False"
-    SAMPLER = "a sampler"
+    OWN = "of a class with a check of its own: a sampler"
     ARRAYS = "an array, a number, or several of them"
     TUPLE = "a tuple of arrays, such as coordinates"
     STATIC = "what is known while tracing: numbers and words"
@@ -58,14 +122,20 @@ def sort_of(annotation: object) -> Sort:
     if annotation in FLAGS:
         return Sort.FLAG
     held = {*parts_of(annotation)}
-    if Sampler in held:
-        return Sort.SAMPLER
+    if not held.isdisjoint(OWN_CHECKS):
+        return Sort.OWN
     if jax.Array in held:
         options = [option for option in (get_args(annotation) or (annotation,)) if option is not NoneType]
         tuples = get_origin(annotation) is tuple or all(get_origin(option) is tuple for option in options)
         return Sort.TUPLE if tuples else Sort.ARRAYS
     is_static = all(isinstance(part, type) and issubclass(part, STATIC_TYPES) for part in held)
     return Sort.STATIC if is_static else Sort.OTHER
+
+
+def own_check(annotation: object) -> Callable[[str, object, Collection[str], str], None]:
+    """The check of the class of ours in an annotation."""
+    held = {*parts_of(annotation)}
+    return next(check for kind, check in OWN_CHECKS.items() if kind in held)
 
 
 def parts_of(annotation: object) -> Iterator[object]:
@@ -107,6 +177,7 @@ def public(function: Any = None, /, *, compiled: bool = False, called: str | Non
     name, signature = called or function.__name__, inspect.signature(function)
     parameters = signature.parameters
     sorts = {p.name: sort_of(p.annotation) for p in parameters.values()}
+    own_checks = {key: own_check(parameters[key].annotation) for key, sort in sorts.items() if sort is Sort.OWN}
     static = [key for key, sort in sorts.items() if sort not in (Sort.ARRAYS, Sort.TUPLE)]
     run = typed_jit(*static)(function) if compiled else function
     names = [argument for argument in parameters if argument != "self"]
@@ -134,7 +205,10 @@ def public(function: Any = None, /, *, compiled: bool = False, called: str | Non
             if argument == "self":
                 continue
             if value is not parameters[argument].default:
-                check_sort(name, argument, value, sort, parameters)
+                if sort is Sort.OWN:
+                    own_checks[argument](name, value, parameters if argument == "sampler" else (), argument)
+                else:
+                    check_sort(name, argument, value, sort)
             if sort is Sort.FLAG:
                 is_given = value is not None or parameters[argument].annotation is bool
                 given[argument] = as_flag(name, argument, value) if is_given else value
@@ -166,7 +240,7 @@ def refuse(
         raise TypeError(f"{name}: {error}; the arguments are {', '.join(names)}.") from None
 
 
-def check_sort(name: str, argument: str, value: object, sort: Sort, parameters: Collection[str]) -> None:
+def check_sort(name: str, argument: str, value: object, sort: Sort) -> None:
     """Raises a TypeError for a value of another sort."""
     if sort is Sort.TUPLE and (value is None or isinstance(value, str | bytes)):
         raise TypeError(f"{name}: {argument} is {shown(value)}, expected a tuple of arrays such as (x, y); pass one.")
@@ -175,8 +249,6 @@ def check_sort(name: str, argument: str, value: object, sort: Sort, parameters: 
     elif sort is Sort.STATIC:
         for leaf in leaves_of(value):
             check_is_known(name, argument, leaf)
-    elif sort is Sort.SAMPLER:
-        check_is_sampler(name, value, parameters if argument == "sampler" else (), argument)
 
 
 def check_is_together(name: str, args: Sequence[object], parameters: Sequence[str], number: int) -> None:
@@ -330,3 +402,9 @@ def as_static(function: str, argument: str, value: Any) -> Any:
             f"{function}: {argument} is {shown(value)}, expected a number or a string; pass one, or a tuple."
         )
     return value
+
+
+def check_function(name: str, argument: str, value: Any) -> None:
+    """Something that can be called."""
+    if not callable(value):
+        raise TypeError(f"{name}: {argument} is {described(value)}, expected a function of arrays.")

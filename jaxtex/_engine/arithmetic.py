@@ -11,12 +11,12 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import NamedSharding
 
-from .._checks.arguments import ReadArguments
 from .._jax.indexing import is_sharded
 from ..sampler import Sampler
 from ..texture import Texture
 from .compute import operators
 from .compute.texel_value import loads_bytes, words_of_channels
+from .describe.arguments import ReadArguments
 from .describe.cube import to_face
 from .describe.folds import Fold
 from .describe.footprint import along_side, clamped, footprint_level

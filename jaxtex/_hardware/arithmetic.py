@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._checks.arguments import ReadArguments
 from .._engine.arithmetic import ReadArithmetic, read_where_placed
 from .._engine.compute.texel_value import decode
+from .._engine.describe.arguments import ReadArguments
 from .._engine.describe.operands import Arrays
 from .._engine.describe.plan import Layout, ResolvedLevel, SizedTexture
 from .._engine.describe.spec import Read, TexelReader

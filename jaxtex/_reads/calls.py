@@ -9,9 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._checks.arguments import ReadArguments, as_float
+from .._checks.numbers import as_float
 from .._engine.arithmetic import FLOAT, READ, ReadArithmetic, read_where_placed, splat_where_placed
 from .._engine.compute.texel_value import read_dtype
+from .._engine.describe.arguments import ReadArguments
 from .._engine.describe.axis import Axis
 from .._engine.describe.operands import Arrays, Coords, Operand, SeveralReads, split
 from .._engine.describe.plan import (

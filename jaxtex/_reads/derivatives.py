@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._checks.arguments import ReadArguments
 from .._engine.arithmetic import FLOAT, read_derivatives
+from .._engine.describe.arguments import ReadArguments
 from .._engine.describe.axis import Role, with_orders
 from .._engine.describe.operands import Arrays
 from .._engine.describe.plan import combination, layout_of

@@ -14,8 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._checks.arguments import ReadArguments, as_float
+from .._checks.numbers import as_float
 from .._engine.arithmetic import FLOAT, READ, read_where_placed
+from .._engine.describe.arguments import ReadArguments
 from .._engine.describe.plan import ResolvedLevel, combination, layout_of, plan_of_level, plan_of_texels
 from .._engine.describe.spec import Combination, Read
 from .._engine.walk.combinations import clipped, highest, lowest, nearest_taps

@@ -4,7 +4,7 @@ import operator
 from enum import Enum, IntFlag
 from typing import TypeVar
 
-from .._checks.integers import is_integer
+from .._checks.numbers import is_integer
 from .enums import Error
 from .functions import cuda_function
 

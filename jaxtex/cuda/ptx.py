@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from .._checks.arguments import check_integer
 from .._checks.dropped import watch
 from .._engine.describe.levels import level_size
 from .._jax.calls import typed_jit
 from .._jax.primitives import straight_through
+from .._reads.arguments import check_integer
 from ..modes import TextureKind
 from .enums import Error, ResourceType, SurfaceBoundaryMode
 from .errors import CudaError, check_index, invalid

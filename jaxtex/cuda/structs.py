@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 import jax
 import numpy as np
 
-from .._checks.arguments import is_array
+from .._checks.numbers import is_array
 from .._checks.words import check_keywords, nearest, no_attribute
 
 Class = TypeVar("Class", bound="Struct")

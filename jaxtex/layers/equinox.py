@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from .._checks.arguments import as_integer, check_function
-from .._checks.calls import in_native_order, public
+from .._checks.calls import check_function, in_native_order, public
+from .._checks.numbers import as_integer
 from ..sampler import FilterModeLike, Sampler
 from ..warp import spatial_transform
 from ..warp.options import AddressLike, ShapeLike, as_shape, check_shows_outside, resolve_sampler

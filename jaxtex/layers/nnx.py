@@ -6,8 +6,8 @@ from typing import Any, cast
 import jax
 from jax.typing import ArrayLike
 
-from .._checks.arguments import as_integer, check_function
-from .._checks.calls import public
+from .._checks.calls import check_function, public
+from .._checks.numbers import as_integer
 from ..sampler import FilterModeLike, Sampler
 from ..warp import spatial_transform
 from ..warp.options import AddressLike, ShapeLike, as_shape, check_shows_outside, resolve_sampler

@@ -9,11 +9,12 @@ import numpy as np
 from jax.core import Tracer
 from jax.typing import ArrayLike
 
-from .._checks.arguments import as_float, converted
 from .._checks.calls import in_native_order, leaves_of, public
+from .._checks.numbers import as_float
 from .._checks.words import check_word
 from .._jax.calls import typed_jit
 from .._jax.versions import stack
+from .._reads.arguments import converted
 from ..warp.options import ShapeLike, as_shape
 
 Transform: TypeAlias = Literal["affine", "similarity", "attention", "translation"]

@@ -10,11 +10,10 @@ from jax.core import Tracer
 from jax.typing import ArrayLike
 from numpy.typing import NDArray
 
-from .._checks.arguments import as_integer, described
 from .._checks.calls import in_native_order
-from .._checks.integers import in_dtype_of_jax
+from .._checks.numbers import as_integer, in_dtype_of_jax
 from .._checks.texels import as_sizes
-from .._checks.words import shown
+from .._checks.words import described, shown
 from .._jax.versions import stack
 from .._reads.complex_parts import from_parts, parts_of
 from .._tables.filter_kernels import MAX_SPLINE_ORDER, FilterKernel, b_spline

@@ -6,8 +6,8 @@ import jax
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._checks.arguments import as_integer
 from .._checks.calls import public
+from .._checks.numbers import as_integer
 from .._jax.calls import typed_jit
 from .._tables.filter_kernels import b_spline
 from ..splines import filtered_along

@@ -11,7 +11,7 @@ from jax.core import Tracer
 from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.calls import public
-from .._checks.integers import is_integer
+from .._checks.numbers import is_integer
 from .._checks.words import shown
 from .._jax.indexing import reshaped
 from .arguments import (

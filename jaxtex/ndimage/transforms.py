@@ -9,10 +9,11 @@ import numpy as np
 from jax.core import Tracer
 from jax.typing import ArrayLike, DTypeLike
 
-from .._checks.arguments import as_array, check_function, check_number, converted
-from .._checks.calls import public
+from .._checks.calls import check_function, public
+from .._checks.numbers import as_array
 from .._engine.describe.operands import Coords, Operand, Stack, Stacked, as_given
 from .._jax.calls import typed_jit
+from .._reads.arguments import check_number, converted
 from .arguments import (
     PerAxis,
     Reading,

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from .._checks.arguments import ReadArguments, as_floating
 from .._checks.calls import public
-from .._checks.integers import is_integer
+from .._checks.numbers import as_floating, is_integer
 from .._checks.words import shown
+from .._engine.describe.arguments import ReadArguments
 from .._jax.indexing import over_examples, reshaped
 from ..modes import TextureKind
 from ..sampler import Sampler

@@ -7,9 +7,8 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from .._checks.arguments import as_float
 from .._checks.calls import public
-from .._checks.integers import is_integer
+from .._checks.numbers import as_float, is_integer
 from .._checks.words import shown
 from .._jax.indexing import is_sharded, with_batch_alike
 from .._tables.storage_formats import sum_dtype

@@ -10,9 +10,8 @@ import jax.numpy as jnp
 from jax.sharding import NamedSharding
 from jax.typing import ArrayLike
 
-from .._checks.arguments import as_float, as_integer
 from .._checks.calls import public
-from .._checks.integers import is_integer
+from .._checks.numbers import as_float, as_integer, is_integer
 from .._checks.words import shown
 from .._engine.describe.plan import Layout, plan_of_grid
 from .._engine.rules.concatenated import BatchedRead, concatenated

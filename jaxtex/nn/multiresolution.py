@@ -10,9 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._checks.arguments import as_float, check_dtype, check_key, converted
 from .._checks.calls import public
-from .._checks.integers import as_integer, as_number, is_integer
+from .._checks.numbers import as_float, as_integer, as_number, is_integer
 from .._checks.words import check_word, shown
 from .._engine.describe.hashing import pyramid_axes
 from .._engine.describe.operands import Arrays, Stack
@@ -21,6 +20,7 @@ from .._engine.rules import primitives
 from .._engine.rules.concatenated import BatchedRead, concatenated
 from .._jax.calls import typed_jit
 from .._jax.indexing import everywhere
+from .._reads.arguments import check_dtype, check_key, converted
 from .._tables.filter_kernels import LINEAR, SMOOTHSTEP, FilterKernel
 from .._tables.storage_formats import Decoding, rounded_dtype, sum_dtype
 from .shapes import check_shape

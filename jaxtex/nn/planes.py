@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from .._checks.arguments import as_float, described
 from .._checks.calls import public
-from .._checks.words import check_word, shown
+from .._checks.numbers import as_float
+from .._checks.words import check_word, described, shown
 from .._jax.indexing import over_examples
 from ..sampler import Sampler
 from ..sampling import sample

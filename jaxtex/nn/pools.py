@@ -8,9 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from .._checks.arguments import as_float
 from .._checks.calls import public
-from .._checks.integers import as_number, is_integer
+from .._checks.numbers import as_float, as_number, is_integer
 from .._checks.words import shown
 from .._tables.storage_formats import sum_dtype
 from ..sampler import Sampler

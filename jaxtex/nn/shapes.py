@@ -6,7 +6,7 @@ from typing import Any, cast
 import jax
 import jax.numpy as jnp
 
-from .._checks.integers import is_integer
+from .._checks.numbers import is_integer
 from .._checks.words import shown
 
 

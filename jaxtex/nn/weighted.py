@@ -10,28 +10,21 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from .._checks.arguments import (
-    ReadArguments,
-    as_integer,
-    check_integer,
-    check_number,
-    check_read_arguments,
-    check_texture,
-)
 from .._checks.calls import public
-from .._checks.integers import as_index, is_integer
-from .._checks.samplers import check_sampler
+from .._checks.numbers import as_index, as_integer, is_integer
 from .._checks.words import shown
 from .._engine.arithmetic import FLOAT
+from .._engine.describe.arguments import ReadArguments
 from .._engine.describe.operands import Stack
 from .._engine.describe.plan import layout_of
 from .._jax.calls import typed_jit
 from .._reads import calls
+from .._reads.arguments import check_integer, check_number, check_read_arguments, check_texture
 from .._reads.complex_parts import by_parts
 from .._tables.address_rules import last
 from .._tables.storage_formats import is_complex, is_narrow, rounded_dtype, sum_dtype
 from ..modes import Arithmetic
-from ..sampler import Sampler
+from ..sampler import Sampler, check_sampler
 from ..sampling import DEFAULT_SAMPLER, Coords
 from ..texture import Texture, without_cut
 

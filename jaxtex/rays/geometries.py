@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from .._checks.arguments import as_float
 from .._checks.calls import public
+from .._checks.numbers import as_float
 from .._jax.versions import stack
 from .._tables.storage_formats import sum_dtype
 from ..warp.options import ShapeLike, as_shape

@@ -8,9 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from .._checks.arguments import as_float
 from .._checks.calls import public
-from .._checks.integers import as_number
+from .._checks.numbers import as_float, as_number
 from .._engine.arithmetic import FLOAT
 from .._engine.describe.folds import Composited, FirstCrossing, Highest
 from .._reads.complex_parts import by_parts

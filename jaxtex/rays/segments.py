@@ -9,10 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._checks.arguments import as_float
-from .._checks.integers import as_integer, as_number
-from .._checks.samplers import check_modes, check_sampler
-from .._checks.texels import check_stored
+from .._checks.numbers import as_float, as_integer, as_number
 from .._checks.words import shown
 from .._engine.arithmetic import FLOAT, read_folded
 from .._engine.describe.folds import Fold
@@ -23,8 +20,8 @@ from .._jax.indexing import as_sum_of
 from .._reads.calls import in_heads, numbers_of
 from .._tables.storage_formats import Decoding, is_complex, sum_dtype
 from ..modes import AddressMode, Arithmetic, TextureKind
-from ..sampler import Sampler
-from ..texture import Texture, texture2d, texture3d
+from ..sampler import Sampler, check_modes, check_sampler
+from ..texture import Texture, check_stored, texture2d, texture3d
 
 DEFAULT_SAMPLER = Sampler()
 TEXTURES = {2: texture2d, 3: texture3d}

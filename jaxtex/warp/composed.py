@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import jax
 from jax.typing import ArrayLike, DTypeLike
 
-from .._checks.arguments import as_array
 from .._checks.calls import public
+from .._checks.numbers import as_array
 from .._checks.words import described
 from .._engine.describe.operands import Operand, Stacked, num_numbers
 from ..modes import AddressMode

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 from jax.core import Tracer
 from jax.typing import ArrayLike, DTypeLike
 
-from .._checks.arguments import described
 from .._checks.calls import in_native_order
+from .._checks.words import described
 from .._jax.calls import of_caller, typed_jit
 from .._tables.storage_formats import sum_dtype
 from ..mipmaps import footprint

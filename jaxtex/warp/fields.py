@@ -9,8 +9,8 @@ import numpy as np
 from jax import lax
 from jax.typing import ArrayLike, DTypeLike
 
-from .._checks.arguments import as_float
 from .._checks.calls import public
+from .._checks.numbers import as_float
 from .._engine.describe.operands import Operand, Stacked
 from .._jax.versions import stack
 from ..sampler import FilterModeLike, Sampler

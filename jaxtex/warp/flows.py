@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from .._checks.arguments import as_integer
 from .._checks.calls import public
+from .._checks.numbers import as_integer
 from .._jax.indexing import explicit_sharding
 from .._jax.versions import stack
 from ..modes import AddressMode

@@ -11,16 +11,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._checks.arguments import as_array
 from .._checks.calls import public
-from .._checks.samplers import check_adjoint, check_modes
+from .._checks.numbers import as_array
 from .._checks.words import check_word
 from .._engine.compute.operators import over_batch
 from .._engine.describe.plan import Layout, space_axes
 from .._engine.walk.texel_walk import both, walks
 from .._jax.indexing import cut_like, gather, placed_like, scatter
 from ..modes import TextureKind
-from ..sampler import FilterModeLike, Sampler
+from ..sampler import FilterModeLike, Sampler, check_adjoint, check_modes
 from ..sampling import splat
 from .coordinate_functions import Arrays, aligned, pixel_centers
 from .fields import as_components

@@ -10,10 +10,8 @@ import numpy as np
 from jax.core import Tracer
 from jax.typing import ArrayLike
 
-from .._checks.arguments import as_array, as_float
-from .._checks.layouts import mention_layout
-from .._checks.samplers import check_modes, check_sampler
-from .._checks.texels import check_color
+from .._checks.hints import mention_layout
+from .._checks.numbers import as_array, as_float
 from .._engine.compute.operators import over_batch
 from .._engine.compute.texel_value import decode
 from .._engine.describe.footprint import footprint_level
@@ -27,9 +25,9 @@ from .._reads.complex_parts import color_of_parts, from_parts, parts_of
 from .._tables.storage_formats import Decoding, is_complex, sum_dtype
 from ..mipmaps import along_axes, build_mipmaps
 from ..modes import Arithmetic, ReadMode, TextureKind
-from ..sampler import Sampler
+from ..sampler import Sampler, check_modes, check_sampler
 from ..sampling import sample
-from ..texture import Texture, texture1d, texture2d, texture3d
+from ..texture import Texture, check_color, texture1d, texture2d, texture3d
 from . import smoothing
 from .coordinate_functions import Arrays, GridFunction, is_affine, pixel_centers
 from .options import ReadOptions, as_floats, broadcast, check_axes, check_pixels, dtype_of

@@ -8,17 +8,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from .._checks.arguments import as_array
 from .._checks.calls import public
-from .._checks.samplers import check_modes
-from .._checks.texels import check_color
+from .._checks.numbers import as_array
 from .._checks.words import check_word
 from .._engine.compute.operators import over_batch
 from .._engine.describe.operands import Operand, joined, num_numbers, split
 from .._jax.calls import typed_jit
 from .._reads.calls import sample_labels
 from ..modes import AddressMode, FilterMode
-from ..sampler import Sampler
+from ..sampler import Sampler, check_modes
+from ..texture import check_color
 from .composed import ComposedPoints, Transform, as_transforms, composed
 from .coordinate_functions import Composed, GridFunction, is_affine, stored_points
 from .fields import field_parameters

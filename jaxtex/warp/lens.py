@@ -7,9 +7,10 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike, DTypeLike
 
-from .._checks.arguments import as_array, as_float, check_number
 from .._checks.calls import public
+from .._checks.numbers import as_array, as_float
 from .._jax.versions import stack
+from .._reads.arguments import check_number
 from ..modes import choose
 from ..sampler import FilterModeLike, Sampler
 from .coordinate_functions import Arrays, GridFunction, aligned, coordinates, matrix_parameters, stored_points

@@ -7,8 +7,8 @@ import jax
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._checks.arguments import described
 from .._checks.calls import public
+from .._checks.words import described
 from .._tables.storage_formats import sum_dtype
 from ..mipmaps import along_axes
 from ..sampler import FilterModeLike, Sampler

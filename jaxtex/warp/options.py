@@ -11,15 +11,14 @@ import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 from numpy.typing import NDArray
 
-from .._checks.arguments import as_array, as_float, check_known_dtype
 from .._checks.calls import as_static
-from .._checks.integers import at_full_width, is_integer
-from .._checks.remedies import mode_of
+from .._checks.numbers import as_array, as_float, at_full_width, is_integer
 from .._checks.words import shown
+from .._reads.arguments import check_known_dtype
 from .._tables.address_rules import ADDRESS_RULES
 from .._tables.storage_formats import sum_dtype
 from ..modes import AddressMode, FilterMode, choose
-from ..sampler import AddressModeLike, FilterModeLike, Sampler
+from ..sampler import AddressModeLike, FilterModeLike, Sampler, mode_of
 
 # Sizes, slowest axis first.
 ShapeLike: TypeAlias = Sequence[int] | NDArray[np.integer]

@@ -13,14 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._checks.arguments import as_array, as_integer
 from .._checks.calls import public
-from .._checks.samplers import check_sampler
+from .._checks.numbers import as_array, as_integer
 from .._engine.compute.filters import mean_of_pair
 from .._tables.storage_formats import Decoding, sum_dtype
 from ..mipmaps import build_mipmaps
 from ..modes import AddressMode, Arithmetic, TextureKind
-from ..sampler import FilterModeLike, Sampler
+from ..sampler import FilterModeLike, Sampler, check_sampler
 from ..sampling import sample
 from ..texture import cubemap
 from .coordinate_functions import Arrays, aligned, coordinates

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike, DTypeLike
 
 from .._checks import hints
-from .._checks.arguments import as_array, as_float
 from .._checks.calls import public
+from .._checks.numbers import as_array, as_float
 from .._checks.words import check_word
 from .._engine.compute.filters import ScaledFilter, doubled
 from .._engine.rules.filters import scaled

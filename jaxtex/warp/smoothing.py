@@ -22,10 +22,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._checks.arguments import ReadArguments
-from .._checks.texels import chain_shapes
 from .._engine.arithmetic import FLOAT
 from .._engine.compute.texel_value import decode, one_by_one
+from .._engine.describe.arguments import ReadArguments
 from .._engine.describe.axis import Role
 from .._engine.describe.footprint import biased, clamped
 from .._engine.describe.plan import Layout, ResolvedLevel, SizedTexture, layout_of, sizes_of
@@ -35,7 +34,7 @@ from .._tables.storage_formats import Decoding, sum_dtype
 from ..mipmaps import next_level, with_levels
 from ..modes import TextureKind
 from ..sampler import Sampler
-from ..texture import Texture
+from ..texture import Texture, chain_shapes
 from .coordinate_functions import Arrays
 
 # The level of detail, log2(s), at which the finest level is read by `SPAN` alone.

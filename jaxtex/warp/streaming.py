@@ -12,9 +12,9 @@ import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 from numpy.typing import NDArray
 
-from .._checks.arguments import as_float, as_integer, described
 from .._checks.calls import public
-from .._checks.integers import in_dtype_of_jax
+from .._checks.numbers import as_float, as_integer, in_dtype_of_jax
+from .._checks.words import described
 from .._engine.describe.axis import Axis
 from .._engine.describe.plan import Layout, space_axes
 from .._jax.calls import typed_jit

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._checks.arguments import ReadArguments
 from jaxtex._engine.arithmetic import FLOAT
+from jaxtex._engine.describe.arguments import ReadArguments
 from jaxtex._engine.describe.axis import Stored
 from jaxtex._engine.describe.plan import layout_of, plan_of_grid
 from jaxtex._engine.describe.spec import Read

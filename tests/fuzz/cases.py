@@ -10,7 +10,7 @@ import numpy as np
 
 import jaxtex as jt
 from jaxtex import TextureKind
-from jaxtex._checks.texels import AXIS_NAMES, chain_shapes
+from jaxtex.texture import AXIS_NAMES, chain_shapes
 from tests.fuzz.draws import chance, pick
 
 FLOATS = {"float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}

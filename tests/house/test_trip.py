@@ -15,8 +15,11 @@ PACKAGE = ROOT / "jaxtex"
 # No other array of the call has this size.
 SAMPLES = 997
 # What every step may use.
-TOOLS = ("_jax/", "_tables/")
-MOST_FILES = 20
+TOOLS = ("_jax/", "_tables/", "_checks/numbers.py")
+# Values that travel: every later step may ask them what they hold, by methods and by functions of their files.
+TRAVELERS = ("_engine/describe/", "_engine/walk/texel_walk.py:TexelAddress.")
+ASKS = "_jax/primitives.py"
+MOST_FILES = 21
 
 
 def has_coordinate(value, depth=4):
@@ -40,7 +43,12 @@ def file_of(frame):
 
 
 def entered():
-    """The files whose functions receive the coordinate while one read is lowered, in the order in which they do."""
+    """The functions and methods that receive the coordinate while one read is lowered.
+
+    Returns:
+        The file of each, its name and the file that called it, in the order of the first calls. Other packages and
+        tools may stand between both, but for the one by which JAX asks a primitive for its form.
+    """
     found = {}
 
     def note(frame, event, _):
@@ -48,7 +56,10 @@ def entered():
             code = frame.f_code
             names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + 2]
             if any(has_coordinate(frame.f_locals[name]) for name in names if name in frame.f_locals):
-                found[file] = None
+                caller = frame.f_back
+                while caller and (file_of(caller) or TOOLS[0]).startswith(TOOLS) and file_of(caller) != ASKS:
+                    caller = caller.f_back
+                found[file, code.co_qualname, caller and file_of(caller)] = None
 
     texture, coord = jt.texture2d(np.ones((8, 8, 3), np.float32)), np.linspace(0, 1, SAMPLES, dtype=np.float32)
     program = jax.jit(lambda x, y: jt.sample(texture, (x, y)))
@@ -61,11 +72,19 @@ def entered():
     return [*found]
 
 
-def test_the_trip_enters_few_files_which_the_page_names():
-    files = entered()
+def test_the_trip_enters_few_files_which_the_page_names_and_climbs_back_into_none():
+    calls = entered()
+    files = [*dict.fromkeys(file for file, _, _ in calls)]
     assert len(files) <= MOST_FILES, f"a reader of one read follows it through {files}: which of them are one idea?"
     page = (ROOT / "docs" / "contributing" / "architecture.md").read_text()
     section = re.search(r"^## The path of a call\n(.*?)^## ", page, re.MULTILINE | re.DOTALL)[1]
     steps = re.findall(r"^\d\. \*\*[\w ]+\*\* \((.*?)\)", section, re.MULTILINE | re.DOTALL)
-    named = [name for step in steps for name in re.findall(r"`([\w/]+\.py)`", step)]
-    assert named == [file.removeprefix("_engine/") for file in files if not file.startswith(TOOLS)]
+    named = [re.findall(r"`([\w/]+\.py)`", step) for step in steps]
+    assert [file for step in named for file in step] == [
+        file.removeprefix("_engine/") for file in files if not file.startswith(TOOLS)
+    ]
+    # What is called by a later step than its own: functions, and methods too.
+    place = {file: number for number, step in enumerate(named) for file in step}
+    step = lambda file: place.get((file or "").removeprefix("_engine/"), -1)
+    back = [call for call in calls if not call[0].startswith(TOOLS) and step(call[0]) < step(call[2])]
+    assert not [call for call in back if not f"{call[0]}:{call[1]}".startswith(TRAVELERS)]

@@ -8,13 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._checks.arguments import ReadArguments
 from ..._tables.address_rules import CLAMP, LAST, AddressRule
 from ..._tables.filter_kernels import POINT
 from ..._tables.storage_formats import Decoding
 from ...modes import TextureKind
 from ...sampler import Sampler
 from ...texture import Texture
+from .arguments import ReadArguments
 from .axis import Axis, Given, Role, Stored
 from .cube import NUM_FACES, SEAM, OnCube
 from .footprint import InChain, level_axis, limited

@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from ..._checks.arguments import as_array, check_integer
-from ..._checks.integers import is_integral, known_integers, saturated
+from ..._checks.numbers import as_array, is_integral, known_integers, saturated
 from ..._jax.versions import is_x64, stack
+from ..._reads.arguments import check_integer
 from ..declarations import DECLARATIONS, INTRINSICS, VECTOR_TYPES
 from ..enums import Error
 from ..errors import CudaError

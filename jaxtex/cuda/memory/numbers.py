@@ -20,8 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._checks.arguments import as_array
-from ..._checks.integers import as_rounded, known_integers, saturated
+from ..._checks.numbers import as_array, as_rounded, known_integers, saturated
 from ..._jax.versions import is_x64
 from ..enums import Error
 from ..errors import CudaError, invalid

@@ -17,11 +17,12 @@ from jax.core import Tracer
 from jax.typing import ArrayLike
 
 from ... import texture as core
-from ..._checks.arguments import ReadArguments, check_integer
 from ..._checks.dropped import mention_dropped, watch
-from ..._checks.integers import known_integers
+from ..._checks.numbers import known_integers
+from ..._engine.describe.arguments import ReadArguments
 from ..._jax.calls import typed_jit
 from ..._jax.versions import is_x64, stack
+from ..._reads.arguments import check_integer
 from ..._tables.address_rules import clamp, is_inside, last
 from ...modes import TextureKind
 from ...surface import OUTSIDE, report, surface_add, surface_max, surface_min, surface_read, surface_write

@@ -12,12 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from ..._checks.arguments import as_array, check_integer, check_number
-from ..._checks.integers import known_integers
+from ..._checks.numbers import as_array, known_integers
 from ..._engine.compute.texel_value import decode, ratio
 from ..._hardware.read import single
 from ..._jax.calls import typed_jit
 from ..._jax.primitives import straight_through
+from ..._reads.arguments import check_integer, check_number
 from ...modes import Arithmetic, BlockFormat, FilterMode, TextureKind
 from ...sampling import fetch, gather, sample
 from ..declarations import DECLARATIONS, PLACES, SUFFIXES

@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from ..._checks.arguments import as_float
 from ..._checks.calls import public
+from ..._checks.numbers import as_float
 from ..matrices import elements, from_theta, stacked, with_centers_moved
 from ..options import ShapeLike, as_matrix, as_shape
 

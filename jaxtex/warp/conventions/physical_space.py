@@ -11,8 +11,9 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from ..._checks.arguments import as_float, described
 from ..._checks.calls import public
+from ..._checks.numbers import as_float
+from ..._checks.words import described
 from ..._jax.versions import stack
 from ..fields import as_components
 from ..matrices import Rows, dot, elements, inverted, stacked, with_centers_moved

@@ -10,7 +10,7 @@ import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
 from ..._checks.calls import public
-from ..._checks.layouts import looks_channels_first
+from ..._checks.hints import looks_channels_first
 from ..._checks.words import check_word, shown
 from ..._jax.versions import stack
 from ...modes import AddressMode, FilterMode

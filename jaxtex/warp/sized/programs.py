@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._checks.arguments import as_float
+from ..._checks.numbers import as_float
 from ..._engine.compute.filters import doubled
 from ..._engine.describe.axis import Axis
 from ..._engine.describe.plan import Layout, SizedTexture, space_axes, without_nan

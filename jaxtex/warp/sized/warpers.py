@@ -10,8 +10,9 @@ import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 from numpy.typing import NDArray
 
-from ..._checks.arguments import as_float, described
 from ..._checks.calls import public
+from ..._checks.numbers import as_float
+from ..._checks.words import described
 from ...modes import Arithmetic, ReadMode
 from ...sampler import FilterModeLike, ResizeFilterLike, Sampler
 from ..coordinate_functions import CoordinateFunction, GridFunction, OfCaller, check_is_elementwise, scaled

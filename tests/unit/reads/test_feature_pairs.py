@@ -19,8 +19,8 @@ from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jaxtex as jt
-from jaxtex._checks.arguments import ReadArguments
 from jaxtex._engine.arithmetic import FLOAT
+from jaxtex._engine.describe.arguments import ReadArguments
 from jaxtex._engine.describe.plan import SizedTexture, layout_of, sizes_of
 from jaxtex._engine.walk.drawn_taps import DrawnTaps
 from jaxtex._jax.indexing import placed_like

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._checks.layouts import looks_channels_first, looks_like_batch, mention_layout
+from jaxtex._checks.hints import looks_channels_first, looks_like_batch, mention_layout
 
 FLOAT, BYTES = np.dtype(np.float32), np.dtype(np.uint8)
 BATCHES = [

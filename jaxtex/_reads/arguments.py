@@ -1,7 +1,7 @@
-"""Checks of the arguments of calls."""
+"""Checks of the arguments of reads."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeGuard, cast
+from collections.abc import Callable
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -9,19 +9,26 @@ import numpy as np
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from .._tables.storage_formats import is_complex, is_narrow, known_format, sum_dtype
+from .._checks.calls import leaves_of
+from .._checks.dropped import mention_dropped
+from .._checks.numbers import (
+    Array,
+    as_array,
+    as_integer,
+    as_rounded,
+    is_array,
+    is_integral,
+    is_sequence,
+    known_integers,
+    saturated,
+)
+from .._checks.words import described, shown
+from .._engine.describe.arguments import ReadArguments
+from .._tables.storage_formats import is_complex, known_format
 from ..modes import TextureKind
-from ..texture import Texture
-from .calls import leaves_of
-from .dropped import mention_dropped
-from .integers import Array, as_index, as_integer, as_rounded, at_full_width, is_integral, known_integers, saturated
-from .texels import check_stored, stacked_axes
-from .words import described, shown
+from ..texture import Texture, check_stored, stacked_axes
 
 TEXTURE_CALLS = {1: "texture1d", 2: "texture2d", 3: "texture3d"}
-
-
-# Textures
 
 
 def check_texture(
@@ -123,60 +130,6 @@ def as_sharding(name: str, sharding: Any) -> NamedSharding:
                     f"jax.set_mesh."
                 )
     return NamedSharding(mesh, spec)
-
-
-def check_function(name: str, argument: str, value: Any) -> None:
-    """Something that can be called."""
-    if not callable(value):
-        raise TypeError(f"{name}: {argument} is {described(value)}, expected a function of arrays.")
-
-
-# Coordinates, indices and footprints
-
-
-class ReadArguments(NamedTuple):
-    """The arrays of a call, in the caller's order: coordinates or indices, layer, face, level and footprint."""
-
-    coords: tuple[Any, ...]
-    layer: Any = None
-    face: Any = None
-    lod: Any = None
-    ddx: tuple[Any, ...] | None = None
-    ddy: tuple[Any, ...] | None = None
-    ddz: tuple[Any, ...] | None = None
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape S that everything broadcasts to."""
-        return np.broadcast_shapes(*(a.shape for a in jax.tree.leaves(self)))
-
-    def as_operands(self, *, integer: bool = False, beside: Sequence[np.dtype] = ()) -> "ReadArguments":
-        """Checked arrays as the engine takes them: layers and `integer` coordinates int32, all else of one floating
-        dtype; of one rank.
-
-        Integers, weak types and 16-bit floats become float32, a strong float64 stays. Called under `jax.jit`.
-
-        Args:
-            beside: the dtypes of other floating numbers that the read computes with.
-        """
-        layer, rest = self.layer, self._replace(layer=None)
-        if integer:
-            rest = jax.tree.map(as_index, rest)
-        else:
-            rest = jax.tree.map(as_float, rest)
-            widest = sum_dtype(*(a.dtype for a in jax.tree.leaves(rest)), *beside)
-
-            def widened(a: jax.Array) -> jax.Array:
-                return a.astype(widest)
-
-            rest = jax.tree.map(widened, rest)
-        arguments = rest._replace(layer=None if layer is None else as_index(layer))
-        rank = max(a.ndim for a in jax.tree.leaves(arguments))
-
-        def of_rank(a: jax.Array) -> jax.Array:
-            return jnp.expand_dims(a, tuple(range(rank - a.ndim)))
-
-        return jax.tree.map(of_rank, arguments)
 
 
 def check_read_arguments(
@@ -315,31 +268,3 @@ def converted(name: str, argument: str, value: Any) -> Any:
         return as_array(value) if known is None else known
     except (TypeError, ValueError, OverflowError):
         raise TypeError(f"{name}: {argument} holds {described(value)}, expected a number or an array.") from None
-
-
-# Conversions
-
-
-def is_array(value: object) -> TypeGuard[jax.Array | np.ndarray[Any, np.dtype[Any]]]:
-    return isinstance(value, jax.Array | np.ndarray)
-
-
-def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
-    """Whether a value is a tuple or a list."""
-    return isinstance(value, tuple | list)
-
-
-def as_array(value: Any) -> Any:
-    """`value` as it is if it is an array, else as one."""
-    return value if is_array(value) else jnp.asarray(value)
-
-
-def as_floating(numbers: Any) -> jax.Array:
-    """`as_float`, but floats of 16 bits stay."""
-    array = jnp.asarray(at_full_width("", "", numbers, exact=False))
-    return array if is_narrow(array.dtype) else as_float(array)
-
-
-def as_float(coord: Any) -> jax.Array:
-    array = jnp.asarray(at_full_width("", "", coord, exact=False))
-    return array if array.dtype == jnp.float64 and not jax.typeof(array).weak_type else array.astype(jnp.float32)

@@ -1,9 +1,9 @@
-"""Numbers that are known while tracing, and integers of any width in dtypes that JAX has.
+"""Numbers of callers: those that are known while tracing, integers of any width in dtypes that JAX has, and arrays.
 
 Where 64-bit types are disabled, integers saturate before JAX narrows them to 32 bits.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypeGuard, cast
 
 import jax
@@ -146,3 +146,29 @@ def at_full_width(name: str, argument: str, value: Any, *, exact: bool) -> Any:
 def as_index(index: Any) -> jax.Array:
     """Integers of any width as int32. An integer that does not fit saturates, and stays out of range."""
     return jnp.asarray(saturated(index, np.int32))
+
+
+def is_array(value: object) -> TypeGuard[jax.Array | np.ndarray[Any, np.dtype[Any]]]:
+    return isinstance(value, jax.Array | np.ndarray)
+
+
+def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
+    """Whether a value is a tuple or a list."""
+    return isinstance(value, tuple | list)
+
+
+def as_array(value: Any) -> Any:
+    """`value` as it is if it is an array, else as one."""
+    return value if is_array(value) else jnp.asarray(value)
+
+
+def as_floating(numbers: Any) -> jax.Array:
+    """`as_float`, but floats of 16 bits stay."""
+    array = jnp.asarray(at_full_width("", "", numbers, exact=False))
+    is_narrow = jnp.issubdtype(array.dtype, jnp.floating) and array.dtype.itemsize == 2
+    return array if is_narrow else as_float(array)
+
+
+def as_float(coord: Any) -> jax.Array:
+    array = jnp.asarray(at_full_width("", "", coord, exact=False))
+    return array if array.dtype == jnp.float64 and not jax.typeof(array).weak_type else array.astype(jnp.float32)
