@@ -5,10 +5,9 @@ from typing import Any
 
 from jaxtex import cuda
 from jaxtex.cuda import declarations as declared
-from jaxtex.cuda.absent import ABSENT
 from jaxtex.cuda.declarations import DECLARATIONS
-from jaxtex.cuda.memory.resource_descriptor import UNION_MEMBERS
-from jaxtex.cuda.names import ENUMERATIONS, STRUCTS, TYPES
+from jaxtex.cuda.descriptors import UNION_MEMBERS
+from jaxtex.cuda.names import ABSENT, ENUMERATIONS, STRUCTS, TYPES
 
 TABLE = "\n## {}\n\n| CUDA | here | |\n|---|---|---|\n"
 FUNCTIONS = {

@@ -26,25 +26,15 @@ Example:
 from typing import Any
 
 from .._checks.words import listing
-from . import enums, errors, kinds, ptx
+from . import descriptors, device_numbers, enums, errors, kinds, ptx, surfaces
 from .declarations import DECLARATIONS
-from .memory import (
-    allocation,
-    arrays,
-    channel_formats,
-    copies,
-    copies3d,
-    device_numbers,
-    pitched_memory,
-    resource_descriptor,
-)
+from .memory import arrays, channel_formats, copies, pitched_memory
 from .names import WITH_PREFIX, answer
-from .surfaces import surface_functions, surface_objects
-from .textures import descriptors, texture_binding, texture_functions, texture_objects, texture_references
+from .textures import texture_functions, texture_objects, texture_references
 
 MODULES = (
-    *(enums, errors, kinds, allocation, arrays, channel_formats, copies, copies3d, pitched_memory, resource_descriptor),
-    *(ptx, surface_objects, descriptors, texture_objects, texture_references, texture_binding),
+    *(enums, errors, kinds, arrays, channel_formats, copies, pitched_memory, descriptors),
+    *(ptx, surfaces, texture_objects, texture_references),
 )
 CLASSES = (
     *("AddressMode", "Array", "ArrayFlags", "BoundTexture", "ChannelFormatDesc", "ChannelFormatKind", "CudaError"),
@@ -59,7 +49,7 @@ UNDERSCORED = {f"__{name}": function for name, function in device_numbers.BITS.i
 DEFINED: dict[str, Any] = {
     **{name: value for module in MODULES for name, value in vars(module).items() if name in NAMES},
     **texture_functions.TEXTURE_FUNCTIONS,
-    **surface_functions.SURFACE_FUNCTIONS,
+    **surfaces.SURFACE_FUNCTIONS,
     **copies.COPY_FUNCTIONS,
     **channel_formats.HALF_FORMATS,
     **pitched_memory.MAKERS,
@@ -68,7 +58,7 @@ DEFINED: dict[str, Any] = {
     **UNDERSCORED,
 }
 # The C++ classes of references.
-REFERENCES = {"texture": texture_references.TextureReference, "surface": surface_objects.SurfaceReference}
+REFERENCES = {"texture": texture_references.TextureReference, "surface": surfaces.SurfaceReference}
 globals().update(DEFINED | REFERENCES)
 
 __all__ = sorted((*NAMES, *UNDERSCORED, *REFERENCES))  # pyright: ignore[reportUnsupportedDunderAll]

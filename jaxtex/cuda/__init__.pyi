@@ -6,6 +6,8 @@
 import jax
 from jax.typing import ArrayLike
 
+from .descriptors import (ResourceDesc as ResourceDesc, ResourceViewDesc as ResourceViewDesc,
+    TextureDesc as TextureDesc)
 from .enums import (AddressMode as AddressMode, ArrayFlags as ArrayFlags, ChannelFormatKind as ChannelFormatKind,
     Error as Error, FilterMode as FilterMode, GraphicsCubeFace as GraphicsCubeFace, MemcpyKind as MemcpyKind,
     ReadMode as ReadMode, ResourceType as ResourceType, ResourceViewFormat as ResourceViewFormat,
@@ -15,33 +17,30 @@ from .errors import (CudaError as CudaError, getErrorName as getErrorName, getEr
     getLastError as getLastError, peekAtLastError as peekAtLastError)
 from .kinds import (DeviceProp as DeviceProp, NEWEST_COMPUTE_CAPABILITY as NEWEST_COMPUTE_CAPABILITY,
     getDeviceProperties as getDeviceProperties)
-from .memory.allocation import (deviceGetTexture1DLinearMaxWidth as deviceGetTexture1DLinearMaxWidth,
-    freeArray as freeArray, freeMipmappedArray as freeMipmappedArray, malloc3DArray as malloc3DArray,
-    mallocArray as mallocArray, mallocMipmappedArray as mallocMipmappedArray)
 from .memory.arrays import (Array as Array, Extent as Extent, MipmappedArray as MipmappedArray,
-    arrayGetInfo as arrayGetInfo, arrayGetPlane as arrayGetPlane, getChannelDesc as getChannelDesc,
-    getMipmappedArrayLevel as getMipmappedArrayLevel)
+    arrayGetInfo as arrayGetInfo, arrayGetPlane as arrayGetPlane,
+    deviceGetTexture1DLinearMaxWidth as deviceGetTexture1DLinearMaxWidth, freeArray as freeArray,
+    freeMipmappedArray as freeMipmappedArray, getChannelDesc as getChannelDesc,
+    getMipmappedArrayLevel as getMipmappedArrayLevel, malloc3DArray as malloc3DArray, mallocArray as mallocArray,
+    mallocMipmappedArray as mallocMipmappedArray)
 from .memory.channel_formats import (ChannelFormatDesc as ChannelFormatDesc, createChannelDesc as createChannelDesc)
-from .memory.copies import (memcpyFromArray as memcpyFromArray, memcpyToArray as memcpyToArray)
-from .memory.copies3d import (Memcpy3DParms as Memcpy3DParms, memcpy3D as memcpy3D)
+from .memory.copies import (Memcpy3DParms as Memcpy3DParms, memcpy3D as memcpy3D, memcpyFromArray as memcpyFromArray,
+    memcpyToArray as memcpyToArray)
 from .memory.pitched_memory import (PitchedPtr as PitchedPtr, Pos as Pos, free as free, malloc as malloc,
     malloc3D as malloc3D, mallocPitch as mallocPitch, memset as memset, memset2D as memset2D, memset3D as memset3D)
-from .memory.resource_descriptor import (ResourceDesc as ResourceDesc)
 from .ptx import (suq as suq, sured_b as sured_b, sured_p as sured_p, sust_p as sust_p, txq as txq)
-from .surfaces.surface_objects import (SurfaceObject as SurfaceObject, SurfaceReference as SurfaceReference,
+from .surfaces import (SurfaceObject as SurfaceObject, SurfaceReference as SurfaceReference,
     bindSurfaceToArray as bindSurfaceToArray, createSurfaceObject as createSurfaceObject,
     destroySurfaceObject as destroySurfaceObject, getSurfaceObjectResourceDesc as getSurfaceObjectResourceDesc,
     getSurfaceReference as getSurfaceReference)
-from .textures.descriptors import (ResourceViewDesc as ResourceViewDesc, TextureDesc as TextureDesc)
-from .textures.texture_binding import (bindTexture as bindTexture, bindTexture2D as bindTexture2D,
-    bindTextureToArray as bindTextureToArray, bindTextureToMipmappedArray as bindTextureToMipmappedArray)
 from .textures.texture_objects import (TextureObject as TextureObject, createTextureObject as createTextureObject,
     destroyTextureObject as destroyTextureObject, getTextureObjectResourceDesc as getTextureObjectResourceDesc,
     getTextureObjectResourceViewDesc as getTextureObjectResourceViewDesc,
     getTextureObjectTextureDesc as getTextureObjectTextureDesc)
 from .textures.texture_references import (BoundTexture as BoundTexture, TextureReference as TextureReference,
-    getTextureAlignmentOffset as getTextureAlignmentOffset, getTextureReference as getTextureReference,
-    unbindTexture as unbindTexture)
+    bindTexture as bindTexture, bindTexture2D as bindTexture2D, bindTextureToArray as bindTextureToArray,
+    bindTextureToMipmappedArray as bindTextureToMipmappedArray, getTextureAlignmentOffset as getTextureAlignmentOffset,
+    getTextureReference as getTextureReference, unbindTexture as unbindTexture)
 
 _Vector = ArrayLike | tuple[ArrayLike, ...]
 _AnyTexture = TextureObject | BoundTexture

@@ -23,19 +23,20 @@ from .errors import CudaError, check_index, invalid
 from .functions import cuda_function
 from .memory.arrays import Array, will_be_written
 from .memory.channel_formats import FLOAT, SIGNED, UNSIGNED, ChannelFormatDesc
-from .surfaces.surface_access import (
+from .surfaces import (
     Access,
+    Surface,
     access_of,
     broadcasts_to,
     check_boundary_mode,
     check_indices,
     check_shape,
+    check_surface,
     check_type_of,
     data_of,
     reduce_units,
     store_units,
 )
-from .surfaces.surface_objects import Surface, check_surface
 from .textures.texture_functions import Texture, as_object
 
 BoundaryMode = SurfaceBoundaryMode | int

@@ -44,7 +44,7 @@ LAYERS += ("_engine.cuda.samples", "_engine.cuda.read", "_engine.cuda.scatter", 
 LAYERS += ("_engine.cuda.filters", "_engine.cuda.programs", "_engine.cuda", "_engine.forms", "_engine.rules")
 LAYERS += ("_engine.sharded", "_engine", "_hardware", "_reads", "sampling", "derivatives")
 LAYERS += ("surface", "mipmaps", "splines", "exports", "fused", "sharded", "ndimage", "warp", "nn", "rays", "layers")
-CUDA = "enums declarations functions errors structs kinds absent names memory surfaces textures ptx"
+CUDA = "enums declarations functions errors structs kinds names memory device_numbers descriptors surfaces textures ptx"
 LAYERS += (*(f"cuda.{room}" for room in CUDA.split()), "cuda")
 LAYERS += ("__init__", "cli.process", "cli.options", "cli.commands", "cli.jax_start", "cli.files", "cli.transforms")
 LAYERS += ("cli.lenses", "cli.pipeline", "cli.run", "cli", "__main__")
@@ -53,6 +53,10 @@ LAYERS += ("cli.lenses", "cli.pipeline", "cli.run", "cli", "__main__")
 USUAL_LINES, MAX_LINES = 500, 900
 LONG_FILES = {
     "texture": "what an array must be to be a texture is checked where the texture is made",
+    "cuda.memory.arrays": "an array, its mip levels, and the calls that make, free and query them",
+    "cuda.memory.copies": "runs, rows and boxes are moved by one function of their parts",
+    "cuda.surfaces": "surface objects, references, and the functions that access them",
+    "cuda.textures.texture_objects": "what a texture object is made of is checked and turned into texels in one go",
     "cli.files.codecs": "formats are read and written by the same codecs, and what a codec leaves out is mended here",
 }
 # An import, also in a function.

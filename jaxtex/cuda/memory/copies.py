@@ -1,26 +1,33 @@
 """Copies between arrays and plain memory, as functions that return the new destination.
 
 A copy moves a run of bytes, or rows of bytes. Its declaration says which: a run has a `count`, and rows have a `width`
-and a `height`; an end is an array or memory, as its type says.
+and a `height`; an end is an array or memory, as its type says. `memcpy3D` moves boxes.
 """
+
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import jax
+import numpy as np
 from jax.typing import ArrayLike
 
+from ..._blocks.formats import blocks_along
 from ..._checks.dropped import mention_dropped, watch
+from ..._jax.calls import typed_jit
+from ...modes import TextureKind
 from ..declarations import DECLARATIONS
-from ..enums import MemcpyKind
-from ..errors import check_index, check_type, invalid
+from ..enums import Error, MemcpyKind
+from ..errors import CudaError, check_index, check_type, choose, invalid
 from ..functions import TEXTS, Text, cuda_function, made, missing
-from .arrays import Array, MipmappedArray, check_array, check_no_planes, will_be_written, with_level
+from ..structs import Struct, struct
+from .arrays import Array, Extent, MipmappedArray, check_array, check_no_planes, will_be_written, with_level
 from .channel_formats import ChannelFormatDesc, as_texels
-from .numbers import as_destination, as_memory, counts, is_literal, whole_numbers
-from .regions import Box, Region, box_of_rows, check_flat, check_memcpy_kind, check_sizes, copy_part
+from .numbers import as_destination, as_memory, bytes_as, counts, is_literal, whole_numbers
+from .pitched_memory import BYTE, PITCHED_REMEDY, PitchedPtr, Pos, Region, read_region, region_of, write_region
 
 AnyArray = TypeVar("AnyArray", Array, MipmappedArray)
 NEW_ARRAY = "A new `Array`; use it in place of `dst`."
@@ -366,3 +373,254 @@ def copy_function(name: str) -> Callable[..., Any]:
 
 
 COPY_FUNCTIONS = {name: copy_function(name) for name in COPIES}
+Destination = TypeVar("Destination", Array, jax.Array)
+
+
+class Box(NamedTuple):
+    """A box in an array whose texels are (slices, rows, numbers): its first index and its size along each axis."""
+
+    z: int
+    y: int
+    x: int
+    depth: int
+    height: int
+    width: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no elements."""
+        return min(self.depth, self.height, self.width) == 0
+
+    @property
+    def slices(self) -> tuple[slice, slice, slice]:
+        """The box as an index."""
+        z, y, x = (slice(start, start + count) for start, count in zip(self[:3], self[3:]))
+        return z, y, x
+
+
+def check_memcpy_kind(function: str, kind: object) -> None:
+    """Refuses a `kind` that is no direction of a copy (21)."""
+    choose(function, "kind", MemcpyKind, kind, Error.InvalidMemcpyDirection)
+
+
+def texel_rows(array: Array) -> jax.Array:
+    """The texels of an array as (slices, rows, numbers)."""
+    texels = array.texels
+    height = texels.shape[-3] if array.extent.height else 1
+    return texels.reshape(-1, height, texels.shape[-2] * texels.shape[-1])
+
+
+def box_at(
+    function: str, argument: str, array: Array, start: tuple[int, int, int], width: int, height: int, depth: int
+) -> Box:
+    """The box of an array at a place in elements, with its `width` in bytes."""
+    array = check_no_planes(function, argument, array)
+    elements, numbers = width // array.desc.texel_bytes, array.desc.numbers
+    sizes = tuple(max(n, 1) for n in array.elements)
+    box = (elements, height, depth)
+    if min(*start, *box) < 0 or any(first + count > n for first, count, n in zip(start, box, sizes)):
+        raise invalid(
+            f"{function}: the box in {argument} starts at {start} and has {box} elements, expected a box "
+            f"within the {sizes} elements of the array."
+        )
+    x, y, z = start
+    return Box(z, y, x * numbers, depth, height, elements * numbers)
+
+
+def check_flat(function: str, argument: str, array: Array) -> Array:
+    """`array`, which must be 1D or 2D (1)."""
+    if array.kind not in (TextureKind.TEXTURE1D, TextureKind.TEXTURE2D):
+        raise invalid(
+            f"{function}: {argument} is of kind {array.kind.value!r}, expected a 1D or 2D array; use memcpy3D."
+        )
+    return array
+
+
+def check_sizes(function: str, *ends: object) -> int:
+    """The size of an element of the arrays among the ends of a copy, which must be of one size (1); 1 without any."""
+    sizes = sorted({end.desc.texel_bytes for end in ends if isinstance(end, Array)})
+    if len(sizes) > 1:
+        raise invalid(
+            f"{function}: the arrays have elements of {' and '.join(map(str, sizes))} bytes, expected elements of one "
+            f"size."
+        )
+    return sizes[0] if sizes else 1
+
+
+def box_of_rows(function: str, argument: str, array: Array, wOffset: int, hOffset: int, width: int, height: int) -> Box:
+    """A box of a 1D or 2D array, with `wOffset` and `width` in bytes."""
+    array = check_array(function, argument, array, None)
+    wOffset, hOffset, width, height = whole_numbers(
+        function, wOffset=wOffset, hOffset=hOffset, width=width, height=height
+    )
+    size = check_flat(function, argument, array).desc.texel_bytes
+    if wOffset % size or width % size:
+        raise invalid(
+            f"{function}: wOffset and width are {wOffset} and {width} bytes, expected multiples of the {size} bytes of "
+            f"an element."
+        )
+    return box_at(function, argument, array, (wOffset // size, hOffset, 0), width, height, 1)
+
+
+@typed_jit("function", "source", "target", "names", inline=False)
+def copy_part(
+    src: Array | jax.Array,
+    dst: Destination,
+    *,
+    function: str,
+    source: Box | Region,
+    target: Box | Region,
+    names: tuple[str, str] = ("src", "dst"),
+) -> Destination:
+    """`dst` with a part replaced by a part of `src`: a `Box` of an `Array`, or a `Region` of plain memory.
+
+    `names` are those of plain memory in errors.
+    """
+    if source.is_empty or target.is_empty:
+        return dst
+    stored = dst.texels if isinstance(dst, Array) else dst
+    dtype = np.dtype(stored.dtype)
+    if isinstance(src, Array):
+        assert isinstance(source, Box)
+        numbers = texel_rows(src)[source.slices]
+    else:
+        assert isinstance(source, Region)
+        whole = isinstance(dst, Array) or (src.dtype == dtype and source.width % dtype.itemsize == 0)
+        numbers = read_region(function, names[0], src, source, dtype if whole else BYTE)
+    if isinstance(dst, Array):
+        assert isinstance(target, Box)
+        rows = texel_rows(dst).at[target.slices].set(bytes_as(function, numbers, dtype))
+        return dataclasses.replace(dst, texels=rows.reshape(stored.shape))
+    assert isinstance(target, Region)
+    return write_region(function, names[1], stored, target, numbers)
+
+
+# Copies of boxes of up to three dimensions between arrays and pitched memory
+
+
+@struct("srcArray", "srcPtr", "dstArray", "dstPtr")
+class Memcpy3DParms(Struct):
+    """The arguments of `memcpy3D`: `cudaMemcpy3DParms`. ``Memcpy3DParms()`` is a zeroed struct.
+
+    Exactly one of `srcArray` and `srcPtr` is given, and exactly one of `dstArray` and `dstPtr`. It is a pytree whose
+    children are these four; the other fields are static.
+
+    Args:
+        srcArray, dstArray: an `Array`.
+        srcPtr, dstPtr: a `PitchedPtr`.
+        srcPos, dstPos: the `Pos` at which the box starts.
+        extent: the size of the box, an `Extent`, 1 along an axis that an array lacks. The width counts elements if the
+            source or the destination is an array, else bytes. If the size is 0 along an axis, nothing is copied. For
+            an array of a block-compressed format, `extent` and its `Pos` count texels, and whole blocks are copied.
+        kind: a `MemcpyKind`; it has no effect.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex.cuda as cuda
+        >>> array = cuda.malloc3DArray(cuda.createChannelDesc("float"), cuda.Extent(2, 2, 2))
+        >>> volume = cuda.PitchedPtr(jnp.arange(8.0), 8, 2, 2)
+        >>> parms = cuda.Memcpy3DParms(srcPtr=volume, dstArray=array, extent=cuda.Extent(2, 2, 1))
+        >>> cuda.memcpy3D(parms).texels[..., 0]
+        Array([[[0., 1.],
+                [2., 3.]],
+        <BLANKLINE>
+               [[0., 0.],
+                [0., 0.]]], dtype=float32)
+    """
+
+    srcArray: Array | None = None
+    srcPos: Pos = dataclasses.field(default_factory=Pos)
+    srcPtr: PitchedPtr | None = dataclasses.field(default_factory=PitchedPtr)
+    dstArray: Array | None = None
+    dstPos: Pos = dataclasses.field(default_factory=Pos)
+    dstPtr: PitchedPtr | None = dataclasses.field(default_factory=PitchedPtr)
+    extent: Extent = dataclasses.field(default_factory=Extent)
+    kind: MemcpyKind | int = MemcpyKind.Default
+
+    def _converted(self, name: str, value: Any) -> Any:
+        """The value that is stored for a field: tuples are accepted in place of structs."""
+        kinds = {"srcPos": Pos, "dstPos": Pos, "extent": Extent, "srcPtr": PitchedPtr, "dstPtr": PitchedPtr}
+        return kinds[name](*value) if name in kinds and isinstance(value, tuple | list) else value
+
+
+@cuda_function
+def memcpy3D(p: Memcpy3DParms) -> Array | jax.Array:
+    """Returns the destination with a box copied from the source: `cudaMemcpy3D`.
+
+    Args:
+        p: the source, the destination and the box, a `Memcpy3DParms`.
+
+    Returns:
+        A new `Array` if the destination is one. If it is a `PitchedPtr`, a new array of the shape and the dtype of its
+        memory.
+
+    Gradients:
+        To the source and the destination, if both have the same dtype, and pitches are multiples of its size. To
+        differentiate other copies is an error.
+
+    Raises:
+        CudaError: cudaErrorInvalidValue, if there is not exactly one source and one destination, if a box does not lie
+            within its array or memory, or if two arrays differ in the size of an element; cudaErrorInvalidPitchValue,
+            if a row is longer than a pitch; cudaErrorInvalidMemcpyDirection, if ``p.kind`` is not a `MemcpyKind`.
+        TypeError: if a gradient passes through a copy between memory of different dtypes.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex.cuda as cuda
+        >>> array = cuda.mallocArray(cuda.createChannelDesc("float"), 3, 2)
+        >>> array = cuda.memcpyToArray(array, jnp.arange(6.0).reshape(2, 3))
+        >>> memory = cuda.PitchedPtr(jnp.zeros((1, 2)), 8, 2, 1)
+        >>> cuda.memcpy3D(cuda.Memcpy3DParms(array, cuda.Pos(1, 1), dstPtr=memory, extent=cuda.Extent(2, 1, 1)))
+        Array([[4., 5.]], dtype=float32)
+    """
+    name = "memcpy3D"
+    p = check_type(name, "p", p, Memcpy3DParms, "Memcpy3DParms() makes one")
+    check_memcpy_kind(name, p.kind)
+    src = exactly_one(name, "src", p.srcArray, p.srcPtr)
+    dst = exactly_one(name, "dst", p.dstArray, p.dstPtr)
+    width, height, depth = counts(name, **named("p.extent", p.extent))
+    size = check_sizes(name, src, dst)
+    sides = {end.desc.block_side for end in (src, dst) if isinstance(end, Array)}
+    if len(sides) > 1:
+        raise CudaError(
+            Error.NotSupported,
+            f"{name}: p.srcArray and p.dstArray have the formats {src} and {dst}, expected blocks in both or in none; "
+            f"copy by way of memory.",
+        )
+    width, height = (blocks_along(n, max(sides, default=1)) for n in (width, height))
+    extent = (width * size, height, depth)
+    source, target = part_of(name, "src", src, p.srcPos, extent), part_of(name, "dst", dst, p.dstPos, extent)
+    mention_dropped(name, src)
+    values = src if isinstance(src, Array) else as_memory(src.ptr)
+    names = ("p.srcPtr", "p.dstPtr")
+    if isinstance(dst, Array):
+        will_be_written(name, dst)
+        return watch(name, dst, copy_part(values, dst, function=name, source=source, target=target, names=names))
+    memory = as_destination(name, "p.dstPtr", dst.ptr)
+    return copy_part(values, memory, function=name, source=source, target=target, names=names)
+
+
+def part_of(
+    function: str, end: str, holder: Array | PitchedPtr, pos: Pos, extent: tuple[int, int, int]
+) -> Box | Region:
+    """The part of the source or of the destination that is copied. The width of `extent` is in bytes."""
+    x, y, z = counts(function, **named(f"p.{end}Pos", pos))
+    if isinstance(holder, Array):
+        x, y = x // holder.desc.block_side, y // holder.desc.block_side
+        return box_at(function, f"p.{end}Array", holder, (x, y, z), *extent)
+    return region_of(function, f"p.{end}Ptr", holder, (x, y, z), extent)
+
+
+def named(argument: str, struct: Pos | Extent) -> dict[str, int]:
+    """The fields of a struct by the names that a caller gives them."""
+    return {f"{argument}.{field.name}": getattr(struct, field.name) for field in dataclasses.fields(struct)}
+
+
+def exactly_one(function: str, end: str, array: Array | None, pointer: PitchedPtr | None) -> Array | PitchedPtr:
+    """The source or the destination of a copy, which is an array or pitched memory."""
+    pointer = None if pointer is None else check_type(function, f"p.{end}Ptr", pointer, PitchedPtr, PITCHED_REMEDY)
+    pointer = None if pointer is None or pointer.ptr is None else pointer
+    if array is not None and pointer is None:
+        return check_array(function, f"p.{end}Array", array, None)
+    if pointer is not None and array is None:
+        return pointer
+    given = "none" if array is None else "each"
+    raise invalid(f"{function}: {given} of p.{end}Array and p.{end}Ptr is given, expected exactly one.")

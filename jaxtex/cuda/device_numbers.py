@@ -13,15 +13,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from ..._checks.numbers import as_array, is_integral, known_integers, saturated
-from ..._jax.versions import is_x64, stack
-from ..._reads.arguments import check_integer
-from ..declarations import DECLARATIONS, INTRINSICS, VECTOR_TYPES
-from ..enums import Error
-from ..errors import CudaError
-from ..functions import Text, made
-from .channel_formats import BASE_TYPES
-from .numbers import misfit
+from .._checks.numbers import as_array, is_integral, known_integers, saturated
+from .._jax.versions import is_x64, stack
+from .._reads.arguments import check_integer
+from .declarations import DECLARATIONS, INTRINSICS, VECTOR_TYPES
+from .enums import Error
+from .errors import CudaError
+from .functions import Text, made
+from .memory.channel_formats import BASE_TYPES
+from .memory.numbers import misfit
 
 # Types with vectors but without textures.
 WIDE_DTYPES = {"long": "int64", "ulong": "uint64", "longlong": "int64", "ulonglong": "uint64", "double": "float64"}
