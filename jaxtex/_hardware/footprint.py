@@ -26,7 +26,7 @@ from .._jax.float_bits import EXPONENT, bits_of, float_of
 from .._jax.indexing import entry
 from ..modes import FilterMode
 from ..sampler import Sampler
-from .taps import ONE, number
+from .read import ONE, number
 
 Side = Sequence[jax.Array]
 BITS = 10  # significant bits of lengths

@@ -16,7 +16,7 @@ from jaxtex._engine.describe.plan import layout_of, plan_of_grid
 from jaxtex._engine.describe.spec import Read
 from jaxtex._engine.describe.storage import WithHalo
 from jaxtex._engine.rules import primitives
-from jaxtex._engine.rules.meanings import are_available
+from jaxtex._engine.rules.primitives import are_available
 from jaxtex._reads.calls import plan_of_call
 from jaxtex._tables.storage_formats import Decoding
 from jaxtex.warp.coordinate_functions import affine, pixel_centers

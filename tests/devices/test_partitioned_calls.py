@@ -20,7 +20,7 @@ from jaxtex._engine.cuda.trace.statements import PrimitiveOfCaller
 from jaxtex._engine.describe import storage
 from jaxtex._engine.describe.plan import layout_of, plan_of_grid
 from jaxtex._engine.describe.spec import Read
-from jaxtex._engine.forms import choice, gpu_kernels, partitioned_call
+from jaxtex._engine.forms import choice, gpu_kernels, partitioned
 from jaxtex._engine.rules import primitives
 from tests.support.device_parts import COLLECTIVE, lowered_in_parts
 from tests.support.tolerances import assert_trees_close
@@ -413,7 +413,7 @@ def test_the_form_for_a_part_on_a_gpu_is_a_kernel(monkeypatch):
 
     def partitioned_read(layout, on_part, *args, **params):
         forms[layout] = on_part, params["spec"]
-        return partitioned_call.partitioned_read(layout, on_part, *args, **params)
+        return partitioned.partitioned_read(layout, on_part, *args, **params)
 
     monkeypatch.setattr(choice, "partitioned_read", partitioned_read)
     monkeypatch.setattr(launch, "compile_to_ptx", lambda source, capability: "PTX")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._hardware.directions import reciprocal, to_face
+from jaxtex._hardware.arithmetic import reciprocal, to_face
 from tests.support import recordings
 from tests.support.tolerances import assert_exact
 

@@ -15,8 +15,7 @@ from ..walk.texel_order import texels_shape
 from .build.arrays import ArrayRole, KernelArray, KernelArrays, operands_of
 from .gather.gather_source import GatherSource, Rows, ViewSource, is_gathered
 from .read.operand_sums import pull_sums, shared_alone
-from .samples.operands import OperandResults
-from .samples.sample_source import AdjointPlan
+from .samples.sample_source import AdjointPlan, OperandResults
 from .samples.sample_tiles import SampleTiles, samples_shape
 from .scatter.crowds import crowd_of, has_many_taps, has_own_tile, num_copies, window_tiles
 from .scatter.exact_sums import joined, largest_value, start_of_sums, started, unit_of

@@ -36,9 +36,7 @@ from ..compute.operators import batched
 from ..describe.spec import TEXELS, ReadSpec
 from ..describe.storage import PULLBACK, READ, SPLAT, WHOLE, HaloStorage, Signature, Slice, Storage, views
 from . import cpu
-from .device_axes import Devices
-from .partitioned_call import partitioned_read, smallest_parts
-from .partitioned_programs import partitioned_program
+from .partitioned import Devices, partitioned_program, partitioned_read, smallest_parts
 
 NO_RULE = "jaxtex: a function of the library has no GPU kernel, so XLA's form, which is slower, takes its place:"
 REPORT = "This is a fault of jaxtex; please report it with the call and the version of JAX"
@@ -237,12 +235,12 @@ def on_first_use(module: str, name: str) -> Callable[..., Any]:
     return function
 
 
-def kernel(name: str, module: str = "gpu_kernels") -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The functions `name` and ``supports_<name>`` of a module of this package, loaded when they are first called.
+def kernel(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The functions `name` and ``supports_<name>`` of `gpu_kernels`, which is loaded when they are first called.
 
     So programs for CPUs do not load the modules of GPU kernels.
     """
-    run, supports = (on_first_use(module, function) for function in (name, f"supports_{name}"))
+    run, supports = (on_first_use("gpu_kernels", function) for function in (name, f"supports_{name}"))
     return run, supports
 
 
@@ -297,7 +295,7 @@ LOWERINGS: dict[str, tuple[Lowering, ...]] = {
     "fused_adjoint": (ProgramLowering("cuda", *kernel("fused_adjoint")),),
     "fold": (Lowering("cuda", *kernel("fold"), signature=READ),),
     "fold_pullback": (Lowering("cuda", *kernel("fold_pullback")),),
-    "scaled_filter": (Lowering("cpu", *kernel("resized", "cpu_resize")),),
+    "scaled_filter": (Lowering("cpu", cpu.resized, cpu.supports_resized),),
     "read": (
         Lowering(
             "cuda", *(by_views(function, READ) for function in kernel("read")), signature=READ, storages=(HaloStorage,)

@@ -18,8 +18,17 @@ from ..describe.spec import Read
 from ..describe.storage import ConcatenatedRead, each_part, slices_of
 from ..describe.storage import bind as bind_read
 from ..forms.choice import LOWERINGS
-from .primitives import read_p, type_of_read
-from .transformations import Argument, Cotangents, Tangent, WithTangent, active, pushforward_transpose, tangent_of_read
+from .primitives import (
+    Argument,
+    Cotangents,
+    Tangent,
+    WithTangent,
+    active,
+    pushforward_transpose,
+    read_p,
+    tangent_of_read,
+    type_of_read,
+)
 
 
 class BatchedRead(NamedTuple):

@@ -26,9 +26,7 @@ from ..describe.storage import READ
 from ..describe.storage import bind as bind_read
 from ..forms.choice import LOWERINGS
 from ..forms.cpu import SUM_BLOCK, SumBlocks
-from .meanings import pullback_p, read_p
-from .primitives import type_of_read
-from .transformations import as_cotangent, batching_rule
+from .primitives import as_cotangent, batching_rule, pullback_p, read_p, type_of_read
 
 # The steps of a fold that one iteration of a loop takes.
 UNROLLED = 8

@@ -25,55 +25,470 @@ The weights are piecewise functions with half-open pieces [i, i + 1): at a kink,
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+from jax.core import ShapedArray
 from jax.extend.core import Primitive
+from jax.interpreters import ad
 
+from ..._jax import primitives
 from ..._jax.barriers import with_materialized
 from ..._jax.calls import typed_jit
-from ..._jax.primitives import bind, define, jvp_of_meaning, transpose_of_meaning
+from ..._jax.indexing import as_varying, placed_like
+from ..._jax.primitives import (
+    Dims,
+    at_front,
+    batching_of_meaning,
+    bind,
+    define,
+    is_nonzero,
+    jvp_of_meaning,
+    jvp_of_nonzero,
+    transpose_of_meaning,
+)
 from ..compute import linearization, operators
-from ..describe.spec import TEXELS, Read, ReadSpec, Wrt
+from ..compute.linearization import ByNumber, coordinate_tangents, rematerialized, summed_to
+from ..describe.spec import TEXELS, Combination, Read, ReadSpec, Wrt
 from ..describe.storage import (
     PULLBACK,
     PUSHFORWARD,
     READ,
     SPLAT,
     WHOLE,
+    Content,
     HaloStorage,
+    Signature,
     Storage,
     WithHalo,
     arrays_of,
+    views,
     where_whole,
+    whole_array,
 )
 from ..describe.storage import bind as bind_read
 from ..forms.choice import LOWERINGS
+from ..walk.combinations import clipped, each_level, highest, lowest, nearest_taps
 from ..walk.texel_order import texels_shape
-from .meanings import (
-    pullback_meaning,
-    pullback_p,
-    pushforward_meaning,
-    pushforward_of_whole,
-    pushforward_p,
-    read_meaning,
-    read_p,
-    splat_meaning,
-    splat_p,
-    splat_whole,
-)
-from .transformations import (
-    batching_rule,
-    pullback_joins,
-    pullback_transpose,
-    pushforward_joins,
-    pushforward_transpose,
-    read_jvp,
-    read_transpose,
-    splat_jvp,
-    splat_transpose,
-)
+from ..walk.texel_walk import AxisTaps, taps, taps_are_available
+
+# The meaning of each primitive in terms of the others
+#
+# Reads that are more than one weighted sum, higher derivatives, and arrays that are slices or have a halo get their
+# rules from this meaning, which does not depend on the storage of the arrays.
+
+
+read_p = Primitive("texture_read")
+splat_p = Primitive("texture_splat")
+pushforward_p = Primitive("texture_pushforward")
+pullback_p = Primitive("texture_pullback")
+
+
+def splat_whole(values: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int) -> jax.Array:
+    """The texels of a splat, as one whole array."""
+    (texels,) = bind_read(splat_p, values, *operands, spec=spec, batch=batch)
+    return texels
+
+
+# For any storage
+
+
+def are_available(spec: ReadSpec, operands: Sequence[jax.Array], axis_taps: AxisTaps = taps) -> jax.Array:
+    """The mask of the results for which all texels are stored.
+
+    Args:
+        axis_taps: the function for the taps of one axis in the read.
+    """
+    if spec.several is None:
+        available = taps_are_available(spec.coords(operands), spec.axes, axis_taps)
+    else:
+
+        def one(number: jax.Array) -> jax.Array:
+            coords, weight = spec.read_at(number, *spec.numbers(operands))
+            return taps_are_available(coords, spec.axes, axis_taps) | ~(weight > 0)
+
+        ranked = jnp.arange(1, spec.num_reads + 1, dtype=jnp.int32).reshape(-1, *[1] * operands[0].ndim)
+        available = jnp.all(jax.lax.map(one, ranked), 0)
+    return jnp.all(available, spec.summed_axes, keepdims=True) if spec.summed_axes else available
+
+
+def where_available(
+    values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, missing: float = 0, axis_taps: AxisTaps = taps
+) -> jax.Array:
+    """Values of samples, S + (C,), with `missing` in place of values that need texels that are not stored."""
+    return jnp.where(are_available(spec, operands, axis_taps)[..., None], values, jnp.asarray(missing, values.dtype))
+
+
+def of_whole_arrays(p: Primitive, signature: Signature) -> Callable[..., Any]:
+    """The meaning of `p` for any storage: `p` of whole arrays, whose results are stored as `storage` says."""
+
+    def meaning(*args: Any, spec: ReadSpec, storage: Storage, **params: Any) -> Any:
+        wrt = params.get("wrt", ())
+        contents = signature.operands(spec, wrt)
+        given = views(args, contents, storage)
+        operands, masks = given[len(contents) :], isinstance(storage, HaloStorage)
+
+        def stored(content: Content, a: jax.Array) -> Sequence[jax.Array]:
+            if not isinstance(storage, HaloStorage) or content is Content.SAMPLES:
+                return [a]
+            if content is Content.TEXTURE:
+                return storage.divided(a)
+            return [where_available(a, operands, spec, storage.missing(a.dtype))]
+
+        whole = [
+            where_available(a, operands, spec) if masks and content is Content.VALUES else whole_array(a)
+            for content, a in zip(contents, given)
+        ]
+        results = primitives.as_tuple(bind_read(p, *whole, *operands, spec=spec, **params))
+        out = [
+            a
+            for content, result in zip(signature.results(spec, wrt), results, strict=True)
+            for a in stored(content, result)
+        ]
+        return out if p.multiple_results else out[0]
+
+    return meaning
+
+
+# A read in terms of plain reads, which are one weighted sum and not rounded
+
+
+def read_of_whole(texels: jax.Array, *args: jax.Array, spec: ReadSpec, batch: int) -> jax.Array:
+    """Plain reads, which are zero outside, plus the border color times the weight of the taps outside."""
+    color, operands = spec.color_and_operands(args)
+
+    def plain_read(*operands: jax.Array, spec: ReadSpec) -> jax.Array:
+        out = bind_read(read_p, texels, *operands, spec=spec, batch=batch)
+        if color is None:
+            return out
+        weight, all_inside = rematerialized(operators.weight_outside, *operands, spec=spec)
+        broadcast = color.reshape(*color.shape[:batch], *[1] * (out.ndim - color.ndim), color.shape[-1])
+        return operators.with_color(out, broadcast, weight, all_inside)
+
+    return by_plain_reads(plain_read, operands, spec)
+
+
+def by_plain_reads(plain_read: Callable[..., jax.Array], operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
+    """A read in terms of ``plain_read(*operands, spec=...)``."""
+    if spec.combination is Combination.LIMITED:
+        plain_read = functools.partial(rematerialized, functools.partial(limited, plain_read))
+    once = functools.partial(plain_read, spec=spec.plain())
+    if spec.several is None:
+        return once(*operands).astype(spec.dtype)
+    return operators.result(lambda coords: once(*coords), operands, spec, jax.checkpoint)
+
+
+def limited(plain_read: Callable[..., jax.Array], *operands: jax.Array, spec: ReadSpec) -> jax.Array:
+    """The meaning of a limited read: in each level, the sum of all taps, clipped to the range of the nearest taps.
+
+    A nearest tap is a read by a filter of one tap. So a tap that limits a channel gets the channel's derivative in
+    texels, and the derivative in coordinates is zero. These are 1 + 2^n reads, and as many splats in reverse mode. One
+    kernel is not possible: it would need a weight for each channel, but adjoint kernels share weights among channels.
+    """
+    levels = []
+    for axes in each_level(spec.axes):
+        blended = spec.unsummed().replace(axes=axes, combination=Combination.BLEND)
+        texels = [plain_read(*operands, spec=blended.replace(axes=tap)) for tap in nearest_taps(axes)]
+        levels.append(clipped(plain_read(*operands, spec=blended), lowest(texels), highest(texels)))
+    return operators.summed(functools.reduce(jnp.add, levels), spec)
+
+
+# Pushforward and pullback in terms of reads and splats
+
+
+def pushforward_of_whole(*args: jax.Array, spec: ReadSpec, wrt: Wrt, batch: int) -> jax.Array:
+    """Line (a) of `rules.primitives`."""
+    read = functools.partial(bind_read, read_p, batch=batch)
+    return linearization.pushforward(*args, spec=spec, wrt=wrt, read=read, computed=rematerialized)
+
+
+def pullback_of_whole(
+    cotangent: jax.Array, texels: jax.Array, *operands: jax.Array, spec: ReadSpec, wrt: Wrt, batch: int
+) -> list[jax.Array]:
+    """The transpose of line (a)."""
+    of_coords: ByNumber = {}
+    for k in spec.axes_of(wrt):
+        params = {"spec": spec.differentiated(k), "batch": batch}
+        of_coords[k] = rematerialized(cotangent_times_read, texels, cotangent, *operands, **params)
+    terms = operand_cotangents(of_coords, operands, spec, wrt, batch)
+    if TEXELS in wrt:
+        terms[TEXELS] = splat_whole(cotangent, *operands, spec=spec.adjoint(texels.dtype), batch=batch)
+    return [terms[k] for k in wrt]
+
+
+def operand_cotangents(
+    of_coords: ByNumber, operands: Sequence[jax.Array], spec: ReadSpec, wrt: Wrt, batch: int
+) -> ByNumber:
+    """`linearization.operand_cotangents` over `batch` leading axes; reverse mode keeps its arguments alone."""
+
+    def once(*args: jax.Array) -> ByNumber:
+        return linearization.operand_cotangents(dict(zip(of_coords, args)), args[len(of_coords) :], spec, wrt)
+
+    return rematerialized(operators.over_batch(once, batch), *of_coords.values(), *operands)
+
+
+def cotangent_times_read(
+    texels: jax.Array, cotangent: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int
+) -> jax.Array:
+    return jnp.sum(bind_read(read_p, texels, *operands, spec=spec.unsummed(), batch=batch) * cotangent, -1)
+
+
+read_meaning = where_whole(read_of_whole, of_whole_arrays(read_p, READ))
+splat_meaning = of_whole_arrays(splat_p, SPLAT)
+pushforward_meaning = where_whole(pushforward_of_whole, of_whole_arrays(pushforward_p, PUSHFORWARD))
+pullback_meaning = where_whole(pullback_of_whole, of_whole_arrays(pullback_p, PULLBACK))
+
+
+# Differentiation, transposition and batching
+
+
+# The arguments of JAX's rules: a tangent that may be a symbolic zero, and an argument that may be transposed.
+Tangent = jax.Array | ad.Zero
+Argument = jax.Array | ad.UndefinedPrimal
+# A result, and its tangent.
+WithTangent = tuple[jax.Array, jax.Array]
+# A cotangent for each argument; `None` for arguments that are not transposed.
+Cotangents = tuple[jax.Array | None, ...]
+
+
+def active(spec: ReadSpec, tangents: Sequence[Any]) -> dict[int, Any]:
+    """The nonzero tangents of texels and of operands that change a read, by number."""
+    nonzero = {k: t for k, t in enumerate(tangents, TEXELS) if any(map(is_nonzero, arrays_of(t)))}
+    filled = lambda t: WithHalo(*map(ad.instantiate_zeros, t)) if isinstance(t, WithHalo) else t
+    return {k: filled(t) for k, t in nonzero.items() if k == TEXELS or spec.axes_of((k,))}
+
+
+def read_jvp(
+    primals: Sequence[jax.Array], tangents: Sequence[Tangent], *, spec: ReadSpec, batch: int, storage: Storage
+) -> WithTangent:
+    """Line (a)."""
+    params = {"spec": spec, "batch": batch, "storage": storage}
+    if not spec.is_plain or (spec.expected is not None and storage != WHOLE):
+        return jvp_of_meaning(read_p, read_meaning)(primals, tangents, **params)
+    if spec.expected is not None:
+        return drawn_jvp(functools.partial(bind_read, read_p), expected_read, primals, tangents, spec=spec, batch=batch)
+    given, moved = (views(args, READ.operands(spec, ()), storage) for args in (primals, tangents))
+    out, nonzero = bind_read(read_p, *given, **params), active(spec, moved)
+    if not nonzero:
+        return out, jnp.zeros_like(out)
+    # The tangent of a sample is zero if it needs texels that are not stored.
+    linear = params | {
+        "storage": storage._replace(marks_missing=False) if isinstance(storage, HaloStorage) else storage
+    }
+    return out, tangent_of_read(nonzero, given, **linear)
+
+
+def tangent_of_read(tangents: dict[int, Any], given: Sequence[Any], **params: Any) -> jax.Array:
+    """Line (a), for the nonzero tangents of the texels and operands `given`."""
+    if tuple(tangents) == (TEXELS,):
+        return bind_read(read_p, tangents[TEXELS], *given[1:], **params)
+    return bind_read(pushforward_p, *tangents.values(), *given, wrt=tuple(tangents), **params)
+
+
+def splat_jvp(
+    primals: Sequence[jax.Array], tangents: Sequence[Tangent], *, spec: ReadSpec, batch: int
+) -> tuple[list[jax.Array], list[jax.Array]]:
+    """Line (b)."""
+    if spec.expected is not None:
+        out, tangent = drawn_jvp(splat_whole, expected_splat, primals, tangents, spec=spec, batch=batch)
+        return [out], [tangent]
+    (values, *operands), nonzero = primals, active(spec, tangents)
+    out, terms = splat_whole(*primals, spec=spec, batch=batch), []
+    if TEXELS in nonzero:
+        terms.append(splat_whole(nonzero.pop(TEXELS), *operands, spec=spec, batch=batch))
+    for k, tangent in coordinate_tangents(nonzero, operands, spec, rematerialized).items():
+        params = {"spec": spec.differentiated(k), "batch": batch}
+        terms.append(rematerialized(tangent_times_splat, values, tangent, *operands, **params))
+    return [out], [functools.reduce(jnp.add, terms) if terms else jnp.zeros_like(out)]
+
+
+def tangent_times_splat(
+    values: jax.Array, tangent: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int
+) -> jax.Array:
+    return splat_whole(values * tangent[..., None].astype(values.dtype), *operands, spec=spec.unsummed(), batch=batch)
+
+
+# Drawn taps
+
+
+def drawn_jvp(
+    drawn: Callable[..., jax.Array],
+    expected: Callable[..., jax.Array],
+    primals: Sequence[jax.Array],
+    tangents: Sequence[Tangent],
+    **params: Any,
+) -> WithTangent:
+    """The result and the tangent of a read of drawn taps, or of its adjoint.
+
+    In the first argument, in which it is linear, the tangent is its own; in the operands it is that of the expectation.
+    The first operand, the number that draws, has no tangent.
+    """
+    (first, number, *operands), out = primals, drawn(*primals, **params)
+    terms = [jnp.zeros_like(out)]
+    if is_nonzero(tangents[0]):
+        terms.append(drawn(tangents[0], number, *operands, **params))
+    if any(map(is_nonzero, tangents[2:])):
+        of_operands = functools.partial(expected, first, out, **params)
+        terms.append(jnp.broadcast_to(jvp_of_nonzero(of_operands, operands, tangents[2:]), out.shape))
+    return out, functools.reduce(jnp.add, terms[1:] or terms)
+
+
+def expected_read(texels: jax.Array, out: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int) -> jax.Array:
+    """The expectation of a read of drawn taps."""
+    assert spec.expected is not None
+    del out
+    return bind_read(read_p, texels, *operands, spec=spec.expected.with_dtype(spec.dtype), batch=batch)
+
+
+def expected_splat(values: jax.Array, out: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int) -> jax.Array:
+    """The expectation of a splat to drawn taps: the transpose of the expected read, which may be a mean of reads."""
+    assert spec.expected is not None
+    params = {"spec": spec.expected.adjoint(values.dtype), "batch": batch}
+    read = lambda texels: bind_read(read_p, texels, *operands, **params)
+    values = jnp.broadcast_to(as_varying(values, out), jax.eval_shape(read, out).shape)
+    return jax.linear_transpose(read, out)(values)[0]
+
+
+# Transposes
+
+
+def linear_in_texels(*, spec: ReadSpec, **_: Any) -> tuple[int, ...]:
+    """The positions of texels and border color among the arguments of a read, which must be linear in them."""
+    if spec.combination is not Combination.BLEND:
+        raise ValueError(
+            "jax.linear_transpose: a read by a Sampler with limit='taps' is not linear in the texels; use jax.vjp, "
+            "or leave limit out."
+        )
+    return READ.textures(spec, ())
+
+
+def read_transpose(cotangent: jax.Array, *args: Argument, spec: ReadSpec, batch: int, storage: Storage) -> Cotangents:
+    # With a halo, the transpose is a splat that sums in the dtype of its values, whatever the dtype of the read.
+    if storage == WHOLE and not spec.is_plain:
+        by_meaning = transpose_of_meaning(read_meaning, linear_in_texels)
+        return by_meaning(cotangent, *args, spec=spec, batch=batch, storage=storage)
+    texels, *operands = views(args, READ.operands(spec, ()), storage)
+    sums = bind_read(splat_p, cotangent, *operands, spec=spec.adjoint(dtype_of(texels)), batch=batch, storage=storage)
+    return *as_cotangents(iter(sums), texels), *(None for _ in operands)
+
+
+def splat_transpose(
+    cotangents: Sequence[Tangent], values: ad.UndefinedPrimal, *operands: jax.Array, spec: ReadSpec, batch: int
+) -> Cotangents:
+    (cotangent,) = map(ad.instantiate_zeros, cotangents)
+    adjoint = bind_read(read_p, cotangent, *operands, spec=spec.adjoint(values.aval.dtype), batch=batch)
+    return as_cotangent(adjoint, values.aval), *(None for _ in operands)
+
+
+def pushforward_transpose(
+    cotangent: jax.Array, *args: Argument, spec: ReadSpec, wrt: Wrt, batch: int, storage: Storage
+) -> Cotangents:
+    given, count = views(args, PUSHFORWARD.operands(spec, wrt), storage), len(wrt)
+    if storage == WHOLE and ad.is_undefined_primal(args[count]):  # at given tangents of coordinates, linear in texels
+        textures = lambda **_: tuple(k for k, w in enumerate((*wrt, TEXELS)) if w == TEXELS)
+        by_meaning = transpose_of_meaning(pushforward_meaning, textures)
+        return by_meaning(cotangent, *args, spec=spec, wrt=wrt, batch=batch, storage=storage)
+    tangents, texels, operands = given[:count], given[count], given[count + 1 :]
+    linear = {k: t for k, t in zip(wrt, tangents) if any(map(ad.is_undefined_primal, arrays_of(t)))}
+    params = {"batch": batch, "storage": storage}
+    if tuple(linear) == (TEXELS,):
+        adjoint = spec.adjoint(dtype_of(linear[TEXELS]))
+        results = iter(bind_read(splat_p, cotangent, *operands, spec=adjoint, **params))
+    else:
+        results = iter(bind_read(pullback_p, cotangent, texels, *operands, spec=spec, wrt=tuple(linear), **params))
+    by_view = [as_cotangents(results, t) if k in linear else [None] * len(arrays_of(t)) for k, t in zip(wrt, tangents)]
+    sums = [a for arrays in by_view for a in arrays]
+    return *sums, *[None] * (len(args) - len(sums))
+
+
+def pullback_transpose(
+    cotangents: Sequence[Tangent],
+    cotangent: ad.UndefinedPrimal,
+    texels: jax.Array,
+    *operands: jax.Array,
+    spec: ReadSpec,
+    wrt: Wrt,
+    batch: int,
+) -> Cotangents:
+    tangents = {k: tangent for k, tangent in zip(wrt, cotangents) if not isinstance(tangent, ad.Zero)}
+    spec = spec.with_dtype(cotangent.aval.dtype)
+    nothing = [None for _ in (texels, *operands)]
+    if not tangents:
+        return None, *nothing
+    adjoint = tangent_of_read(tangents, (texels, *operands), spec=spec, batch=batch)
+    return as_cotangent(adjoint, cotangent.aval), *nothing
+
+
+def dtype_of(view: Any) -> Any:
+    """The dtype of the arrays of a view in which a primitive is transposed."""
+    return next(a.aval.dtype for a in arrays_of(view) if ad.is_undefined_primal(a))
+
+
+def as_cotangents(results: Iterator[jax.Array], view: Any) -> list[jax.Array | None]:
+    """The cotangents of the arrays of a view, from the next `results`; `None` for an array that is not transposed."""
+    pairs = [(next(results), a) for a in arrays_of(view)]
+    return [as_cotangent(x, a.aval) if ad.is_undefined_primal(a) else None for x, a in pairs]
+
+
+def as_cotangent(x: jax.Array, aval: ShapedArray) -> jax.Array:
+    """The cotangent of an array of type `aval`, from that of its broadcast to the shape of `x`.
+
+    Under explicit mesh axes it has the sharding of the array, and may have been computed with that of the samples.
+    """
+    return placed_like(summed_to(x, aval.shape).astype(aval.dtype), aval)
+
+
+# Batches
+
+
+def batching_rule(
+    p: Primitive,
+    signature: Signature,
+    joins: Callable[[Wrt, Dims], bool] = lambda *_: True,
+    meaning: Callable[..., Any] | None = None,
+) -> Callable[..., Any]:
+    """The batching rule of `p`.
+
+    If no texture is batched, the new axis of the operands becomes a sample axis, if `joins` allows that. Otherwise it
+    becomes a batch axis.
+
+    Args:
+        joins: ``joins(wrt, dims)`` says whether no result would be summed over the new sample axis.
+        meaning: the meaning of `p`, which is batched in its place for arrays that are not whole; `None` if arrays are
+            always whole.
+    """
+
+    def rule(args: Sequence[jax.Array], dims: Dims, *, spec: ReadSpec, batch: int, **params: Any) -> Any:
+        if meaning is not None and params["storage"] != WHOLE:
+            return batching_of_meaning(meaning, p.multiple_results)(args, dims, spec=spec, batch=batch, **params)
+        wrt = params.get("wrt", ())
+        positions = signature.textures(spec, wrt)
+        shared = all(dims[k] is None for k in positions) and joins(wrt, dims)
+        if shared:
+            args = [a if k in positions else at_front(a, d, batch) for k, (a, d) in enumerate(zip(args, dims))]
+        else:
+            args = [at_front(a, d) for a, d in zip(args, dims)]
+        out = primitives.bind(p, *args, spec=spec, batch=batch if shared else batch + 1, **params)
+        dim = batch if shared else 0
+        return (out, [dim] * len(out)) if p.multiple_results else (out, dim)
+
+    return rule
+
+
+def pushforward_joins(wrt: Wrt, dims: Dims) -> bool:
+    """Whether every operand in `wrt` has the new axis if and only if its tangent has it."""
+    operands = dims[len(wrt) + 1 :]
+    return all((operands[k] is None) == (tangent is None) for k, tangent in zip(wrt, dims) if k != TEXELS)
+
+
+def pullback_joins(wrt: Wrt, dims: Dims) -> bool:
+    """Whether all results are cotangents of operands that have the new axis."""
+    return TEXELS not in wrt and all(dims[2 + k] is not None for k in wrt)
+
+
+# The primitives
 
 
 def read(texels: jax.Array | WithHalo, color: jax.Array | None, read: Read) -> jax.Array:

@@ -231,7 +231,7 @@ class ShardedAccess(NamedTuple):
         """The caller's method, if that is possible; otherwise the method that moves less data."""
         parts, chosen = self.partition.parts, METHOD.value
         if self.read.spec.expected is not None:
-            return Whole()  # derivatives of drawn taps need another read, see `rules.transformations`
+            return Whole()  # derivatives of drawn taps need another read, see `rules.primitives`
         if isinstance(chosen, Halo):
             return Whole() if self.partition.reaches_all(chosen.reach) else chosen
         if chosen is None and self.num_samples * self.sample_bytes < self.texel_bytes * (parts - 1) // parts:

@@ -27,7 +27,7 @@ from ..describe.operands import Coords, StoredOrder
 from ..describe.spec import Read, ReadSpec, TexelReader
 from ..describe.storage import HaloStorage, WithHalo
 from ..rules import primitives
-from ..rules.meanings import are_available, where_available
+from ..rules.primitives import are_available, where_available
 from ..walk.texel_order import texels_shape
 from ..walk.texel_walk import taps, weighted
 from .access import Halo, Routing, ShardedAccess, Whole, report_whole, struct_of

@@ -10,7 +10,7 @@ import pytest
 import jaxtex as jt
 from jaxtex import warp
 from jaxtex._engine.compute.filters import ScaledFilter
-from jaxtex._engine.forms import cpu_resize
+from jaxtex._engine.forms import cpu
 from jaxtex._engine.rules.filters import in_order, scale_p
 from jaxtex._tables.address_rules import ADDRESS_RULES
 from jaxtex._tables.filter_kernels import POINT
@@ -211,15 +211,15 @@ BANDS = {
 
 def test_forms_for_cpus_have_the_same_bits(monkeypatch):
     """Bands of a few rows or images, and images of half the size; the transpose of bands, too."""
-    monkeypatch.setattr(cpu_resize, "LEAST", 0)
-    monkeypatch.setattr(cpu_resize, "BAND", 2**12)
+    monkeypatch.setattr(cpu, "LEAST", 0)
+    monkeypatch.setattr(cpu, "BAND", 2**12)
     given, options = {}, {}
     for name, (shape, samples, address, dtype) in BANDS.items():
         rule, step = ADDRESS_RULES[address], lambda axis, n, shape=shape: shape[axis] / n
         filters = tuple((axis, ScaledFilter(POINT, rule, shape[axis], n, step(axis, n))) for axis, n in samples.items())
         given[name] = (100 * image(*shape)).clip(0, 100).astype(dtype)
         options[name] = {"filters": filters, "transposed": False, "dtype": np.dtype(dtype)}
-        assert cpu_resize.supports_resized(jax.typeof(given[name]), **options[name])
+        assert cpu.supports_resized(jax.typeof(given[name]), **options[name])
     # Sums of the same numbers in the same order, without an instruction for a product and a sum.
     run = lambda how: jax.jit(lambda given: {name: how(given[name], **options[name]) for name in given})
     for transposed in (False, True):

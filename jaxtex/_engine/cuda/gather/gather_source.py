@@ -17,8 +17,7 @@ from ...walk.texel_walk import other_part, taps, taps_are_available, texels_per_
 from ..build.arrays import ArrayRole, KernelArray, KernelArrays, operands_of
 from ..build.launch import LANES
 from ..build.source import Constant
-from ..samples.operands import load_numbers
-from ..samples.sample_source import ARRAYS, AdjointPlan, SampleSource, names_of_axes
+from ..samples.sample_source import ARRAYS, AdjointPlan, SampleSource, load_numbers, names_of_axes
 from ..samples.sample_tiles import PLACE, Extent, SampleTiles
 from ..trace.emitter import DeviceFunctions, Scalar, scalar
 

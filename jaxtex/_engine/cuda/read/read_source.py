@@ -19,8 +19,7 @@ from ...walk.texel_order import flat_sizes
 from ...walk.texel_walk import TexelAddress, weighted
 from ..build.arrays import ArrayRole, KernelArrays
 from ..build.source import Constant, KernelSource
-from ..samples.operands import load_numbers
-from ..samples.sample_source import define_or_add, names_of_axes
+from ..samples.sample_source import define_or_add, load_numbers, names_of_axes
 from ..samples.sample_tiles import PLACE_AT, ReadThreads, offset, slice_struct
 from ..trace.elementwise import C_TYPES, literal
 from ..trace.emitter import DeviceFunctions, Scalar, names_of, scalar, struct_of_numbers

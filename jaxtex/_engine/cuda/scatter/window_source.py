@@ -1,17 +1,47 @@
 """The source of the scatter kernel, the adjoint for all grids: its windows, and the sizes of its work."""
 
+import functools
+import itertools
 import math
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...compute.linearization import operand_cotangents, slopes
+from ...compute.texel_value import decode, zero_outside
 from ...describe.axis import Role
+from ...describe.operands import widened
+from ...describe.storage import WithHalo
+from ...walk.texel_walk import Path as TapPath
+from ...walk.texel_walk import Step, TexelAddress, only_address, other_part, taps_are_available, walks
 from ..build.arrays import ArrayRole, KernelArrays
 from ..build.launch import LANES
-from ..build.source import Constant
-from ..samples.operands import OperandResults
-from ..samples.sample_tiles import STEPS
-from .crowds import MOST_TEXELS, adds_runs, crowd_of, exceeds_registers, taps_in_space
+from ..build.source import Constant, struct_of
+from ..samples.sample_source import (
+    ARRAYS,
+    AT,
+    OperandResults,
+    SampleSource,
+    define_or_add,
+    load_numbers,
+    names_of_axes,
+    stored_at,
+)
+from ..samples.sample_tiles import PLACE_AT, STEPS, offset
+from ..trace.emitter import DeviceFunctions, Scalar, names_of, scalar, struct_of_numbers
+from ..trace.indexing import load_row
+from .crowds import MOST_TEXELS, adds_runs, crowd_of, exceeds_registers, has_many_taps, taps_in_space
 from .stored import OnSquares, crowd_cells
-from .window_functions import Offsets, WalkTaps, WindowFunctions
 
+# The lengths of the rows of a window modulo the banks of shared memory, if lanes take the taps of one sample.
+ROWS = 4, 12, 20, 28
+INT, FLOAT = np.dtype(np.int32), np.dtype(np.float32)
+# For each tap of a walk, its distance from the first tap on each axis of the window.
+Offsets = list[tuple[int, ...]]
 # The warps of a block, and the bytes of shared memory of a block, which any GPU has.
 WARPS, SHARED_BYTES = 4, 46 * 1024
 # ROOM is the factor by which a window exceeds a tile at any angle, for odd pitches. A window has at least LEAST_CELLS
@@ -50,13 +80,120 @@ REST_BLOCKS = 660
 FEW_IMAGES = 32
 
 
-class WindowSource(OnSquares, WindowFunctions):
-    """The source of the scatter kernel: its windows, and the sizes of its work."""
+class WalkTaps(NamedTuple):
+    """The taps of a walk. The weight of a tap is a product of factors, one of each step, which several taps share.
+
+    Attributes:
+        offsets: the distance of each tap from the first one, on each axis of the window.
+        factors: the numbers of the factors of a tap.
+        counts: the factors of each step.
+        axes: the axis of the window that a step moves along; `None` if one moves along several, or not tap by tap.
+    """
+
+    offsets: Offsets
+    factors: list[tuple[int, ...]]
+    counts: list[int]
+    axes: list[int] | None
+
+
+def walk_taps(single: int, steps: Sequence[Step]) -> WalkTaps:
+    """The taps of the steps of a walk.
+
+    Args:
+        single: the axes of the window before those of the steps, along which it has one cell.
+    """
+    counts, axes, axis = list[int](), list[int](), single
+    for step in steps:
+        alone = [tap.offset for tap in step.taps] == [(k,) for k in range(len(step.taps))]
+        counts.append(len(step.taps))
+        axes.append(axis if alone else -1)
+        axis += len(step.taps[0].offset)
+    starts = [sum(counts[:k]) for k in range(len(counts))]
+    taps = list(itertools.product(*(enumerate(step.taps, start) for step, start in zip(steps, starts))))
+    offsets = [(*[0] * single, *(k for _, tap in some for k in tap.offset)) for some in taps]
+    return WalkTaps(offsets, [tuple(n for n, _ in some) for some in taps], counts, None if -1 in axes else axes)
+
+
+class TapLanes(NamedTuple):
+    """How the lanes of a warp divide the taps of a sample: in boxes, one for each share of a lane.
+
+    Attributes:
+        along: the taps of a box along each step.
+        plane: the distance of two planes of a window, modulo the banks of shared memory.
+    """
+
+    along: tuple[int, ...]
+    plane: int
+
+    @classmethod
+    @functools.cache
+    def of(cls, counts: tuple[int, ...], parts: int, width: int) -> "TapLanes":
+        """The division with the fewest accesses to shared memory.
+
+        Args:
+            counts: the taps along each step.
+            parts: as of `Lanes`.
+            width: the numbers that a lane loads at once.
+        """
+        boxes = [
+            box for box in itertools.product(*(range(1, n + 1) for n in counts)) if math.prod(box) * parts <= LANES
+        ]
+        shares = lambda box: [-(-n // k) for n, k in zip(counts, box)]
+        # A share is loaded and stored, and shares that differ in other steps have a factor in common.
+        cost = lambda box, conflicts: 2 * math.prod(shares(box)) * conflicts + sum(shares(box))
+        fewest, best = math.inf, cls(counts, 0)
+        for box in sorted(boxes, key=lambda box: cost(box, 1)):
+            if cost(box, 1) >= fewest:
+                break
+            for plane in range(LANES):
+                found = cost(box, sum(conflicts(box, parts, width, (plane, row, 1)) for row in ROWS) / len(ROWS))
+                if found < fewest:
+                    fewest, best = found, cls(box, plane)
+        return best
+
+
+def conflicts(box: tuple[int, ...], parts: int, width: int, strides: tuple[int, ...]) -> float:
+    """How many times longer an access to a box takes because lanes that are served together use one bank.
+
+    Args:
+        strides: the distance of two cells along each of the last steps.
+    """
+    banks, steps = LANES // width, len(strides)
+    cells = (
+        sum(map(operator.mul, place[-steps:], strides[-len(place) :])) for place in itertools.product(*map(range, box))
+    )
+    rows = [(cell * parts + part) % banks for cell in cells for part in range(parts)]
+    groups = [rows[k : k + banks] for k in range(0, len(rows), banks)]
+    return sum(max(map(group.count, group)) for group in groups) / len(groups)
+
+
+def table_of(name: str, columns: str, column: str, rows: Sequence[tuple[int, ...]], comment: str) -> str:
+    """The declaration of a function of a tap and of a column, whose values are constants."""
+    table = ", ".join("{" + ", ".join(map(str, some)) + "}" for some in rows)
+    body = f"constexpr int all[][{columns}] = {{{table}}}; return all[tap][{column}];"
+    return f"static DEVICE constexpr int {name}(int tap, int {column}) {{ {body} }}  // {comment}"
+
+
+class WindowSource(OnSquares, SampleSource):
+    """The source of the scatter kernel: its windows, the sizes of its work, and its traced functions.
+
+    Attributes:
+        cotangents: the results for the cotangents of operands.
+        walks: the offsets of the taps, for each walk.
+    """
 
     file, room, made_by = "scatter/adjoint.cu", "scatter", "window_source.py"
 
     def __init__(self, cotangents: OperandResults, arrays: KernelArrays):
-        super().__init__(cotangents, arrays)
+        plan = cotangents.plan
+        super().__init__(plan)
+        self.arrays, self.cotangents, self.samples = arrays, cotangents, cotangents.samples
+        self.coordinate_axes = plan.spec.axes_of(plan.wrt)
+        self.several_textures = math.prod(plan.textures) > 1
+        self.deterministic = ArrayRole.UNIT in arrays
+        self.words = 2 if self.deterministic else 1  # of each sum
+        self.stores = ArrayRole.WINDOWS in arrays
+        self.walks = self.add_walks() if self.stores or ArrayRole.TOTALS in arrays else []
         self.views = arrays[ArrayRole.VIEWS].shape if ArrayRole.VIEWS in arrays else ()
         self.crowd = crowd_of(self.plan) if self.walks else 0
         cells = max(map(self.cells, self.walks), default=0)
@@ -215,3 +352,229 @@ class WindowSource(OnSquares, WindowFunctions):
 
     def structs(self) -> list[str]:
         return [*self.structs_of_values(), self.samples.struct()]
+
+    # Traced functions
+
+    @functools.cached_property
+    def fields(self) -> list[Scalar]:
+        """The fields of `Coords`: the number of the texture, if there are several, then the coordinates."""
+        dtypes = (a.dtype for k, a in enumerate(self.arrays.operands) for _ in self.spec.numbers_of(k))
+        one = [jax.ShapeDtypeStruct((1,), dtype) for dtype in dtypes]
+        texture = [INT] if self.several_textures else []
+        coords = jax.eval_shape(lambda *args: tuple(self.spec.coords_at(*map(widened, args))), *one)
+        dtypes = (*texture, *(c.dtype for c in coords))
+        return [(f"c{k}", dtype) for k, dtype in enumerate(dtypes)]
+
+    @property
+    def coords(self) -> list[Scalar]:
+        """The coordinates of a sample as arguments of a traced function."""
+        return [(f"coords.{name}", dtype) for name, dtype in self.fields]
+
+    @property
+    def piece(self) -> int:
+        """The count of numbers in one addition to memory."""
+        return min(4, self.lanes.width) if self.lanes.aligned and not self.deterministic else 1
+
+    @property
+    def names(self) -> str:
+        """The axes of a window, for comments."""
+        front = (*["texture"] * self.several_textures, *["start"] * self.spec.given)
+        return ", ".join((*front, *names_of_axes(self.spec.axes)))
+
+    def add_walks(self) -> list[WalkTaps]:
+        """Adds the taps of each walk."""
+        axes, texture = self.spec.axes, int(self.several_textures)
+        count = axes[0].kernel.num_taps if axes[0].role is Role.LEVEL else 1
+
+        def function(number: int, noted: list[WalkTaps], *coords: jax.Array) -> Any:
+            weight, address, steps = list(walks(coords[texture:], axes))[number]
+            # Along the texture, sizes, starts and the level, a window has one cell.
+            single = [*coords[: texture + self.spec.given], *([] if address.level is None else [address.level])]
+            first = [*single, *(index for step in steps for index in step.taps[0].unbounded)]
+            weights = [step.weights() for step in steps]
+            weights[0] = [weight * w for w in weights[0]]
+            noted.append(walk_taps(len(single), steps))
+            return [[scalar(i) for i in first], [scalar(w, jnp.float32) for some in weights for w in some]]
+
+        found = list[WalkTaps]()
+        for number in range(count):
+            noted: list[WalkTaps] = []
+            signature = f"Taps<Walk<{number}>::factors> taps_of(Walk<{number}>, const Coords& coords)"
+            comment = f"The taps of axes {self.names}, walk {number}."
+            self.functions.add(signature, comment, functools.partial(function, number, noted), *self.coords)
+            found.append(noted[-1])
+        return found
+
+    @property
+    def begins_even(self) -> bool:
+        """Whether each array of totals, and each copy of them, begins at a texel of even number.
+
+        Else two texels, the first of even number, are no aligned row there, or lie in two arrays.
+        """
+        totals = self.arrays[ArrayRole.TOTALS]
+        if isinstance(totals, WithHalo):
+            return all(math.prod(a.shape[:-1]) % 2 == 0 for a in (totals.before, totals.own))
+        return totals.shape[0] == self.plan.num_texels or self.plan.num_texels % 2 == 0
+
+    def adds_pairs(self, offsets: Offsets) -> bool:
+        """Whether two taps along the last axis are one addition to memory if their texels form an aligned row."""
+        adjacent = all(b[-1] == a[-1] + 1 for a, b in zip(offsets[::2], offsets[1::2])) and len(offsets) % 2 == 0
+        floats = not self.deterministic and not self.stores
+        return adjacent and floats and self.lanes.channels in (1, 2) and self.begins_even
+
+    def takes_taps(self, walk: WalkTaps) -> bool:
+        """Whether the lanes of a warp take the taps of one sample, instead of one sample each."""
+        return has_many_taps(self.plan) and walk.axes is not None
+
+    def walk_struct(self, number: int, walk: WalkTaps) -> str:
+        """The struct of the taps of a walk."""
+        offsets, many = walk.offsets, self.takes_taps(walk)
+        constants = [
+            Constant("taps", len(offsets)),
+            Constant("factors", sum(walk.counts), "of the weights of all taps"),
+            Constant("steps", len(walk.counts), "each of which has a factor of the weight of a tap"),
+            Constant("adds_pairs", self.adds_pairs(offsets), "whether two taps are one addition to memory"),
+            Constant("many", many, "whether the lanes of a warp take the taps of one sample"),
+            Constant("span", tuple(max(some) for some in zip(*offsets)), "from the first tap to the last on each axis"),
+        ]
+        if many:
+            constants.append(Constant("count", tuple(walk.counts), "the factors of each step"))
+            constants.append(Constant("axis", tuple(walk.axes or ()), "that a step moves along"))
+            lanes = TapLanes.of(tuple(walk.counts), self.lanes.parts, math.gcd(self.lanes.width, 4))
+            constants.append(Constant("along", lanes.along, "the taps of each step that lanes take at once"))
+            constants.append(Constant("plane", lanes.plane, "the distance of two planes of a window, modulo the banks"))
+        members = [table_of("offset", "axes", "axis", offsets, "from the first tap")]
+        members.append(table_of("factor", "steps", "step", walk.factors, "of the weight of a tap"))
+        comment = f"Walk {number}: {len(offsets)} taps along {self.names}."
+        return struct_of(f"Walk<{number}>", comment, constants, *members, template="template <> ")
+
+    def declarations(self) -> list[str]:
+        """The types of the functions' parameters and results."""
+        totals = self.arrays.type_of(ArrayRole.TOTALS)
+        return [
+            struct_of_numbers("Coords", f"The coordinates of a sample: {self.names}.", self.fields),
+            "template <int number> struct Walk;\n",
+            *(self.walk_struct(number, walk) for number, walk in enumerate(self.walks)),
+            f"typedef {totals} Totals;\n",
+        ]
+
+    def traced(self, functions: DeviceFunctions) -> list[str]:
+        self.add_offsets(functions)
+        comment = f"The coordinates of a sample along {self.names}."
+        functions.add(f"Coords coords_of({ARRAYS}, {AT})", comment, self.coords_of, *PLACE_AT)
+        self.add_texels(functions)
+        self.add_cotangents(functions)
+        return self.declarations()
+
+    def includes(self) -> tuple[str, ...]:
+        return *super().includes(), "scatter/types.cuh"
+
+    def coords_of(self, *place: jax.Array) -> Any:
+        index = self.samples.index_of(*place)
+        texture = [offset(index, self.plan.textures)] if self.several_textures else []
+        return [*texture, *map(scalar, self.spec.coords_at(*load_numbers(self.spec, self.arrays.operands, index)))]
+
+    def add_texels(self, functions: DeviceFunctions) -> None:
+        """Adds the functions that find the texels of a sample."""
+        axes, texture, only_within = self.spec.axes, int(self.several_textures), self.plan.only_within
+
+        def texel(*at: jax.Array) -> Any:
+            address = only_address(at[texture:], axes, lambda index, axis: [(index, 1.0)])
+            number = address.flat_index[0]
+            if texture:
+                number = number + at[0] * self.plan.texels_per_texture
+            return [number, scalar(True) if address.inside is None else address.inside]
+
+        def added(*coords: jax.Array) -> jax.Array:
+            assert only_within is not None
+            return scalar(taps_are_available(*other_part(coords, axes, *only_within)))
+
+        define_or_add(
+            functions,
+            "Texel texel_of(const int (&at)[axes])",
+            f"The texel at indices before any address rule: {self.names}.",
+            texel if self.walks else None,
+            *names_of("at", texture + self.spec.given + len(axes), INT),
+        )
+        define_or_add(
+            functions,
+            "bool is_added(const Coords& coords)",
+            "Whether a sample is added: its texels are all stored.",
+            None if only_within is None else added,
+            *self.coords,
+        )
+
+    def add_cotangents(self, functions: DeviceFunctions) -> None:
+        """Adds the functions that compute and store the cotangents of operands."""
+        pulls, wrt = bool(self.plan.wrt), tuple(n for some in self.cotangents.numbers for n in some)
+        of_numbers = self.spec.replace(stacks=())
+
+        def cotangents(*args: jax.Array) -> Any:
+            of_coords = dict(zip(self.coordinate_axes, args[len(PLACE_AT) :]))
+            index = self.samples.index_of(*args[: len(PLACE_AT)])
+            numbers = load_numbers(self.spec, self.arrays.operands, index)
+            found = operand_cotangents(of_coords, numbers, of_numbers, wrt)
+            return [[found[k].astype(jnp.float32) for k in wrt]]
+
+        integers = [(name, INT) for name in ("base", "first", "skipped")]
+        parameters = f"{ARRAYS}, const Coords& coords, const Value& value, int base, int first, int skipped"
+        define_or_add(
+            functions,
+            f"Slopes slopes_of({parameters})",
+            "A lane's part of the derivatives along coordinates, without the first `skipped` channels.",
+            self.slopes if pulls else None,
+            *integers,
+            *names_of("value.v", self.lanes.width, FLOAT),
+            *self.coords,
+        )
+        define_or_add(
+            functions,
+            f"Cotangents cotangents_of({ARRAYS}, {AT}, const Slopes& slopes)",
+            "The cotangents of the operands of a sample.",
+            cotangents if pulls else None,
+            *PLACE_AT,
+            *names_of("slopes.along", len(self.coordinate_axes), FLOAT),
+        )
+        keep = f"void keep_cotangents({ARRAYS}, int sample, const Cotangents& found, Sums& sums)"
+        functions.define(keep, "Stores them, or adds them to the sums of a tile.", self.kept_cotangents(added=False))
+        add = f"void add_cotangents({ARRAYS}, int sample, const Cotangents& found)"
+        functions.define(add, "Adds to memory what reads of a sum share.", self.kept_cotangents(added=True))
+
+    def slopes(self, *args: jax.Array) -> Any:
+        spec, lanes, dtype = self.spec, self.lanes, self.arrays[ArrayRole.TEXELS].dtype
+        base, first, skipped, *rest = args
+        value, coords = jnp.stack(rest[: lanes.width], -1), rest[lanes.width + int(self.several_textures) :]
+
+        def texel_times_cotangent(address: TexelAddress, path: TapPath) -> jax.Array:
+            del path
+            place = [(base + address.flat_index[0], lanes.channels), (first, 1)]
+            texel = load_row("arrays.texels", place, lanes.width, dtype, aligned=lanes.aligned)
+            terms = decode(texel, spec.decoding, spec.dtype) * value
+            if lanes.overlap:
+                terms = jnp.where(jnp.arange(lanes.width, dtype=jnp.int32)[None] >= skipped[:, None], terms, 0)
+            return zero_outside(address, functools.reduce(jnp.add, jnp.split(terms, lanes.width, -1)))
+
+        together = exceeds_registers(spec.axes)
+        return [[*slopes(coords, spec.axes, self.coordinate_axes, texel_times_cotangent, together=together)]]
+
+    def kept_cotangents(self, *, added: bool) -> Sequence[str]:
+        """Statements that store the cotangents of a sample, or add them to the sums of its tile.
+
+        Args:
+            added: whether to add those that all reads of a sum share to memory, and nothing else.
+        """
+        stored, summed, shared, first = [], [], [], 0
+        for k, numbers in zip(self.plan.wrt, self.cotangents.numbers):
+            for n in range(len(numbers)):
+                found = f"found.of[{first + n}]"
+                if k in self.cotangents.summed:
+                    summed.append(f"sums[{len(summed)}] += {found};")
+                elif k not in self.cotangents.added:
+                    place = stored_at(self.spec.stack_of(k), self.plan.shape, n, "sample")
+                    stored.append(f"arrays.cotangent_{k}[{place}] = {found};")
+                elif added:
+                    number = f"(sample / {self.plan.reads_of_sum})"
+                    place = stored_at(self.spec.stack_of(k), self.plan.shape_of_sums, n, number)
+                    shared.append(f"add_atomically(arrays.cotangent_{k} + {place}, {found});")
+            first += len(numbers)
+        return shared if added else [*stored, *summed]

@@ -1,13 +1,9 @@
-"""A primitive in a program that XLA partitions: each device runs a form for one device on its part of the samples.
-
-Batch axes and sample axes may be partitioned in any way, evenly or not. Texel axes and channels are not partitioned. If
-the samples of a texture are partitioned, one all-reduce adds the sums into texels.
-"""
+"""Primitives in a program that XLA partitions: each device runs a form for one device on its part of the samples."""
 
 import functools
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -15,13 +11,102 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental.custom_partitioning import ArrayMapping, SdyShardingRule, custom_partitioning
 from jax.experimental.xla_metadata import set_xla_metadata
-from jax.sharding import AbstractMesh
+from jax.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec, Sharding
 
 from ..._jax.primitives import as_tuple
+from ..compute.programs import Places, Sizes
 from ..describe.operands import Stack
+from ..describe.program import Program
 from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..describe.storage import Content, Shaped, Signature
-from .device_axes import DeviceAxes, Devices, device_axes, parts_of
+
+# Meshes for shardings that XLA's partitioner has chosen
+#
+# The partitioner knows which part each device holds, but no names of mesh axes: it may have split or dropped an axis of
+# the caller's mesh, and a program may use several meshes. So the devices are arranged in the finest possible mesh, with
+# axes of prime sizes, and a dimension is sharded along one or several of these.
+
+
+# Devices of JAX, which type checkers do not know.
+Devices = tuple[Any, ...]
+
+
+class DeviceAxes(NamedTuple):
+    """A mesh: the devices in the order of a program, along axes of `sizes`; the last axis varies fastest."""
+
+    devices: Devices
+    sizes: tuple[int, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(f"axis{k}" for k in range(len(self.sizes)))
+
+    @property
+    def mesh(self) -> Mesh:
+        return Mesh(np.array(self.devices, object).reshape(self.sizes), self.names)
+
+    def sharding(self, dimensions: Sequence[tuple[str, ...]]) -> NamedSharding:
+        """The sharding of an array, from the names of the axes that shard each dimension, the slowest first."""
+        return NamedSharding(self.mesh, PartitionSpec(*(names or None for names in dimensions)))
+
+    def num_parts(self, names: tuple[str, ...]) -> int:
+        return math.prod(self.sizes[self.names.index(name)] for name in names)
+
+    def counting(self, part: np.ndarray) -> tuple[str, ...] | None:
+        """The axes, slowest first, that number the devices as `part` does; `None` if there are none.
+
+        Args:
+            part: for each device, the number of the part that it holds.
+        """
+        strides = [int(part[math.prod(self.sizes[k + 1 :])]) for k in range(len(self.sizes))]
+        cut = sorted((k for k, stride in enumerate(strides) if stride), key=lambda k: -strides[k])
+        steps = [math.prod(self.sizes[m] for m in cut[n + 1 :]) for n in range(len(cut))]
+        place = np.indices(self.sizes).reshape(len(self.sizes), -1)
+        if (part == sum((place[k] * step for k, step in zip(cut, steps)), np.zeros_like(part))).all():
+            return tuple(self.names[k] for k in cut)
+        return None
+
+
+def device_axes(parts: Sequence[np.ndarray], devices: Devices) -> DeviceAxes:
+    """The mesh whose axes express most of `parts`, by `DeviceAxes.counting`."""
+    candidates = (DeviceAxes(devices, sizes) for sizes in orders(prime_factors(len(devices))))
+    return max(candidates, key=lambda axes: sum(axes.counting(part) is not None for part in parts))
+
+
+def parts_of(sharding: Sharding | None, rank: int, count: int) -> list[np.ndarray]:
+    """For each dimension of an array, the number of the part that each of `count` devices holds."""
+    if sharding is None or rank == 0:
+        return [np.zeros(count, int)] * rank
+    # The number of parts divides the number of devices, so a dimension of that size has equal parts.
+    slices = sharding.devices_indices_map((count,) * rank).values()
+    ranges = [[s.indices(count)[:2] for s in index] for index in slices]
+    return [np.array([index[k][0] // (index[k][1] - index[k][0]) for index in ranges]) for k in range(rank)]
+
+
+def prime_factors(n: int) -> list[int]:
+    factors, p = [], 2
+    while n > 1:
+        while n % p == 0:
+            factors, n = [*factors, p], n // p
+        p += 1
+    return factors
+
+
+def orders(numbers: list[int]) -> Iterator[tuple[int, ...]]:
+    """The distinct permutations of `numbers`."""
+    if not numbers:
+        yield ()
+    for first in sorted(set(numbers)):
+        rest = list(numbers)
+        rest.remove(first)
+        yield from ((first, *others) for others in orders(rest))
+
+
+# Reads, and what else has samples
+#
+# Batch axes and sample axes may be partitioned in any way, evenly or not. Texel axes and channels are not partitioned.
+# If the samples of a texture are partitioned, one all-reduce adds the sums into texels.
+
 
 NO_MESH = AbstractMesh((), ())
 
@@ -327,3 +412,76 @@ def smallest_parts(
         )
         for a in call.operands
     ]
+
+
+# Programs of one sample
+#
+# Each axis of the grid may be divided into equal parts. What samples share, and the axes of one sample, are whole on
+# each device. If samples that share an argument are divided, one all-reduce adds up the sums into its cotangent.
+
+
+def array_of(aval: Shaped, places: tuple[int, ...], number: int) -> Array:
+    """An operand or a result, whose axes of the grid are at `places`; `number` tells it from the others."""
+    names = [f"own{number}_{d}" for d in range(len(aval.shape))]
+    for axis, place in enumerate(places):
+        if aval.shape[place] > 1:
+            names[place] = f"batch{axis}"
+    return Array(Content.SAMPLES, tuple(aval.shape), aval.dtype, tuple(names))
+
+
+def partitioned_program(
+    on_part: Callable[..., Any],
+    general: Callable[..., Any],
+    results: Sequence[Shaped],
+    devices: Devices,
+    *,
+    program: Program,
+    sizes: Sizes,
+    places: Places,
+    result_places: Places,
+    linear: tuple[int, ...] | None = None,
+    shapes: tuple[tuple[int, ...], ...] = (),
+    **others: Any,
+) -> Callable[..., tuple[jax.Array, ...]]:
+    """A function of the operands of `samples_p`, or of `adjoint_p` where `linear` is given, for partitioned programs.
+
+    Args:
+        on_part: computes the results of one device, with the parameters of its part of the grid.
+        general: computes the results from whole operands.
+        results: the abstract values of the results.
+    """
+    static: dict[str, Any] = {"program": program, "places": places, "result_places": result_places, **others}
+    if linear is None:
+        of_operands, of_results = places, result_places
+    else:
+        of_operands = *(p for k, p in enumerate(places) if k not in linear), *result_places
+        of_results = tuple(places[k] for k in linear)
+        static["linear"] = linear
+
+    def call_of(operands: Sequence[Shaped]) -> PartitionedCall:
+        avals, count = (*operands, *results), len(operands)
+        arrays = tuple(map(array_of, avals, (*of_operands, *of_results), range(len(avals))))
+        return PartitionedCall(arrays[:count], arrays[count:], is_even=True)
+
+    def local(call: PartitionedCall, partition: CallPartition, *operands: jax.Array) -> tuple[jax.Array, ...]:
+        parts = [partition.axes.num_parts(partition.along.get(f"batch{axis}", ())) for axis in range(len(sizes))]
+        own = static | {"sizes": tuple(n // m for n, m in zip(sizes, parts))}
+        if linear is not None:
+            own["shapes"] = tuple(shape_of_part(shape, p, parts) for shape, p in zip(shapes, of_results))
+        with jax.sharding.use_abstract_mesh(NO_MESH):
+            sums: list[jax.Array] = []
+            for result, x in zip(call.results, as_tuple(on_part(*operands, **own)), strict=True):
+                over = [axis for name in partition.summed(result) for axis in partition.along[name]]
+                wide = x.astype(jnp.promote_types(x.dtype, jnp.float32)) if over else x
+                sums.append(jax.lax.psum(wide, over).astype(result.dtype) if over else x)
+            return tuple(sums)
+
+    # Equal programs have equal equations and constants.
+    meaning = str(program.closed.jaxpr), [a.tobytes() for a in program.closed.consts], sizes, places, result_places
+    return partitioned(call_of, local, general, devices, (*meaning, linear, shapes))
+
+
+def shape_of_part(shape: tuple[int, ...], places: tuple[int, ...], parts: Sequence[int]) -> tuple[int, ...]:
+    """The shape of a device's part of an array on the grid."""
+    divided = dict(zip(places, parts))
+    return tuple(n // divided.get(d, 1) if n > 1 else n for d, n in enumerate(shape))
