@@ -7,12 +7,10 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from .._checks.calls import check_function, in_native_order, public
-from .._checks.numbers import as_integer
+from .._checks.calls import in_native_order, public
 from ..sampler import FilterModeLike, Sampler
-from ..warp import spatial_transform
-from ..warp.options import AddressLike, ShapeLike, as_shape, check_shows_outside, resolve_sampler
-from .transforms import Transform, constant_color, num_parameters, theta_of, widened
+from ..warp.options import AddressLike, ShapeLike
+from .transforms import SpatialTransform, Transform, theta_of, widened
 
 try:
     import equinox as eqx  # pyright: ignore[reportMissingImports]
@@ -26,7 +24,7 @@ __all__ = ["SpatialTransformer"]
 __dir__ = listing(__all__)
 
 
-class SpatialTransformer(eqx.Module):
+class SpatialTransformer(SpatialTransform, eqx.Module):
     """A spatial transformer: reads an image through a transform that a network computes from it.
 
     As in all of Equinox, a call takes one image, channels first; use `jax.vmap` for batches. The features of the
@@ -93,16 +91,8 @@ class SpatialTransformer(eqx.Module):
         border_color: ArrayLike | None = None,
         antialias: bool = False,
     ):
-        check_function("SpatialTransformer", "localization", localization)
-        self.localization = localization
-        self.output_shape = as_shape("SpatialTransformer", "output_shape", output_shape)
-        count = num_parameters("SpatialTransformer", transform, len(self.output_shape))
-        self.transform = transform
-        self.sampler = resolve_sampler("SpatialTransformer", sampler, filter, address)
-        check_shows_outside("SpatialTransformer", self.sampler, border_color)
-        self.border_color = constant_color(border_color)
-        self.antialias = antialias
-        features = as_integer("SpatialTransformer", "num_features", num_features, 1)
+        options = output_shape, transform, sampler, filter, address, border_color, antialias
+        features, count = self._set_options(localization, num_features, *options)
         # The random numbers of the key are replaced by zeros.
         head = eqx.nn.Linear(features, count, key=jax.random.key(0))
         self.head = jax.tree.map(cast(Any, jnp.zeros_like), head)
@@ -122,14 +112,7 @@ class SpatialTransformer(eqx.Module):
         return theta_of(parameters, image.shape[1:], self.transform)
 
     def __call__(self, image: jax.Array, *, key: jax.Array | None = None) -> jax.Array:
-        out = spatial_transform(
-            jnp.moveaxis(in_native_order(image), 0, -1),
-            self.theta(image, key=key),
-            self.output_shape,
-            self.sampler,
-            border_color=cast(Any, self.border_color),
-            antialias=self.antialias,
-        )
+        out = self._read(jnp.moveaxis(in_native_order(image), 0, -1), self.theta(image, key=key))
         return jnp.moveaxis(out, -1, 0)
 
 

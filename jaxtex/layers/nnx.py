@@ -1,17 +1,15 @@
 """The spatial transformer as a Flax NNX module."""
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import jax
 from jax.typing import ArrayLike
 
-from .._checks.calls import check_function, public
-from .._checks.numbers import as_integer
+from .._checks.calls import public
 from ..sampler import FilterModeLike, Sampler
-from ..warp import spatial_transform
-from ..warp.options import AddressLike, ShapeLike, as_shape, check_shows_outside, resolve_sampler
-from .transforms import Transform, constant_color, num_parameters, theta_of, widened
+from ..warp.options import AddressLike, ShapeLike
+from .transforms import SpatialTransform, Transform, theta_of, widened
 
 try:
     from flax import nnx  # pyright: ignore[reportMissingImports]
@@ -23,7 +21,7 @@ __all__ = ["SpatialTransformer"]
 __dir__ = listing(__all__)
 
 
-class SpatialTransformer(nnx.Module):
+class SpatialTransformer(SpatialTransform, nnx.Module):
     """A spatial transformer: reads images through a transform that a network computes from them.
 
     The features of the localization network go through a last linear layer, `head`, which returns the parameters of the
@@ -82,16 +80,8 @@ class SpatialTransformer(nnx.Module):
         border_color: ArrayLike | None = None,
         antialias: bool = False,
     ):
-        check_function("SpatialTransformer", "localization", localization)
-        self.localization = localization
-        self.output_shape = as_shape("SpatialTransformer", "output_shape", output_shape)
-        count = num_parameters("SpatialTransformer", transform, len(self.output_shape))
-        self.transform: Transform = transform
-        self.sampler = resolve_sampler("SpatialTransformer", sampler, filter, address)
-        check_shows_outside("SpatialTransformer", self.sampler, border_color)
-        self.border_color = constant_color(border_color)
-        self.antialias = antialias
-        features = as_integer("SpatialTransformer", "num_features", num_features, 1)
+        options = output_shape, transform, sampler, filter, address, border_color, antialias
+        features, count = self._set_options(localization, num_features, *options)
         # The initializers draw no random numbers. A position needs all bits of the product.
         self.head = nnx.Linear(
             features, count, kernel_init=nnx.initializers.zeros, precision="highest", rngs=nnx.Rngs(0)
@@ -108,14 +98,7 @@ class SpatialTransformer(nnx.Module):
         return theta_of(parameters, images.shape[-1 - len(self.output_shape) : -1], self.transform)
 
     def __call__(self, images: jax.Array) -> jax.Array:
-        return spatial_transform(
-            images,
-            self.theta(images),
-            self.output_shape,
-            self.sampler,
-            border_color=cast(Any, self.border_color),
-            antialias=self.antialias,
-        )
+        return self._read(images, self.theta(images))
 
 
 def parameters_of(function: Callable[..., Any]) -> list[jax.Array]:

@@ -1,4 +1,4 @@
-"""The shared parts of the layers: families of transforms, border colors as constants, and dtypes."""
+"""The shared parts of the layers: families of transforms, options and the read, colors as constants, and dtypes."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
@@ -9,13 +9,15 @@ import numpy as np
 from jax.core import Tracer
 from jax.typing import ArrayLike
 
-from .._checks.calls import in_native_order, leaves_of, public
-from .._checks.numbers import as_float
+from .._checks.calls import check_function, in_native_order, leaves_of, public
+from .._checks.numbers import as_float, as_integer
 from .._checks.words import check_word
 from .._jax.calls import typed_jit
 from .._jax.versions import stack
 from .._reads.arguments import converted
-from ..warp.options import ShapeLike, as_shape
+from ..sampler import FilterModeLike, Sampler
+from ..warp import spatial_transform
+from ..warp.options import AddressLike, ShapeLike, as_shape, check_shows_outside, resolve_sampler
 
 Transform: TypeAlias = Literal["affine", "similarity", "attention", "translation"]
 
@@ -138,7 +140,53 @@ def matrix_of(parameters: jax.Array, shape: tuple[int, ...], transform: Transfor
     return FAMILIES[transform].theta(parameters, shape)
 
 
-# Arguments of layers
+# Layers
+
+
+class SpatialTransform:
+    """What the layers of all libraries have in common: the options, and the read.
+
+    `localization`, a function or a module, computes features; a linear layer makes parameters of them.
+    """
+
+    localization: Callable[..., jax.Array]
+    output_shape: tuple[int, ...]
+    transform: Transform
+    sampler: Sampler
+    border_color: float | tuple[float, ...] | None
+    antialias: bool
+
+    def _set_options(
+        self,
+        localization: Callable[..., jax.Array],
+        num_features: int,
+        output_shape: ShapeLike,
+        transform: Transform,
+        sampler: Sampler | None,
+        filter: FilterModeLike | None,
+        address: AddressLike | None,
+        border_color: ArrayLike | None,
+        antialias: bool,
+    ) -> tuple[int, int]:
+        """Checks and sets the options; returns the numbers of features and of parameters."""
+        name = "SpatialTransformer"
+        check_function(name, "localization", localization)
+        self.localization = localization
+        self.output_shape = as_shape(name, "output_shape", output_shape)
+        count = num_parameters(name, transform, len(self.output_shape))
+        self.transform = transform
+        self.sampler = resolve_sampler(name, sampler, filter, address)
+        check_shows_outside(name, self.sampler, border_color)
+        self.border_color = constant_color(border_color)
+        self.antialias = antialias
+        return as_integer(name, "num_features", num_features, 1), count
+
+    def _read(self, images: jax.Array, theta: jax.Array) -> jax.Array:
+        """The output, of images whose channels come last."""
+        color = cast(Any, self.border_color)
+        return spatial_transform(
+            images, theta, self.output_shape, self.sampler, border_color=color, antialias=self.antialias
+        )
 
 
 def constant_color(color: ArrayLike | None) -> float | tuple[float, ...] | None:
