@@ -94,7 +94,7 @@ def test_parts_of_the_channels_are_those_of_the_whole(least):
         return jax.jit(lambda *args: {name: run(*args) for name, run in runs.items()})
 
     for name, program in programs_of(all_of(mapped), *ARGS).items():
-        parts = channels.divided(program)
+        parts = channels.divided(program, 4)
         assert parts is not None, name
         assert (parts.count, parts.program.results[0].shape) == (4, (CHANNELS // 4,))
     with mock.patch.object(tiles, "LEAST_THREADS", least):
@@ -143,14 +143,22 @@ def test_channels_that_mix_stay_with_one_thread():
     run = lambda way: jax.jit(lambda image: [way(f)(image) for f in UNDIVIDED.values()])
     for name, f in UNDIVIDED.items():
         (program,) = programs_of(jt.fused_map(f, SHAPE), IMAGE).values()
-        assert channels.divided(program) is None, name
+        assert channels.divided(program, 4) is None, name
     _, found = kernels_of(lambda: run(lambda f: jt.fused_map(f, SHAPE))(IMAGE))
     compare(found, run(lambda f: by_arrays(f, (None,)))(IMAGE))
 
 
 @pytest.mark.parametrize(
     ("size", "width", "counts"),
-    [(8, 4, [2]), (16, 8, [2]), (24, 4, [2]), (96, 4, [8, 4, 2]), (256, 4, [32, 16, 8, 4, 2]), (20, 4, []), (8, 8, [])],
+    [
+        (8, 4, [2]),
+        (16, 8, [2]),
+        (24, 4, [6, 3, 2]),
+        (96, 4, [24, 12, 8, 6, 4, 3, 2]),
+        (20, 4, []),
+        (8, 8, []),
+        (0, 4, []),
+    ],
 )
 def test_parts_are_whole_loads_and_lie_in_a_warp(size, width, counts):
-    assert [*channels.counts_of_parts(size, width)] == counts
+    assert channels.counts_of_parts(size, width) == counts

@@ -63,9 +63,10 @@ inline unsigned int lanes_that(bool a) {
 }
 inline bool any_lane(bool a) { return greatest_of_lanes(a); }
 inline float of_lane_xor(float a, int bits) { return exchanged(a)[threadIdx.x % 32 ^ bits]; }
-inline float of_near_lane_xor(float a, int bits, int lanes) {
-  const int lane = threadIdx.x % 32;
-  return exchanged(a, exchanges_of_group, given_to_group, lane & -lanes, lanes)[lane ^ bits];
+inline float of_near_lane_xor(float a, int bits, int lanes, int count) {
+  const int lane = threadIdx.x % 32, first = lane & -lanes;
+  const float* all = exchanged(a, exchanges_of_group, given_to_group, first, count);
+  return (lane ^ bits) - first < count ? all[lane ^ bits] : 0;
 }
 inline float of_lane(float a, int lane) { return exchanged(a)[lane & 31]; }
 inline int of_lane(int a, int lane) { return exchanged(a)[lane & 31]; }

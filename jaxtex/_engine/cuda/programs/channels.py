@@ -11,7 +11,7 @@ program in which they mix, by a sum over channels for instance, stays as it is.
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -28,7 +28,6 @@ from ...describe.storage import PUSHFORWARD, READ, WHOLE, Content
 from ..build.launch import LANES
 from ..trace.elementwise import EXPRESSIONS
 from ..trace.statements import aval_of
-from .parts import LOAD_BYTES
 
 # About how many operations the coordinates and the weights of a read cost each thread; a read of a channel costs eight.
 READ_COST, CHANNEL_COST = 60, 8
@@ -74,28 +73,31 @@ class Divided(NamedTuple):
         return [*given, *((jnp.asarray(a).reshape(*[1] * rank, *a.shape), shared) for a in self.constants)]
 
 
-def counts_of_parts(channels: int, least: int) -> Iterator[int]:
-    """Into how many parts of at least so many channels these can be divided, most parts first.
+def counts_of_parts(channels: int, least: int) -> list[int]:
+    """Into how many parts of a multiple of `least` channels these can be divided, most parts first.
 
-    The counts are powers of two, so that the threads of a sample lie in one warp.
+    The threads of a sample lie in one warp, in a group of a power of two of lanes, of which a quarter at most is idle.
     """
-    count = LANES
-    while count > 1:
-        if channels % (count * least) == 0:
-            yield count
-        count //= 2
+    possible = range(min(LANES, channels // least), 1, -1)
+    return [n for n in possible if channels % (n * least) == 0 and 4 * n >= 3 * lanes_for(n)]
+
+
+def lanes_for(count: int) -> int:
+    """The least power of two of lanes for so many threads."""
+    return 1 << (count - 1).bit_length()
 
 
 @functools.lru_cache(maxsize=1024)
-def divided(program: Program) -> Divided | None:
-    """The program of a part of the channels; `None` if channels are few or mix, or most of the work is not theirs."""
+def divided(program: Program, least: int) -> Divided | None:
+    """The program of a part of the channels; `None` if channels are few or mix, or most of the work is not theirs.
+
+    Args:
+        least: a thread computes a multiple of so many channels.
+    """
     results, closed = program.results, program.closed
     channels = {a.shape[-1] if a.ndim else 0 for a in results}
-    # A thread computes at least the channels that one load fetches.
-    least = max(LOAD_BYTES // max(a.dtype.itemsize, 2) for a in results)
-    counts = [*counts_of_parts(max(channels), least)] if len(channels) == 1 else []
     result_axes = tuple(a.ndim - 1 for a in results)
-    for count in counts:
+    for count in counts_of_parts(max(channels), least) if len(channels) == 1 else ():
         plan = Plan(max(channels), max(channels) // count)
         try:
             plan.find(closed.jaxpr, result_axes)

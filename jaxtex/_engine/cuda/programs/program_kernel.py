@@ -18,10 +18,10 @@ from ..scatter.crowds import num_copies
 from ..trace.elementwise import C_TYPES
 from ..trace.emitter import Emitter
 from ..trace.indexing import terms_of
-from ..trace.statements import FEW_CARRIED, Names, RefusedProgram, UnknownPrimitive, c_type_of
+from ..trace.statements import FEW_CARRIED, MOST_MERGED, Names, RefusedProgram, UnknownPrimitive, c_type_of
 from . import sites
 from .channels import adjoint_in_parts, divided, samples_in_parts
-from .parts import Part, is_aligned, strides_of
+from .parts import LOAD_BYTES, Part, is_aligned, strides_of
 from .tiles import Tiles
 
 # The most samples of a thread.
@@ -89,7 +89,7 @@ def fused_samples(
     """
     del wanted
     check_types([*operands, *program.results])
-    parts = divided(program)
+    parts = divided(program, max(LOAD_BYTES // max(a.dtype.itemsize, 2) for a in program.results))
     if parts is not None:
         whole = [type_on_grid(sizes, a, p) for a, p in zip(program.results, result_places)]
         static = {"sizes": sizes, "places": places, "result_places": result_places}
@@ -181,7 +181,7 @@ def fused_adjoint(
         from_end: the axis along which a thread computes several samples, counted from the end of the grid.
     """
     check_types([*args, *program.arguments])
-    parts = divided(program)
+    parts = divided(program, MOST_MERGED[1])
     if parts is not None:
         static = {"sizes": sizes, "places": places, "result_places": result_places, "linear": linear, "shapes": shapes}
         return adjoint_in_parts(functools.partial(fused_adjoint, from_end=3), parts, args, **static)
@@ -229,8 +229,8 @@ def fused_adjoint(
             ways[k] = Cotangent(whole, lambda x: x, at_sample=stores(f"r{n}", laid[k], names, dtypes[k]))
         elif dtypes[k].itemsize <= 4 and tiles.are_shared(shared):
             ways[k] = summed_in_warps(f"r{n}", names, tiles, shared, places[k], whole)
-        elif dtypes[k].itemsize <= 4 and tiles.lanes_along(shared):
-            ways[k] = summed_in_lanes(f"r{n}", names, tiles.lanes_along(shared), laid[k], whole)
+        elif dtypes[k].itemsize <= 4 and tiles.are_along_lanes(shared):
+            ways[k] = summed_in_lanes(f"r{n}", names, tiles.lanes[-1], sizes[-1], laid[k], whole)
         else:
             ways[k] = summed_by_xla(f"r{n}", names, sizes, shared, places[k], program.arguments[k])
     before, in_loop = tiles.statements()
@@ -306,16 +306,19 @@ def summed_in_warps(
     )
 
 
-def summed_in_lanes(array: str, names: Names, lanes: int, laid: Laid, whole: jax.ShapeDtypeStruct) -> Cotangent:
+def summed_in_lanes(
+    array: str, names: Names, lanes: int, count: int, laid: Laid, whole: jax.ShapeDtypeStruct
+) -> Cotangent:
     """The cotangent of a few numbers that adjacent lanes share: these add them up, and the first of them stores them.
 
-    The lanes that share numbers have samples, all or none, and so meet in the branch of samples. Behind it, all lanes
-    of a warp would have to meet, and a driver's compiler was seen to fail there if some have no sample.
+    The first `count` of a group of lanes share numbers. They have samples, all or none, and so meet in the branch of
+    samples. Behind it, all lanes of a warp would have to meet, and a driver's compiler was seen to fail there if some
+    have no sample.
     """
     sums = [f"{array}_{k}" for k in range(names.size)]
     narrow = "" if whole.dtype == FLOAT else f"converted<float, {c_type_of(whole.dtype)}>"
     added = [
-        f"{name} += of_near_lane_xor({name}, {bits}, {lanes});"
+        f"{name} += of_near_lane_xor({name}, {bits}, {lanes}, {count});"
         for bits in (1 << k for k in range(lanes.bit_length() - 1))
         for name in sums
     ]
