@@ -24,6 +24,7 @@ from ._checks.arguments import (
     converted,
 )
 from ._checks.calls import public
+from ._checks.integers import on_device
 from ._checks.samplers import check_adjoint, check_modes, check_on_knots, check_sampler
 from ._checks.texels import chain_shapes, check_shape
 from ._checks.words import listing
@@ -345,7 +346,7 @@ def splat(
         raise TypeError(
             f"splat: values has dtype {given.dtype}, expected floating or complex numbers; use values.astype."
         )
-    values = jnp.asarray(given)
+    values = on_device(given)
     arguments = check_read_arguments("splat", texture_kind, coords, layer, lod, ddx, ddy, ddz)
     common = arguments.shape
     if values.shape != (*common, sizes[-1]):
