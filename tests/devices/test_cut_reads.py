@@ -14,6 +14,7 @@ from jax.sharding import PartitionSpec as P
 
 import jaxtex as jt
 from jaxtex._engine.sharded.counted import total_of, with_count
+from tests.support.arrays import drawn, on_host
 from tests.support.tolerances import assert_trees_close
 
 pytestmark = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
@@ -21,15 +22,6 @@ PARTS, HALO = 8, jt.sharded.Halo(6)
 # Samples that travel do so in several rounds, or all in one, in programs of half the size.
 ROUNDS, ONE_ROUND = jt.sharded.Routing(0.3), jt.sharded.Routing(slack=PARTS)
 TRAVEL = {jt.sharded.Halo: "collective-permute", jt.sharded.Routing: "all-to-all"}
-
-
-def drawn(seed, *shape, low=0.0, high=1.0):
-    return np.random.default_rng(seed).uniform(low, high, shape).astype(np.float32)
-
-
-def on_host(tree):
-    """Arrays of NumPy, whose comparisons compile nothing."""
-    return jax.tree.map(np.asarray, tree)
 
 
 FOUND = re.compile("all-gather|all-to-all|collective-permute|reduce-scatter")
@@ -229,12 +221,6 @@ def image_in_rows(rows=64, columns=48):
     """An image on a mesh of eight devices, its rows cut; and the whole image."""
     whole = drawn(0, rows, columns, 2)
     return jax.device_put(whole, P("rows")), whole
-
-
-@pytest.fixture
-def mesh():
-    with jax.set_mesh(jax.make_mesh((PARTS,), ("rows",), axis_types=(AxisType.Explicit,))):
-        yield
 
 
 def test_halo_of_a_warp(mesh):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
+from tests.support.arrays import normal
 from tests.support.cases import computed
 from tests.support.tolerances import assert_close, assert_exact, named
 
@@ -25,10 +26,6 @@ SIGMAS = 6
 # The same where the deviation is that of the draws, of which a rare one may be missing: so many times the range of the
 # draws, over their number, more. Source: A. Maurer and M. Pontil, "Empirical Bernstein Bounds", 2009.
 RARE = 7 / 3 * SIGMAS**2 / 2
-
-
-def normal(*shape):
-    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
 
 
 def uniform(*shape, low=-0.4, high=1.4):

@@ -9,6 +9,7 @@ import pytest
 
 import jaxtex as jt
 from tests.oracles import reads as oracle
+from tests.support.arrays import normal
 from tests.support.derivatives import assert_derivatives
 from tests.support.tolerances import assert_close, assert_exact, named
 
@@ -18,10 +19,6 @@ SPHERE = {"address_mode": "sphere"}
 
 def sphere(**options):
     return jt.Sampler(**SPHERE, **options)
-
-
-def normal(*shape):
-    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
 
 
 def coordinates(width=WIDTH, height=HEIGHT, n=80, dtype=np.float32):
