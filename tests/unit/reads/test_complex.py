@@ -95,7 +95,7 @@ def test_is_the_complex_number_of_the_reads_of_parts():
 
 def assert_parts_close(row, actual, expected, scale):
     for part in (np.real, np.imag):
-        assert_close(row, part(actual), part(expected), scale)
+        assert_close(row, part(np.asarray(actual)), part(expected), scale)
 
 
 def test_gradients_in_coordinates_to_the_second_order():
