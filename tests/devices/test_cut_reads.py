@@ -335,18 +335,3 @@ def test_drawn_taps(mesh):
         assert "Whole" in jt.sharded.explain(drawn_tap, image, x)
         found = gradient(image, x)
     assert_trees_close("sum", found, gradient(whole, x), 2**8)
-
-
-def test_methods_that_do_not_fit(mesh):
-    with pytest.raises(ValueError, match="reach is -1, expected an integer of at least 0"):
-        jt.sharded.using(jt.sharded.Halo(-1)).__enter__()
-    with pytest.raises(ValueError, match="slack is 0, expected a number above 0"):
-        jt.sharded.using(jt.sharded.Routing(0)).__enter__()
-    with pytest.raises(TypeError, match="method is 'halo', expected jaxtex"):
-        jt.sharded.using("halo").__enter__()
-    image, whole = image_in_rows()
-    assert jt.sharded.explain(lambda a: a + 1, image) == "No texture is sharded."
-    column = jax.jit(lambda image: jt.sample(jt.texture1d(image[:, 0]), (drawn(1, 16),)))
-    with jt.sharded.using(jt.sharded.Routing(0.1)):
-        found = column(image)
-    np.testing.assert_array_equal(found, column(whole))

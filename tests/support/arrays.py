@@ -4,8 +4,8 @@ import jax
 import numpy as np
 
 
-def normal(*shape, dtype=np.float32):
-    return np.random.default_rng(sum(shape)).normal(size=shape).astype(dtype)
+def normal(*shape, dtype=np.float32, seed=None):
+    return np.random.default_rng(sum(shape) if seed is None else seed).normal(size=shape).astype(dtype)
 
 
 def uniform(*shape, low=-0.3, high=1.3):

@@ -15,14 +15,14 @@ from jaxtex._engine.rules.filters import in_order, scale_p
 from jaxtex._tables.address_rules import ADDRESS_RULES
 from jaxtex._tables.filter_kernels import POINT
 from tests.support import recordings
+from tests.support.arrays import normal
 from tests.support.derivatives import assert_derivatives
 from tests.support.tolerances import TOLERANCES, assert_close, assert_exact, named
 
 recorded = functools.partial(recordings.arrays, "resizes")
 
 
-def image(*shape):
-    return np.random.default_rng(0).normal(size=shape).astype(np.float32)
+image = functools.partial(normal, seed=0)
 
 
 def test_recorded_peers():
