@@ -146,3 +146,14 @@ def at_full_width(name: str, argument: str, value: Any, *, exact: bool) -> Any:
 def as_index(index: Any) -> jax.Array:
     """Integers of any width as int32. An integer that does not fit saturates, and stays out of range."""
     return jnp.asarray(saturated(index, np.int32))
+
+
+def on_device(value: Any) -> jax.Array:
+    """`jax.numpy.asarray`, which compiles a program for each new shape of NumPy; this sends such an array.
+
+    `jax.device_put` may alias its argument, hence the copy. Under a mesh, `asarray` says where the array lies.
+    """
+    plain = type(value) is np.ndarray and value.dtype.kind in "biufc" and value.dtype.isnative
+    if not plain or value.dtype != jax.dtypes.canonicalize_dtype(value.dtype):
+        return jnp.asarray(value)
+    return jax.device_put(value.copy()) if jax.sharding.get_abstract_mesh().empty else jnp.asarray(value)

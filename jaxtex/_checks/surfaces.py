@@ -15,7 +15,7 @@ from .._jax.indexing import explicit_sharding
 from .._tables.storage_formats import is_complex, real_dtype
 from ..texture import Texture
 from .arguments import ReadArguments, converted
-from .integers import as_rounded, known_integers, narrowed, saturated
+from .integers import as_rounded, known_integers, narrowed, on_device, saturated
 
 SAMPLE_LIMIT = 2**31
 OUTSIDE = "is outside the surface"
@@ -45,7 +45,7 @@ def as_values(name: str, values: Any, stored: np.dtype[Any]) -> Any:
         return as_rounded(known, real_dtype(stored))
     if known is not None and jnp.issubdtype(stored, jnp.integer) and is_default_integer(known, stored):
         return narrowed(name, "values", known, stored)
-    array = jnp.asarray(converted(name, "values", values))
+    array = on_device(converted(name, "values", values))
     integer = jnp.issubdtype(array.dtype, jnp.integer)
     fits = integer or jnp.issubdtype(array.dtype, jnp.inexact if is_complex(stored) else jnp.floating)
     if jnp.issubdtype(stored, jnp.integer):

@@ -12,7 +12,7 @@ from jax.core import Tracer
 
 from .._tables.storage_formats import STORAGE_FORMATS, is_complex, known_format
 from ..modes import TextureKind
-from .integers import Array, at_full_width, in_dtype_of_jax
+from .integers import Array, at_full_width, in_dtype_of_jax, on_device
 from .words import described, shown
 
 AXIS_NAMES = {
@@ -33,9 +33,7 @@ def check_level(kind: TextureKind, texels: Any, name: str, argument: str) -> jax
     expected = f"({', '.join((*AXIS_NAMES[kind], 'C'))})"
     texels = in_dtype_of_jax(name, argument, texels)
     try:
-        # `jnp.asarray` compiles a program for each new shape of NumPy. `device_put` may alias its argument, hence the
-        # copy.
-        texels = jax.device_put(texels.copy()) if type(texels) is np.ndarray else jnp.asarray(texels)
+        texels = on_device(texels)
     except (TypeError, ValueError, OverflowError):
         raise TypeError(f"{name}: {argument} is {described(texels)}, expected numbers {expected}.") from None
     if texels.ndim != len(AXIS_NAMES[kind]) + 1:
@@ -134,7 +132,7 @@ def check_knots(name: str, knots: Any, sizes: Sequence[int]) -> tuple[jax.Array 
         raise ValueError(f"{name}: knots is {described(knots)}, expected a tuple ({expected}) of arrays or None.")
     checked: list[jax.Array | None] = []
     for axis, size, given in zip("xyz", sizes, cast(Sequence[Any], knots)):
-        array = None if given is None else jnp.asarray(at_full_width("", "", given, exact=False))
+        array = None if given is None else on_device(at_full_width("", "", given, exact=False))
         if array is not None:
             array = array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(jnp.float32)
             lengths = (size, size + 2) if size > 1 else (size + 2,)

@@ -5,7 +5,6 @@ import operator
 from collections.abc import Iterable
 
 import jax
-import jax.numpy as jnp
 
 from ..._blocks.formats import blocks_along
 from ...modes import TextureKind
@@ -15,6 +14,7 @@ from ..functions import cuda_function
 from ..kinds import NEWEST_COMPUTE_CAPABILITY, TEXTURE_KINDS, check_limits, limit_of
 from .arrays import Array, Extent, MipmappedArray, kind_of, level_extent
 from .channel_formats import ChannelFormatDesc, check_desc
+from .numbers import filled
 
 FLAGS_OF_MALLOC_ARRAY = (
     ArrayFlags.SurfaceLoadStore
@@ -220,7 +220,7 @@ def _zeros(desc: ChannelFormatDesc, extent: Extent) -> jax.Array:
     shape[-2:] = [blocks_along(n, desc.block_side) for n in shape[-2:]]
     if desc.has_planes:
         shape[-2] += shape[-2] // 2
-    return jnp.zeros((*shape, desc.numbers), desc.dtype)
+    return filled((*shape, desc.numbers), desc.dtype)
 
 
 def _check(

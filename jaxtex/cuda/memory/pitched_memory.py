@@ -12,7 +12,7 @@ from ..errors import check_type, invalid, release
 from ..functions import Text, cuda_function, made
 from ..structs import TupleStruct, struct
 from .arrays import Extent
-from .numbers import as_destination, counts, whole_numbers
+from .numbers import as_destination, counts, filled, whole_numbers
 from .regions import Region, write_region
 
 # In bytes, of the pitch of mallocPitch.
@@ -91,7 +91,7 @@ def malloc(size: int) -> jax.Array:
     (size,) = whole_numbers("malloc", size=size)
     if size < 1:
         raise invalid(f"malloc: size is {size}, expected at least 1 byte.")
-    return jnp.zeros(size, jnp.uint8)
+    return filled((size,), jnp.uint8)
 
 
 @cuda_function
@@ -150,7 +150,7 @@ def _malloc_rows(function: str, width: int, height: int, depth: int) -> PitchedP
             f"{function}: the size is {(width, height, depth)} in bytes, rows and slices, expected at least 1 of each."
         )
     pitch = -(-width // MALLOC_PITCH) * MALLOC_PITCH
-    return PitchedPtr(jnp.zeros((depth * height, pitch), jnp.uint8), pitch, width, height)
+    return PitchedPtr(filled((depth * height, pitch), jnp.uint8), pitch, width, height)
 
 
 @cuda_function
@@ -253,7 +253,7 @@ def _fill(function: str, argument: str, devPtr: Any, region: Region, value: int)
     memory = as_destination(function, argument, devPtr)
     if region.is_empty:
         return memory
-    numbers = jnp.full((region.depth, region.height, region.width), value & 0xFF, jnp.uint8)
+    numbers = filled((region.depth, region.height, region.width), jnp.uint8, value & 0xFF)
     return write_region(function, argument, memory, region, numbers)
 
 

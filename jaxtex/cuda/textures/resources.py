@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._blocks.formats import blocks_along, decoded
+from ..._checks.integers import on_device
 from ...modes import TextureKind
 from ..enums import ArrayFlags, ChannelFormatKind, ResourceType, ResourceViewFormat
 from ..errors import check_type, choose, invalid
@@ -127,14 +128,14 @@ def plain_numbers(function: str, resource: ResourceDesc, desc: ChannelFormatDesc
     memory = plain_memory(function, resource)
     if getattr(memory, "dtype", None) == np.float64 and desc.dtype.kind in "iu" and desc.dtype.itemsize == 4:
         if isinstance(memory, np.ndarray):
-            return jnp.asarray(np.ascontiguousarray(memory).view(desc.dtype))
-        return bit_cast(jnp.asarray(memory), desc.dtype)
+            return on_device(np.ascontiguousarray(memory).view(desc.dtype))
+        return bit_cast(on_device(memory), desc.dtype)
     if (
         getattr(memory, "dtype", None) == np.uint8
         and desc.dtype.itemsize > 1
         and not memory.shape[-1] % desc.texel_bytes
     ):
-        return bit_cast(jnp.asarray(memory), desc.dtype)
+        return bit_cast(on_device(memory), desc.dtype)
     return as_texels(function, "pResDesc.memory", memory, desc)
 
 
