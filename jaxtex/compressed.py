@@ -7,6 +7,7 @@ from jax.typing import ArrayLike
 
 from ._blocks.formats import FORMATS, bytes_of, decoded
 from ._checks.calls import public
+from ._checks.numbers import on_device
 from ._checks.words import described, listing
 from .modes import BlockFormat, TextureKind, choose
 from .texture import Texels, Texture, build, chain_shapes, check_shape
@@ -100,7 +101,7 @@ def check_blocks(argument: str, blocks: object, block_format: BlockFormat, shape
             f"{NAME}: {argument} is {described(blocks)}, expected an array of uint8 or of uint32; "
             f"numpy.frombuffer(data, numpy.uint8) makes one of bytes."
         )
-    array, needed, row = jnp.asarray(blocks), bytes_of(block_format, shape), FORMATS[block_format]
+    array, needed, row = on_device(blocks), bytes_of(block_format, shape), FORMATS[block_format]
     if array.nbytes != needed:
         raise ValueError(
             f"{NAME}: {argument} has {array.nbytes} bytes, expected {needed}: {block_format.value} stores {shape} "

@@ -63,8 +63,8 @@ def sample_with_derivatives(
         TypeError: as `sample`.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> square = jt.texture1d((jnp.arange(8.0)[:, None] + 0.5) ** 2)
+        >>> import jaxtex as jt, numpy as np
+        >>> square = jt.texture1d((np.arange(8.0)[:, None] + 0.5) ** 2)
         >>> cubic = jt.Sampler(filter_mode="cubic", normalized_coords=False)
         >>> found = jt.sample_with_derivatives(square, (3.25,), cubic, order=2)
         >>> found.value, found.gradient[0], found.hessian[0][0]

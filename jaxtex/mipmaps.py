@@ -52,8 +52,8 @@ def build_mipmaps(texture: Texture, num_levels: int | None = None) -> Texture:
     Source: the level sizes are those of `cudaMallocMipmappedArray`.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> texture = jt.build_mipmaps(jt.texture1d(jnp.arange(5.0)[:, None]))
+        >>> import jaxtex as jt, numpy as np
+        >>> texture = jt.build_mipmaps(jt.texture1d(np.arange(5.0)[:, None]))
         >>> [level[:, 0].tolist() for level in texture.levels]
         [[0.0, 1.0, 2.0, 3.0, 4.0], [0.800000011920929, 3.200000047683716], [2.0]]
     """
@@ -159,9 +159,9 @@ def footprint(f: Callable[..., Sequence[ArrayLike]], coords: Sequence[ArrayLike]
         TypeError: if `coords` is not a tuple of two or three arrays.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> import jaxtex as jt, numpy as np
         >>> half_size = lambda x, y: (x / 32, y / 16)
-        >>> jt.footprint(half_size, (jnp.arange(2.0), 0.0))[0][0]
+        >>> jt.footprint(half_size, (np.arange(2.0), 0.0))[0][0]
         Array([0.03125, 0.03125], dtype=float32)
     """
     check_function("footprint", "f", f)

@@ -13,7 +13,7 @@ from jax.typing import ArrayLike, DTypeLike
 
 from ._checks import hints
 from ._checks.calls import public
-from ._checks.numbers import as_integer
+from ._checks.numbers import as_integer, on_device
 from ._checks.words import listing
 from ._engine.compute.texel_value import read_dtype
 from ._engine.describe.plan import Layout, combination
@@ -183,8 +183,8 @@ def fetch(texture: Texture, indices: Coords, *, layer: ArrayLike | None = None, 
     Source: `tex1Dfetch` of the CUDA C++ Programming Guide, which ignores address modes and returns 0 outside.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> jt.fetch(jt.texture1d(jnp.array([[7], [8], [9]])), (jnp.array([-1, 0, 2, 3]),))[:, 0]
+        >>> import jaxtex as jt, numpy as np
+        >>> jt.fetch(jt.texture1d(np.array([[7], [8], [9]])), (np.array([-1, 0, 2, 3]),))[:, 0]
         Array([0, 7, 9, 0], dtype=int32)
     """
     check_texture("fetch", texture, indices, takes_knots=True)
@@ -225,8 +225,8 @@ def gather(
     Source: `tex2Dgather` of the CUDA C++ Programming Guide; the order is that of the PTX instruction `tld4`.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> texture = jt.texture2d(10 * jnp.arange(3)[:, None, None] + jnp.arange(3)[:, None])
+        >>> import jaxtex as jt, numpy as np
+        >>> texture = jt.texture2d(10 * np.arange(3)[:, None, None] + np.arange(3)[:, None])
         >>> jt.gather(texture, (1.0, 1.0), jt.Sampler(normalized_coords=False))
         Array([10, 11,  1,  0], dtype=int32)
     """
@@ -267,9 +267,9 @@ def positions(texture: Texture, coords: Coords, sampler: Sampler = DEFAULT_SAMPL
         TypeError: if an argument has the wrong type.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> levels = jt.texture1d(jnp.zeros((4, 1)), knots=(jnp.array([1000.0, 850.0, 500.0, 200.0]),))
-        >>> jt.positions(levels, (jnp.array([925.0, 500.0, 100.0]),))
+        >>> import jaxtex as jt, numpy as np
+        >>> levels = jt.texture1d(np.zeros((4, 1)), knots=(np.array([1000.0, 850.0, 500.0, 200.0]),))
+        >>> jt.positions(levels, (np.array([925.0, 500.0, 100.0]),))
         (Array([1. , 2.5, 3.5], dtype=float32),)
     """
     check_texture("positions", texture, coords, takes_knots=True)
@@ -332,8 +332,8 @@ def splat(
         TypeError: if values are not floating or complex, or coords are one stacked array.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> jt.splat(jnp.ones((1, 1)), (jnp.array([0.5]),), (4, 1)).texels[:, 0]
+        >>> import jaxtex as jt, numpy as np
+        >>> jt.splat(np.ones((1, 1)), (np.array([0.5]),), (4, 1)).texels[:, 0]
         Array([0. , 0.5, 0.5, 0. ], dtype=float32)
     """
     check_coords("splat", coords)
@@ -344,7 +344,7 @@ def splat(
         raise TypeError(
             f"splat: values has dtype {given.dtype}, expected floating or complex numbers; use values.astype."
         )
-    values = jnp.asarray(given)
+    values = on_device(given)
     arguments = check_read_arguments("splat", texture_kind, coords, layer, lod, ddx, ddy, ddz)
     common = arguments.shape
     if values.shape != (*common, sizes[-1]):

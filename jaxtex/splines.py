@@ -61,11 +61,11 @@ def spline_filter(texture: Texture, sampler: Sampler) -> Texture:
     Source: M. Unser, A. Aldroubi and M. Eden, "B-spline signal processing", 1993.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> import jaxtex as jt, numpy as np
         >>> sampler = jt.Sampler(filter_mode="bspline", normalized_coords=False)
-        >>> texture = jt.texture1d(jnp.array([1.0, 4.0, 2.0])[:, None])
+        >>> texture = jt.texture1d(np.array([1.0, 4.0, 2.0])[:, None])
         >>> coefficients = jt.spline_filter(texture, sampler)
-        >>> jt.sample(coefficients, (jnp.array([0.5, 1.5, 2.5]),), sampler)[:, 0].round(5)
+        >>> jt.sample(coefficients, (np.array([0.5, 1.5, 2.5]),), sampler)[:, 0].round(5)
         Array([1., 4., 2.], dtype=float32)
     """
     name = "spline_filter"

@@ -15,7 +15,7 @@ from jax.typing import ArrayLike
 
 from ._checks.calls import public
 from ._checks.dropped import watch
-from ._checks.numbers import as_rounded, known_integers, narrowed, saturated
+from ._checks.numbers import as_rounded, known_integers, narrowed, on_device, saturated
 from ._checks.words import listing
 from ._engine.arithmetic import READ, read_where_placed
 from ._engine.compute import texel_write
@@ -177,9 +177,9 @@ def surface_add(
     Source: the surface reduction `sured.add` of the PTX ISA.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> counts = jt.texture1d(jnp.zeros((3, 1), jnp.int32))
-        >>> jt.surface_add(counts, 1, (jnp.array([0, 2, 2]),)).texels[:, 0]
+        >>> import jaxtex as jt, numpy as np
+        >>> counts = jt.texture1d(np.zeros((3, 1), np.int32))
+        >>> jt.surface_add(counts, 1, (np.array([0, 2, 2]),)).texels[:, 0]
         Array([1, 0, 2], dtype=int32)
     """
     return reduce("add", texture, values, coords, layer, face, level, boundary_mode)
@@ -250,9 +250,9 @@ def surface_max(
     Source: the surface reduction `sured.max` of the PTX ISA, which supports only integers.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> row = jt.texture1d(jnp.full((2, 1), 5.0))
-        >>> jt.surface_max(row, jnp.array([[7.0], [4.0], [3.0]]), (jnp.array([0, 1, 1]),)).texels[:, 0]
+        >>> import jaxtex as jt, numpy as np
+        >>> row = jt.texture1d(np.full((2, 1), 5.0))
+        >>> jt.surface_max(row, np.array([[7.0], [4.0], [3.0]]), (np.array([0, 1, 1]),)).texels[:, 0]
         Array([7., 5.], dtype=float32)
     """
     return reduce("max", texture, values, coords, layer, face, level, boundary_mode)
@@ -415,7 +415,7 @@ def as_values(name: str, values: Any, stored: np.dtype[Any]) -> Any:
         return as_rounded(known, real_dtype(stored))
     if known is not None and jnp.issubdtype(stored, jnp.integer) and is_default_integer(known, stored):
         return narrowed(name, "values", known, stored)
-    array = jnp.asarray(converted(name, "values", values))
+    array = on_device(converted(name, "values", values))
     integer = jnp.issubdtype(array.dtype, jnp.integer)
     fits = integer or jnp.issubdtype(array.dtype, jnp.inexact if is_complex(stored) else jnp.floating)
     if jnp.issubdtype(stored, jnp.integer):

@@ -12,10 +12,11 @@ from jax.sharding import NamedSharding, PartitionSpec
 from jax.typing import ArrayLike
 
 from ._checks.calls import check_is_no_nest, public
-from ._checks.numbers import at_full_width, in_dtype_of_jax
+from ._checks.numbers import at_full_width, in_dtype_of_jax, on_device
 from ._checks.texels import as_sizes, check_knots
 from ._checks.words import described, listing, shown
 from ._engine.describe.levels import Cut, divided_levels, joined_levels
+from ._jax.calls import typed_jit
 from ._jax.indexing import is_sharded
 from ._tables.storage_formats import STORAGE_FORMATS, is_complex, known_format
 from .modes import TextureKind, choose
@@ -107,9 +108,7 @@ class Texture:
             return (self.texels,)
         if self.cut is not None:
             return joined_levels(self.texels, self.level_shapes, self.cut)
-        ends = np.cumsum([math.prod(shape[:-1]) for shape in self.level_shapes])
-        parts = jnp.split(self.texels, ends[:-1], axis=-2)
-        return tuple(p.reshape(*p.shape[:-2], *shape) for p, shape in zip(parts, self.level_shapes))
+        return parted(self.texels, self.level_shapes)
 
     @property
     def num_levels(self) -> int:
@@ -143,7 +142,7 @@ def build(
     check_chain(kind, levels, name)
     if border_color is not None:
         exact = jnp.issubdtype(levels[0].dtype, jnp.integer)
-        border_color = jnp.asarray(at_full_width(name, "border_color", border_color, exact=exact))
+        border_color = on_device(at_full_width(name, "border_color", border_color, exact=exact))
         check_color(name, border_color, levels[0].shape[-1], stored=levels[0].dtype)
     texture = packed(kind, levels, border_color)
     if knots is None:
@@ -160,8 +159,20 @@ def packed(kind: TextureKind, levels: Sequence[jax.Array], border_color: jax.Arr
     """A texture of `levels`, finest first."""
     if len(levels) == 1:
         return Texture(levels[0], border_color, kind)
-    texels = jnp.concatenate([level.reshape(math.prod(level.shape[:-1]), level.shape[-1]) for level in levels])
-    return Texture(texels, border_color, kind, tuple(level.shape for level in levels))
+    return Texture(concatenated(tuple(levels)), border_color, kind, tuple(level.shape for level in levels))
+
+
+@typed_jit()
+def concatenated(levels: tuple[jax.Array, ...]) -> jax.Array:
+    """The texels of levels as the rows of one array."""
+    return jnp.concatenate([level.reshape(math.prod(level.shape[:-1]), level.shape[-1]) for level in levels])
+
+
+@typed_jit("shapes")
+def parted(texels: jax.Array, shapes: tuple[tuple[int, ...], ...]) -> tuple[jax.Array, ...]:
+    """The levels of these shapes whose texels are the rows of one array, or of a stack of them."""
+    parts = jnp.split(texels, np.cumsum([math.prod(shape[:-1]) for shape in shapes])[:-1], axis=-2)
+    return tuple(part.reshape(*part.shape[:-2], *shape) for part, shape in zip(parts, shapes))
 
 
 def without_cut(texture: Texture) -> Texture:
@@ -407,9 +418,7 @@ def check_level(kind: TextureKind, texels: Any, name: str, argument: str) -> jax
     expected = f"({', '.join((*AXIS_NAMES[kind], 'C'))})"
     texels = in_dtype_of_jax(name, argument, texels)
     try:
-        # `jnp.asarray` compiles a program for each new shape of NumPy. `device_put` may alias its argument, hence the
-        # copy.
-        texels = jax.device_put(texels.copy()) if type(texels) is np.ndarray else jnp.asarray(texels)
+        texels = on_device(texels)
     except (TypeError, ValueError, OverflowError):
         raise TypeError(f"{name}: {argument} is {described(texels)}, expected numbers {expected}.") from None
     if texels.ndim != len(AXIS_NAMES[kind]) + 1:

@@ -130,6 +130,13 @@ def x64():
 
 
 @pytest.fixture
+def on_a_cpu():
+    """Runs a test on a CPU where there is a GPU, too."""
+    with jax.default_device(jax.devices("cpu")[0]):
+        yield
+
+
+@pytest.fixture
 def default_promotion():
     """Runs a test as a caller would run it, without the strict flags of the tests."""
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):

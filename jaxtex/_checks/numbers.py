@@ -172,3 +172,14 @@ def as_floating(numbers: Any) -> jax.Array:
 def as_float(coord: Any) -> jax.Array:
     array = jnp.asarray(at_full_width("", "", coord, exact=False))
     return array if array.dtype == jnp.float64 and not jax.typeof(array).weak_type else array.astype(jnp.float32)
+
+
+def on_device(value: Any) -> jax.Array:
+    """`jax.numpy.asarray`, which compiles a program for each new shape of NumPy; this sends such an array.
+
+    `jax.device_put` may alias its argument, hence the copy. Under a mesh, `asarray` says where the array lies.
+    """
+    plain = type(value) is np.ndarray and value.dtype.kind in "biufc" and value.dtype.isnative
+    if not plain or value.dtype != jax.dtypes.canonicalize_dtype(value.dtype):
+        return jnp.asarray(value)
+    return jax.device_put(value.copy()) if jax.sharding.get_abstract_mesh().empty else jnp.asarray(value)

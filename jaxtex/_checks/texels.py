@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from .numbers import Array, at_full_width
+from .numbers import Array, at_full_width, on_device
 from .words import described, shown
 
 
@@ -29,7 +29,7 @@ def check_knots(name: str, knots: Any, sizes: Sequence[int]) -> tuple[jax.Array 
         raise ValueError(f"{name}: knots is {described(knots)}, expected a tuple ({expected}) of arrays or None.")
     checked: list[jax.Array | None] = []
     for axis, size, given in zip("xyz", sizes, cast(Sequence[Any], knots)):
-        array = None if given is None else jnp.asarray(at_full_width("", "", given, exact=False))
+        array = None if given is None else on_device(at_full_width("", "", given, exact=False))
         if array is not None:
             array = array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(jnp.float32)
             lengths = (size, size + 2) if size > 1 else (size + 2,)

@@ -117,9 +117,9 @@ def theta_of(parameters: ArrayLike, input_shape: ShapeLike, transform: Transform
         calls a transform by a factor and a shift "attention". Here the factor stays positive.
 
     Example:
-        >>> import jax.numpy as jnp
+        >>> import numpy as np
         >>> from jaxtex.layers import theta_of
-        >>> theta_of(jnp.array([jnp.log(0.5), 0.25, 0.0]), (28, 28), "attention")
+        >>> theta_of(np.array([np.log(0.5), 0.25, 0.0]), (28, 28), "attention")
         Array([[0.5 , 0.  , 0.25],
                [0.  , 0.5 , 0.  ]], dtype=float32)
     """

@@ -46,9 +46,9 @@ def spline_filter(input: ArrayLike, order: int = 3, output: DTypeLike = np.float
     Source: `scipy.ndimage.spline_filter`.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> coefficients = jt.ndimage.spline_filter(jnp.array([1.0, 4.0, 2.0]))
-        >>> jt.ndimage.map_coordinates(coefficients, [jnp.arange(3)], mode="mirror", prefilter=False).round(5)
+        >>> import jaxtex as jt, numpy as np
+        >>> coefficients = jt.ndimage.spline_filter(np.array([1.0, 4.0, 2.0]))
+        >>> jt.ndimage.map_coordinates(coefficients, [np.arange(3)], mode="mirror", prefilter=False).round(5)
         Array([1., 4., 2.], dtype=float32)
     """
     name = "spline_filter"
@@ -87,8 +87,8 @@ def spline_filter1d(
     Source: `scipy.ndimage.spline_filter1d`.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> jt.ndimage.spline_filter1d(jnp.array([[0, 6, 0], [0, 0, 0]]), output="int32")
+        >>> import jaxtex as jt, numpy as np
+        >>> jt.ndimage.spline_filter1d(np.array([[0, 6, 0], [0, 0, 0]]), output="int32")
         Array([[-6, 12, -6],
                [ 0,  0,  0]], dtype=int32)
     """

@@ -170,12 +170,14 @@ def index_line(size: int, dtype: np.dtype[Any]) -> jax.Array:
     return jnp.arange(size, dtype=jnp.int32).astype(dtype)
 
 
-def index_lines(shape: Sequence[int], dtype: np.dtype[Any]) -> Arrays:
+@typed_jit("shape", "dtype")
+def index_lines(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Arrays:
     """The indices along each axis of a result."""
     return tuple(index_line(n, dtype) for n in shape)
 
 
-def index_grid(shape: Sequence[int], dtype: np.dtype[Any]) -> Arrays:
+@typed_jit("shape", "dtype")
+def index_grid(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Arrays:
     """The indices along each axis of a result, as arrays that broadcast to `shape`."""
     return tuple(at_axis(index_line(n, dtype), k, len(shape)) for k, n in enumerate(shape))
 

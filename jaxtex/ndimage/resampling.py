@@ -13,6 +13,7 @@ from jax.typing import ArrayLike, DTypeLike
 from .._checks.calls import public
 from .._checks.numbers import is_integer
 from .._checks.words import shown
+from .._jax.calls import typed_jit
 from .._jax.indexing import reshaped
 from .arguments import (
     PerAxis,
@@ -71,8 +72,14 @@ def shift(
     array = check_input(name, input)
     reading = reading_of(name, array, output, order, mode, prefilter, shift)
     steps = per_axis(name, "shift", shift, array.ndim, reading.sums)
-    lines = tuple(k - step for k, step in zip(index_lines(array.shape, reading.sums), steps))
+    lines = shifted_lines(array.shape, steps, reading.sums)
     return read_lines(array, lines, as_cval(name, cval, array, reading), reading=reading)
+
+
+@typed_jit("shape", "dtype")
+def shifted_lines(shape: tuple[int, ...], steps: jax.Array, dtype: np.dtype[Any]) -> tuple[jax.Array, ...]:
+    """The indices along each axis of a result, less a step for each axis."""
+    return tuple(k - step for k, step in zip(index_lines(shape, dtype), steps))
 
 
 @public

@@ -134,8 +134,8 @@ def geometric_transform(
     Source: `scipy.ndimage.geometric_transform`.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> jt.ndimage.geometric_transform(jnp.array([1, 2, 3, 4, 5]), lambda i: (i[0] - 3,), mode="reflect")
+        >>> import jaxtex as jt, numpy as np
+        >>> jt.ndimage.geometric_transform(np.array([1, 2, 3, 4, 5]), lambda i: (i[0] - 3,), mode="reflect")
         Array([3, 2, 1, 1, 2], dtype=int32)
     """
     name = "geometric_transform"
@@ -189,8 +189,8 @@ def affine_transform(
     Source: `scipy.ndimage.affine_transform`.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> jt.ndimage.affine_transform(jnp.arange(6).reshape(2, 3), [[0, 1], [1, 0]], output_shape=(3, 2))
+        >>> import jaxtex as jt, numpy as np
+        >>> jt.ndimage.affine_transform(np.arange(6).reshape(2, 3), [[0, 1], [1, 0]], output_shape=(3, 2))
         Array([[0, 3],
                [1, 4],
                [2, 5]], dtype=int32)

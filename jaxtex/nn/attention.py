@@ -61,10 +61,10 @@ def deformable_attention(
     Source: X. Zhu et al., "Deformable DETR", 2021; `ms_deform_attn_core_pytorch` of its reference code.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> value = jnp.arange(5.0).reshape(1, 5, 1, 1)  # levels of 2x2 texels and of one
-        >>> locations = jnp.full((1, 1, 1, 2, 1, 2), 0.5)
-        >>> weights = jnp.full((1, 1, 1, 2, 1), 0.5)
+        >>> import jaxtex as jt, numpy as np
+        >>> value = np.arange(5.0).reshape(1, 5, 1, 1)  # levels of 2x2 texels and of one
+        >>> locations = np.full((1, 1, 1, 2, 1, 2), 0.5)
+        >>> weights = np.full((1, 1, 1, 2, 1), 0.5)
         >>> jt.nn.deformable_attention(value, ((2, 2), (1, 1)), locations, weights)
         Array([[[2.75]]], dtype=float32)
     """

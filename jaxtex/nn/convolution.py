@@ -76,10 +76,10 @@ def deformable_conv(
     Source: X. Zhu et al., "Deformable ConvNets v2", 2019; `torchvision.ops.deform_conv2d`.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> x = jnp.arange(9.0).reshape(1, 3, 3, 1)
-        >>> left = jnp.broadcast_to(jnp.array([0.0, -0.5]), (1, 3, 3, 2))
-        >>> jt.nn.deformable_conv(x, left, jnp.ones((1, 1, 1, 1)))[0, :, :, 0]
+        >>> import jaxtex as jt, numpy as np
+        >>> x = np.arange(9.0).reshape(1, 3, 3, 1)
+        >>> left = np.broadcast_to(np.array([0.0, -0.5]), (1, 3, 3, 2))
+        >>> jt.nn.deformable_conv(x, left, np.ones((1, 1, 1, 1)))[0, :, :, 0]
         Array([[0. , 0.5, 1.5],
                [1.5, 3.5, 4.5],
                [3. , 6.5, 7.5]], dtype=float32)

@@ -48,8 +48,8 @@ def correlation_pyramid(first: ArrayLike, second: ArrayLike, levels: int = 4) ->
     Source: Z. Teed and J. Deng, "RAFT", 2020; `CorrBlock` of its reference code.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> pyramid = jt.nn.correlation_pyramid(jnp.ones((1, 4, 6, 16)), jnp.ones((1, 4, 6, 16)), levels=2)
+        >>> import jaxtex as jt, numpy as np
+        >>> pyramid = jt.nn.correlation_pyramid(np.ones((1, 4, 6, 16)), np.ones((1, 4, 6, 16)), levels=2)
         >>> [level.shape for level in pyramid], float(pyramid[1][0, 0, 0, 0, 0])
         ([(1, 4, 6, 4, 6), (1, 4, 6, 2, 3)], 4.0)
     """
@@ -107,9 +107,9 @@ def correlation_lookup(pyramid: Sequence[ArrayLike], coords: ArrayLike, radius: 
         at a level that is one pixel wide or high; this function reads it like any other.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> volume = jnp.arange(9.0).reshape(1, 1, 1, 3, 3)
-        >>> jt.nn.correlation_lookup([volume], jnp.array([[[[1.0, 1.0]]]]), radius=1)[0, 0, 0]
+        >>> import jaxtex as jt, numpy as np
+        >>> volume = np.arange(9.0).reshape(1, 1, 1, 3, 3)
+        >>> jt.nn.correlation_lookup([volume], np.array([[[[1.0, 1.0]]]]), radius=1)[0, 0, 0]
         Array([0., 3., 6., 1., 4., 7., 2., 5., 8.], dtype=float32)
     """
     name = "correlation_lookup"

@@ -216,10 +216,10 @@ def multiresolution_grid(
     Source: as in `MultiresolutionGrid`.
 
     Example:
-        >>> import jax, jax.numpy as jnp, jaxtex as jt
+        >>> import jaxtex as jt, numpy as np
         >>> grid = jt.nn.MultiresolutionGrid(ndim=2, num_levels=2, base_resolution=4, features_per_level=1)
-        >>> table = jnp.concatenate([jnp.arange(size, dtype=jnp.float32) for size in grid.table_sizes])[:, None]
-        >>> jt.nn.multiresolution_grid(table, jnp.array([[0.5, 0.0]]), grid)
+        >>> table = np.concatenate([np.arange(size, dtype=np.float32) for size in grid.table_sizes])[:, None]
+        >>> jt.nn.multiresolution_grid(table, np.array([[0.5, 0.0]]), grid)
         Array([[4., 8.]], dtype=float32)
     """
     check_grid(NAME, grid)

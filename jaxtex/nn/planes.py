@@ -58,9 +58,9 @@ def triplane(
         with ``align_corners=False`` and zeros outside. The correction: https://github.com/NVlabs/eg3d/issues/67.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> planes = jnp.ones((3, 4, 4, 2)) * jnp.array([1.0, 2.0, 6.0]).reshape(3, 1, 1, 1)
-        >>> jt.nn.triplane(planes, jnp.zeros((1, 3)))
+        >>> import jaxtex as jt, numpy as np
+        >>> planes = np.ones((3, 4, 4, 2)) * np.array([1.0, 2.0, 6.0]).reshape(3, 1, 1, 1)
+        >>> jt.nn.triplane(planes, np.zeros((1, 3)))
         Array([[3., 3.]], dtype=float32)
     """
     name = "triplane"
@@ -113,9 +113,9 @@ def k_planes(planes: Sequence[ArrayLike], points: ArrayLike) -> jax.Array:
     Source: S. Fridovich-Keil et al., "K-Planes", 2023: bilinear reads with ``align_corners=True`` and clamping.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> planes = [jnp.full((4, 5, 1), value) for value in (2.0, 3.0, 5.0)]
-        >>> jt.nn.k_planes(planes, jnp.zeros((1, 3)))
+        >>> import jaxtex as jt, numpy as np
+        >>> planes = [np.full((4, 5, 1), value) for value in (2.0, 3.0, 5.0)]
+        >>> jt.nn.k_planes(planes, np.zeros((1, 3)))
         Array([[30.]], dtype=float32)
     """
     name = "k_planes"

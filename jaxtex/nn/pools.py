@@ -72,9 +72,9 @@ def roi_align(
     Source: K. He et al., "Mask R-CNN", 2017; `torchvision.ops.roi_align`.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> ramp = jnp.broadcast_to(jnp.arange(8.0)[:, None, None], (1, 8, 8, 1))
-        >>> jt.nn.roi_align(ramp, jnp.array([[1.0, 2.0, 3.0, 6.0]]), (2, 1))[0, :, 0, 0]
+        >>> import jaxtex as jt, numpy as np
+        >>> ramp = np.broadcast_to(np.arange(8.0)[:, None, None], (1, 8, 8, 1))
+        >>> jt.nn.roi_align(ramp, np.array([[1.0, 2.0, 3.0, 6.0]]), (2, 1))[0, :, 0, 0]
         Array([3., 5.], dtype=float32)
     """
     maps = as_features(NAME, "features", features, "(N, H, W, C)")

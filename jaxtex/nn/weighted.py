@@ -79,13 +79,13 @@ def sample_weighted(
         TypeError: if an argument has the wrong type.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> ramp = jt.texture1d(jnp.array([[10.0], [20.0], [30.0], [40.0]]))
-        >>> x, weights = jnp.array([0.25, 0.5, 0.75]), jnp.array([1.0, 2.0, 1.0])
+        >>> import jaxtex as jt, numpy as np
+        >>> ramp = jt.texture1d(np.array([[10.0], [20.0], [30.0], [40.0]]))
+        >>> x, weights = np.array([0.25, 0.5, 0.75]), np.array([1.0, 2.0, 1.0])
         >>> jt.nn.sample_weighted(ramp, (x,), weights)
         Array([100.], dtype=float32)
-        >>> coarse = jt.texture1d(jnp.array([[15.0], [35.0]]))
-        >>> jt.nn.sample_weighted((ramp, coarse), (0.5,), jnp.array([0.5, 0.5]))
+        >>> coarse = jt.texture1d(np.array([[15.0], [35.0]]))
+        >>> jt.nn.sample_weighted((ramp, coarse), (0.5,), np.array([0.5, 0.5]))
         Array([25.], dtype=float32)
     """
     several = not isinstance(textures, Texture)

@@ -25,9 +25,9 @@ class Rays(NamedTuple):
         end: where rays end, S + (3,), or S + (2,) for an image.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> rays = jt.rays.Rays(jnp.array([2.0, 0.5]), jnp.array([2.0, 3.5]))
-        >>> jt.rays.line_integral(jnp.ones((4, 6, 1)), *rays, num_samples=3)
+        >>> import jaxtex as jt, numpy as np
+        >>> rays = jt.rays.Rays(np.array([2.0, 0.5]), np.array([2.0, 3.5]))
+        >>> jt.rays.line_integral(np.ones((4, 6, 1)), *rays, num_samples=3)
         Array([3.], dtype=float32)
     """
 
@@ -119,8 +119,8 @@ def cone_beam(
     Source: as in `parallel_beam`.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> fan = jt.rays.cone_beam((3, 3), jnp.array([0.0]), (2,), source_distance=10.0, detector_distance=5.0)
+        >>> import jaxtex as jt, numpy as np
+        >>> fan = jt.rays.cone_beam((3, 3), np.array([0.0]), (2,), source_distance=10.0, detector_distance=5.0)
         >>> fan.start[0, 0], fan.end[0]
         (Array([ 1.5, -8.5], dtype=float32), Array([[1. , 6.5],
                [2. , 6.5]], dtype=float32))
@@ -163,9 +163,9 @@ def camera_rays(
         TypeError: if the shape is traced.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> camera = jnp.array([[2.0, 0.0, 1.0], [0.0, 2.0, 0.5], [0.0, 0.0, 1.0]])
-        >>> jt.rays.camera_rays(camera, jnp.eye(3, 4), (1, 2), far=4.0).end
+        >>> import jaxtex as jt, numpy as np
+        >>> camera = np.array([[2.0, 0.0, 1.0], [0.0, 2.0, 0.5], [0.0, 0.0, 1.0]])
+        >>> jt.rays.camera_rays(camera, np.eye(3, 4), (1, 2), far=4.0).end
         Array([[[-1.,  0.,  4.],
                 [ 1.,  0.,  4.]]], dtype=float32)
     """

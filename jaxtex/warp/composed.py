@@ -84,11 +84,11 @@ def warp_chain(
         TypeError: if `transforms` is not a list or a tuple.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> image = jnp.arange(4.0)[None, :, None]
-        >>> double = jnp.array([[2.0, 0, 0], [0, 1, 0]])
-        >>> flow = jnp.ones((1, 2)), jnp.zeros((1, 2))   # two pixels, each as wide as two output pixels
-        >>> jt.warp.warp_chain(image, [double / jnp.array([[4.0], [1]]), flow, double])[0, :, 0]
+        >>> import jaxtex as jt, numpy as np
+        >>> image = np.arange(4.0)[None, :, None]
+        >>> double = np.array([[2.0, 0, 0], [0, 1, 0]])
+        >>> flow = np.ones((1, 2)), np.zeros((1, 2))   # two pixels, each as wide as two output pixels
+        >>> jt.warp.warp_chain(image, [double / np.array([[4.0], [1]]), flow, double])[0, :, 0]
         Array([2., 3., 0., 0.], dtype=float32)
     """
     name = "warp_chain"

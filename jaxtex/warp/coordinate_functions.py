@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.core import Tracer
 from jax.typing import ArrayLike, DTypeLike
 
@@ -37,17 +38,17 @@ PROJECTIVE_AXES = {11: 2, 19: 3}
 
 def pixel_centers(output_shape: Sequence[int], dtype: DTypeLike = jnp.float32) -> Arrays:
     """The centers of an output's pixels along x, y (and z): one array an axis, which broadcast to `output_shape`."""
-    rank = len(output_shape)
+    return centers_along_axes(tuple(output_shape), np.dtype(dtype))
+
+
+@typed_jit("sizes", "dtype")
+def centers_along_axes(sizes: tuple[int, ...], dtype: np.dtype[Any]) -> Arrays:
+    """The same, as one program where it runs outside of others."""
     centers: list[jax.Array] = []
-    for axis, size in enumerate(output_shape):
-        centers.append(centers_along(size, dtype).reshape([size if k == axis else 1 for k in range(rank)]))
+    for axis, size in enumerate(sizes):
+        line = jnp.arange(size, dtype=jnp.int32).astype(dtype) + 0.5
+        centers.append(line.reshape([size if k == axis else 1 for k in range(len(sizes))]))
     return tuple(centers[::-1])
-
-
-@typed_jit("size", "dtype")
-def centers_along(size: int, dtype: DTypeLike) -> jax.Array:
-    """The centers of pixels along an axis."""
-    return jnp.arange(size, dtype=jnp.int32).astype(dtype) + 0.5
 
 
 def evaluated_at(name: str, function: Any, pixels: Sequence[jax.Array], parameters: Sequence[Any] = ()) -> Arrays:

@@ -55,9 +55,9 @@ def remap(
         ValueError: if shapes do not fit.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> image = jnp.arange(4.0)[None, :, None]
-        >>> jt.warp.remap(image, (jnp.array([[0.5, 1.0, 3.5]]), jnp.array([[0.5]])))[0, :, 0]
+        >>> import jaxtex as jt, numpy as np
+        >>> image = np.arange(4.0)[None, :, None]
+        >>> jt.warp.remap(image, (np.array([[0.5, 1.0, 3.5]]), np.array([[0.5]])))[0, :, 0]
         Array([0. , 0.5, 3. ], dtype=float32)
     """
     parameters, shape = field_parameters("remap", "coords", coords)
@@ -98,9 +98,9 @@ def warp_flow(
         ValueError: if shapes do not fit.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> image = jnp.arange(4.0)[None, :, None]
-        >>> jt.warp.warp_flow(image, (jnp.full((1, 4), 0.5), 0.0))[0, :, 0]
+        >>> import jaxtex as jt, numpy as np
+        >>> image = np.arange(4.0)[None, :, None]
+        >>> jt.warp.warp_flow(image, (np.full((1, 4), 0.5), 0.0))[0, :, 0]
         Array([0.5, 1.5, 2.5, 1.5], dtype=float32)
     """
     options = read_options("warp_flow", sampler, filter, address, border_color, antialias, dtype)

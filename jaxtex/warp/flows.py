@@ -65,9 +65,9 @@ def integrate_velocity(
     Source: V. Arsigny et al., "A Log-Euclidean Framework for Statistics on Diffeomorphisms", 2006.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> x = jnp.arange(4.0) - 1.5
-        >>> flow = jt.warp.integrate_velocity((0.1 * x[None, :], jnp.zeros((1, 4))), steps=10)
+        >>> import jaxtex as jt, numpy as np
+        >>> x = np.arange(4.0) - 1.5
+        >>> flow = jt.warp.integrate_velocity((0.1 * x[None, :], np.zeros((1, 4))), steps=10)
         >>> (flow[0][0, 2] / x[2]).round(3)  # a distance grows by exp(0.1)
         Array(0.105, dtype=float32)
     """
@@ -114,9 +114,9 @@ def compose_flows(
         ValueError: if shapes do not fit.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> x = jnp.arange(4.0)[None, :]
-        >>> jt.warp.compose_flows((10 * x, 0 * x), (jnp.ones((1, 4)), 0 * x))[0]
+        >>> import jaxtex as jt, numpy as np
+        >>> x = np.arange(4.0)[None, :]
+        >>> jt.warp.compose_flows((10 * x, 0 * x), (np.ones((1, 4)), 0 * x))[0]
         Array([[11., 21., 31., 31.]], dtype=float32)
     """
     name = "compose_flows"
@@ -169,9 +169,9 @@ def invert_flow(
         Schnabel, "Numerical Methods for Unconstrained Optimization and Nonlinear Equations", 1983.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> x = jnp.arange(4.0) + 0.5
-        >>> flow = 0.25 * x[None, :], jnp.zeros((1, 4))  # x goes to 1.25 x
+        >>> import jaxtex as jt, numpy as np
+        >>> x = np.arange(4.0) + 0.5
+        >>> flow = 0.25 * x[None, :], np.zeros((1, 4))  # x goes to 1.25 x
         >>> jt.warp.invert_flow(flow)[0][0, 1].round(3)  # 1.2 goes to 1.5
         Array(-0.3, dtype=float32)
     """

@@ -132,11 +132,11 @@ def forward_warp(
     Source: S. Niklaus and F. Liu, "Softmax Splatting for Video Frame Interpolation", 2020.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> image, flow = jnp.array([[[1.0], [2.0], [3.0]]]), (jnp.array([[1.0, 0.0, 0.5]]), 0.0)
+        >>> import jaxtex as jt, numpy as np
+        >>> image, flow = np.array([[[1.0], [2.0], [3.0]]]), (np.array([[1.0, 0.0, 0.5]]), 0.0)
         >>> jt.warp.forward_warp(image, flow, mode="average")[0, :, 0]
         Array([0. , 1.5, 3. ], dtype=float32)
-        >>> jt.warp.forward_warp(image, flow, jnp.array([[jnp.log(3.0), 0.0, 0.0]]))[0, :, 0]
+        >>> jt.warp.forward_warp(image, flow, np.array([[np.log(3.0), 0.0, 0.0]]))[0, :, 0]
         Array([0.  , 1.25, 3.  ], dtype=float32)
     """
     name = "forward_warp"

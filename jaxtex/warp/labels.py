@@ -68,9 +68,9 @@ def warp_labels(
         partial-volume weights.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> labels = jnp.array([[7, 5], [9, 5]])[..., None]
-        >>> point = jnp.array([[0.9]]), jnp.array([[0.9]])
+        >>> import jaxtex as jt, numpy as np
+        >>> labels = np.array([[7, 5], [9, 5]])[..., None]
+        >>> point = np.array([[0.9]]), np.array([[0.9]])
         >>> jt.warp.warp_labels(labels, coords=point).item()
         7
         >>> jt.warp.warp_labels(labels, coords=point, method="partial_volume").item()  # weight 0.36 for 7, 0.4 for 5

@@ -111,10 +111,10 @@ def distort(
         ValueError: if shapes do not fit.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> camera = jnp.array([[4.0, 0.0, 2.0], [0.0, 4.0, 0.5], [0.0, 0.0, 1.0]])
-        >>> row = jnp.arange(4.0)[None, :, None]
-        >>> jt.warp.distort(row, camera, jnp.array([0.5, 0.0, 0.0, 0.0]))[0, :, 0]
+        >>> import jaxtex as jt, numpy as np
+        >>> camera = np.array([[4.0, 0.0, 2.0], [0.0, 4.0, 0.5], [0.0, 0.0, 1.0]])
+        >>> row = np.arange(4.0)[None, :, None]
+        >>> jt.warp.distort(row, camera, np.array([0.5, 0.0, 0.0, 0.0]))[0, :, 0]
         Array([0.08797801, 1.0038174 , 1.9961824 , 2.912022  ], dtype=float32)
     """
     check_is_no_row("distort", image, camera_matrix, distortion)

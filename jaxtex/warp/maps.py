@@ -101,8 +101,8 @@ def resample(
             arrays beside `parameters`.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> image = jnp.arange(4.0)[None, :, None]
+        >>> import jaxtex as jt, numpy as np
+        >>> image = np.arange(4.0)[None, :, None]
         >>> jt.warp.resample(image, lambda x, y: (4 - x, y))[0, :, 0]
         Array([3., 2., 1., 0.], dtype=float32)
     """
@@ -206,9 +206,9 @@ def warp_perspective(
         ValueError: if shapes do not fit.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> image = jnp.arange(4.0)[None, :, None]
-        >>> jt.warp.warp_perspective(image, jnp.diag(jnp.array([0.5, 1.0, 1.0])))[0, :, 0]
+        >>> import jaxtex as jt, numpy as np
+        >>> image = np.arange(4.0)[None, :, None]
+        >>> jt.warp.warp_perspective(image, np.diag(np.array([0.5, 1.0, 1.0])))[0, :, 0]
         Array([0.5, 2.5, 0. , 0. ], dtype=float32)
     """
     given = as_matrix("warp_perspective", matrix, ((3, 3), (4, 4)), instead=OF_AFFINE_MATRICES)
@@ -322,9 +322,9 @@ def spatial_transform(
     Source: M. Jaderberg, K. Simonyan, A. Zisserman and K. Kavukcuoglu, "Spatial Transformer Networks", 2015.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> image = jnp.arange(4.0).reshape(1, 4, 1)
-        >>> mirrored = jnp.array([[-1.0, 0, 0], [0, 1, 0]])
+        >>> import jaxtex as jt, numpy as np
+        >>> image = np.arange(4.0).reshape(1, 4, 1)
+        >>> mirrored = np.array([[-1.0, 0, 0], [0, 1, 0]])
         >>> jt.warp.spatial_transform(image, mirrored)[0, :, 0]
         Array([3., 2., 1., 0.], dtype=float32)
     """

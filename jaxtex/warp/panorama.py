@@ -75,8 +75,8 @@ def equirectangular_to_cubemap(
         ValueError: if the shape of the image or `size` does not fit.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> sky_and_ground = jnp.array([[1.0], [0.0]])[:, None] * jnp.ones((2, 4, 1))
+        >>> import jaxtex as jt, numpy as np
+        >>> sky_and_ground = np.array([[1.0], [0.0]])[:, None] * np.ones((2, 4, 1))
         >>> jt.warp.equirectangular_to_cubemap(sky_and_ground, 1, filter="point").ravel()
         Array([0., 0., 1., 0., 0., 0.], dtype=float32)
     """
@@ -144,8 +144,8 @@ def cubemap_to_equirectangular(
         ValueError: if a shape does not fit.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> faces = jnp.broadcast_to(jnp.arange(6.0)[:, None, None, None], (6, 4, 4, 1))
+        >>> import jaxtex as jt, numpy as np
+        >>> faces = np.broadcast_to(np.arange(6.0)[:, None, None, None], (6, 4, 4, 1))
         >>> jt.warp.cubemap_to_equirectangular(faces, (3, 4), filter="point")[..., 0]
         Array([[2., 2., 2., 2.],
                [5., 4., 4., 5.],

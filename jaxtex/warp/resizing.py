@@ -81,10 +81,10 @@ def resize(
             or with a filter that reads nothing outside, ``"area"`` or ``"point"``.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> jt.warp.resize(jnp.array([[[0.0], [1.0]]]), (1, 4))[0, :, 0]
+        >>> import jaxtex as jt, numpy as np
+        >>> jt.warp.resize(np.array([[[0.0], [1.0]]]), (1, 4))[0, :, 0]
         Array([0.  , 0.25, 0.75, 1.  ], dtype=float32)
-        >>> row = jnp.array([0.0, 0.0, 8.0, 8.0])[None, :, None]
+        >>> row = np.array([0.0, 0.0, 8.0, 8.0])[None, :, None]
         >>> jt.warp.resize(row, (1, 2))[0, :, 0]
         Array([1., 7.], dtype=float32)
         >>> jt.warp.resize(row, (1, 2), filter="area")[0, :, 0]

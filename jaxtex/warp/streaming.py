@@ -13,7 +13,7 @@ from jax.typing import ArrayLike, DTypeLike
 from numpy.typing import NDArray
 
 from .._checks.calls import public
-from .._checks.numbers import as_float, as_integer, in_dtype_of_jax
+from .._checks.numbers import as_float, as_integer, in_dtype_of_jax, on_device
 from .._checks.words import described
 from .._engine.describe.axis import Axis
 from .._engine.describe.plan import Layout, space_axes
@@ -274,7 +274,7 @@ class StreamedWarp(NamedTuple):
         ndim, centers = len(shape), list[jax.Array]()
         for axis, (first, n, size) in enumerate(zip(box.start, shape, self.shape)):
             line = np.minimum(np.arange(first, first + n), size - 1).astype(sum_dtype(self.dtype)) + 0.5
-            centers.append(jnp.asarray(line.reshape([n if k == axis else 1 for k in range(ndim)])))
+            centers.append(on_device(line.reshape([n if k == axis else 1 for k in range(ndim)])))
         return evaluated_at("resample_tiles", self.function, centers[::-1])
 
     def spans(self, positions: NDArray[Any]) -> tuple[Span, ...] | None:
@@ -289,7 +289,7 @@ class StreamedWarp(NamedTuple):
             tuple(jnp.asarray(n, jnp.int32) for n in some) for some in (self.image.shape[:-1], tile.starts)
         )
         return warp_checked(
-            jnp.asarray(window),
+            window,
             floating_parameters(coords, len(tile.shape), window),
             None,
             self.options.border_color,

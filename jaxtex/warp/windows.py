@@ -19,6 +19,7 @@ from .._engine.describe.axis import Axis
 from .._engine.describe.operands import Coords
 from .._engine.walk.texel_order import groups
 from .._engine.walk.texel_walk import POSITION_LIMIT, to_position
+from .._jax.calls import typed_jit
 from .._tables.address_rules import AddressRule
 from .._tables.filter_kernels import FilterKernel
 
@@ -138,16 +139,21 @@ def on_a_sphere(rule: AddressRule, taps: Sequence[tuple[int, int]], sizes: Seque
         return [Span(first, last - first + 1), Span(left % width, min(right - left + 1, width))]
     if last - first + 1 >= 2 * height:
         return [Span(0, height), Span(0, width)]
-    assert rule.apply_together is not None
-    places = rule.apply_together([[run_of(first, last)], [jnp.int32(0)]], sizes)
-    row = np.asarray(places[0].texel[0])
+    row = np.asarray(rows_on_a_sphere(run_of(first, last), rule=rule, sizes=(height, width)))
     return [Span(int(row.min()), int(row.max() - row.min()) + 1), Span(0, width)]
 
 
-def run_of(first: int, last: int) -> jax.Array:
+@typed_jit("rule", "sizes")
+def rows_on_a_sphere(taps: Any, *, rule: AddressRule, sizes: tuple[int, int]) -> jax.Array:
+    """The rows that rows of taps read in the first column."""
+    assert rule.apply_together is not None
+    return rule.apply_together([[taps], [jnp.int32(0)]], sizes)[0].texel[0]
+
+
+def run_of(first: int, last: int) -> np.ndarray[Any, np.dtype[np.int32]]:
     """The numbers from `first` to `last`, padded with the last so that there are few lengths."""
     length = 1 << (last - first).bit_length()
-    return jnp.asarray(np.minimum(np.arange(first, first + length), last).astype(np.int32))
+    return np.minimum(np.arange(first, first + length), last).astype(np.int32)
 
 
 class WindowShapes:

@@ -8,7 +8,6 @@ import struct
 import zlib
 
 import imagecodecs
-import jax
 import numpy as np
 import pytest
 import tifffile
@@ -21,6 +20,8 @@ from tests.cli.odd_files import chunk, photograph
 from tests.cli.test_cli import HEIGHT, POINT, WIDTH, done, load, noise, raising, refused, run, save
 from tests.cli.test_cli_folders import start
 from tests.support.tolerances import assert_codes_close, assert_exact
+
+pytestmark = pytest.mark.usefixtures("on_a_cpu")
 
 # Files that are cut off
 
@@ -239,9 +240,3 @@ sys.meta_path.insert(0, Interrupt())
     process = start("warp", save(tmp_path / "in.png", noise(1)), tmp_path / "out.png", code=code)
     assert process.communicate() == ("", "jaxtex: error: interrupted\n")
     assert process.returncode == 128 + signal.SIGINT
-
-
-@pytest.fixture(autouse=True)
-def on_a_cpu():
-    with jax.default_device(jax.devices("cpu")[0]):
-        yield

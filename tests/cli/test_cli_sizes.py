@@ -80,6 +80,8 @@ def arguments_of(case, source):
 
 
 CPU = jax.devices("cpu")[0]
+# XLA for GPUs may round coordinates otherwise in a program of another size.
+pytestmark = pytest.mark.usefixtures("on_a_cpu")
 
 
 @functools.cache
@@ -103,13 +105,6 @@ def assert_streamed_as_whole(case, source, window_bytes=2**30):
     assert (seen == 1).all()
     assert_exact(found, expected)
     return image.shapes.used
-
-
-@pytest.fixture(autouse=True)
-def on_a_cpu():
-    """XLA for GPUs may round coordinates otherwise in a program of another size."""
-    with jax.default_device(CPU):
-        yield
 
 
 def test_wide_tiles_are_those_of_the_whole():

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxtex as jt
+from tests.support.arrays import normal, uniform
 
 
 class Call(NamedTuple):
@@ -33,14 +34,6 @@ class Call(NamedTuple):
     exact: bool = False
     row: str = "sum"
     scale: float = 8.0
-
-
-def normal(*shape):
-    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
-
-
-def uniform(*shape, low=-0.3, high=1.3):
-    return np.random.default_rng(sum(shape)).uniform(low, high, shape).astype(np.float32)
 
 
 def stored(dtype, *shape):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
+from tests.support.arrays import normal
 from tests.support.host_kernels import noted_kernels
 from tests.support.tolerances import assert_close, assert_sums_close
 
@@ -19,10 +20,6 @@ TURN = np.float32([[COS, -SIN, 9], [SIN, COS, -5]])
 TURN_3D = np.float32([[COS, -SIN, 0, 5], [SIN, COS, 0, -1], [0.1, 0, 1, 0.3]])
 SINGULAR, POINT = np.float32([[1, 1, 0], [1, 1, 0]]), np.float32([[0, 0, 5], [0, 0, 6]])
 NAN = np.float32([[np.nan, 0, 5], [0, 1, 6]])
-
-
-def normal(*shape):
-    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
 
 
 def by_kernels(function, *args):

@@ -19,11 +19,8 @@ from tests.support.tolerances import assert_exact
 AS_USERS = {k: v for k, v in compiling.by_default().items() if k == "xla_cpu_opt_preset"}
 
 
-@pytest.fixture(autouse=True)
-def on_a_cpu():
-    """On a GPU kernels are boundaries by themselves."""
-    with jax.default_device(jax.devices("cpu")[0]):
-        yield
+# On a GPU kernels are boundaries by themselves.
+pytestmark = pytest.mark.usefixtures("on_a_cpu")
 
 
 def compiled(function, *args):

@@ -3,7 +3,6 @@
 import functools
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -18,7 +17,7 @@ NEAR = np.arange(-4, 5, dtype=np.float32)
 
 
 def drawn(*shape, scale=1.0):
-    return jnp.asarray(scale * np.random.default_rng(sum(shape)).random(shape), np.float32)
+    return np.float32(scale * np.random.default_rng(sum(shape)).random(shape))
 
 
 def by_kernels(function, *args):

@@ -28,11 +28,8 @@ EXACT = {
 }
 
 
-@pytest.fixture(autouse=True)
-def on_cpu():
-    """The functions of a GPU's library are less exact than those of a CPU's."""
-    with jax.default_device(jax.devices("cpu")[0]):
-        yield
+# The functions of a GPU's library are less exact than those of a CPU's.
+pytestmark = pytest.mark.usefixtures("on_a_cpu")
 
 
 def operands_of(name, dtype):

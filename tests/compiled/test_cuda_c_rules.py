@@ -14,16 +14,11 @@ from jaxtex._jax.calls import CALLS, where_needed
 from tests.support.emitted import INF, NAN, assert_as_jax, numbers, primitives
 from tests.support.host_compiler import Thread, run_threads
 
+pytestmark = pytest.mark.usefixtures("on_a_cpu")
 lax = jax.lax
 SIGNS, SCALES = np.float32([1, -2, 0.5, 3]), np.arange(1, 21, dtype=np.float32) / 8
 MATRIX = np.float32([[1, 0.25, -2], [0, 0.5, 1], [4, 3, 2], [1, 1, 1]])
 TABLE = np.arange(5, dtype=np.int32) ** 2
-
-
-@pytest.fixture(autouse=True)
-def on_cpu():
-    with jax.default_device(jax.devices("cpu")[0]):
-        yield
 
 
 # Shapes

@@ -12,6 +12,7 @@ import jaxtex as jt
 from jaxtex import exports
 from jaxtex._engine.cuda.build import launch, nvrtc
 from jaxtex._engine.cuda.build.nvrtc import CompilerUnavailable
+from tests.support.arrays import normal, uniform
 from tests.support.tolerances import assert_trees_close
 
 LEAST = (8, 0)
@@ -30,14 +31,6 @@ for name in names:
 assert not [name for name in sys.modules if name.split(".")[0] == "jaxtex" and sys.modules[name]]
 print(jax.default_backend())
 """
-
-
-def normal(*shape):
-    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
-
-
-def uniform(*shape):
-    return np.random.default_rng(sum(shape)).uniform(-0.3, 1.3, shape).astype(np.float32)
 
 
 ARGS = (normal(6, 7, 3), *uniform(2, 9, 8))

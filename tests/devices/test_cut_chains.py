@@ -8,20 +8,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.sharding import AxisType
 from jax.sharding import PartitionSpec as P
 
 import jaxtex as jt
+from tests.support.arrays import drawn
 from tests.support.tolerances import assert_trees_close
 
 pytestmark = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
 GATHERED = re.compile(r"(\S+) all-gather\(")
 ONE_ROUND = jt.sharded.Routing(slack=8)  # all samples travel at once, in programs of half the size
 TRILINEAR = jt.Sampler(mipmap_filter_mode="linear", address_mode="mirror")
-
-
-def drawn(seed, *shape, low=0.0, high=1.0):
-    return np.random.default_rng(seed).uniform(low, high, shape).astype(np.float32)
 
 
 def chain(texels, **options):
@@ -32,12 +28,6 @@ def chain(texels, **options):
 @jax.jit
 def levels_of(texture):
     return texture.levels
-
-
-@pytest.fixture
-def mesh():
-    with jax.set_mesh(jax.make_mesh((8,), ("rows",), axis_types=(AxisType.Explicit,))):
-        yield
 
 
 def test_levels(mesh):

@@ -14,6 +14,7 @@ from jax.sharding import PartitionSpec as P
 
 import jaxtex as jt
 from jaxtex._engine.sharded.counted import total_of, with_count
+from tests.support.arrays import drawn, on_host
 from tests.support.tolerances import assert_trees_close
 
 pytestmark = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
@@ -21,15 +22,6 @@ PARTS, HALO = 8, jt.sharded.Halo(6)
 # Samples that travel do so in several rounds, or all in one, in programs of half the size.
 ROUNDS, ONE_ROUND = jt.sharded.Routing(0.3), jt.sharded.Routing(slack=PARTS)
 TRAVEL = {jt.sharded.Halo: "collective-permute", jt.sharded.Routing: "all-to-all"}
-
-
-def drawn(seed, *shape, low=0.0, high=1.0):
-    return np.random.default_rng(seed).uniform(low, high, shape).astype(np.float32)
-
-
-def on_host(tree):
-    """Arrays of NumPy, whose comparisons compile nothing."""
-    return jax.tree.map(np.asarray, tree)
 
 
 FOUND = re.compile("all-gather|all-to-all|collective-permute|reduce-scatter")
@@ -231,12 +223,6 @@ def image_in_rows(rows=64, columns=48):
     return jax.device_put(whole, P("rows")), whole
 
 
-@pytest.fixture
-def mesh():
-    with jax.set_mesh(jax.make_mesh((PARTS,), ("rows",), axis_types=(AxisType.Explicit,))):
-        yield
-
-
 def test_halo_of_a_warp(mesh):
     """Rows move to neighbors alone. The same function compiles again under another method."""
     image, _ = image_in_rows()
@@ -349,18 +335,3 @@ def test_drawn_taps(mesh):
         assert "Whole" in jt.sharded.explain(drawn_tap, image, x)
         found = gradient(image, x)
     assert_trees_close("sum", found, gradient(whole, x), 2**8)
-
-
-def test_methods_that_do_not_fit(mesh):
-    with pytest.raises(ValueError, match="reach is -1, expected an integer of at least 0"):
-        jt.sharded.using(jt.sharded.Halo(-1)).__enter__()
-    with pytest.raises(ValueError, match="slack is 0, expected a number above 0"):
-        jt.sharded.using(jt.sharded.Routing(0)).__enter__()
-    with pytest.raises(TypeError, match="method is 'halo', expected jaxtex"):
-        jt.sharded.using("halo").__enter__()
-    image, whole = image_in_rows()
-    assert jt.sharded.explain(lambda a: a + 1, image) == "No texture is sharded."
-    column = jax.jit(lambda image: jt.sample(jt.texture1d(image[:, 0]), (drawn(1, 16),)))
-    with jt.sharded.using(jt.sharded.Routing(0.1)):
-        found = column(image)
-    np.testing.assert_array_equal(found, column(whole))

@@ -12,6 +12,7 @@ from jax.sharding import PartitionSpec as P
 
 import jaxtex as jt
 from jaxtex._jax.versions import varying_axes
+from tests.support.arrays import drawn
 from tests.support.tolerances import assert_trees_close
 
 pytestmark = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
@@ -20,18 +21,8 @@ FOUND = re.compile("all-gather|all-to-all|collective-permute|reduce-scatter")
 PLACES = {"everywhere": P(), "cut": P("rows")}
 
 
-def drawn(seed, *shape, low=0.0, high=1.0):
-    return np.random.default_rng(seed).uniform(low, high, shape).astype(np.float32)
-
-
 def whole_numbers(seed, low, high, *shape):
     return np.random.default_rng(seed).integers(low, high, shape, np.int32)
-
-
-@pytest.fixture
-def mesh():
-    with jax.set_mesh(jax.make_mesh((8,), ("rows",), axis_types=(AxisType.Explicit,))):
-        yield
 
 
 # Splats

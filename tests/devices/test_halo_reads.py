@@ -20,16 +20,13 @@ from jaxtex._engine.rules.primitives import are_available
 from jaxtex._reads.calls import plan_of_call
 from jaxtex._tables.storage_formats import Decoding
 from jaxtex.warp.coordinate_functions import affine, pixel_centers
+from tests.support.arrays import drawn, on_host
 from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_exact, assert_trees_close
 
 # Four devices store eight rows each, of 32, 31 of which are texels. This is the one whose part follows row 8.
 PERIOD, REACH, FIRST = 32, 3, 8 - 3
 SAMPLES = 17, 9
-
-
-def drawn(seed, *shape, low=0.0, high=1.0):
-    return np.random.default_rng(seed).uniform(low, high, shape).astype(np.float32)
 
 
 def part(sampler, channels=2, dtype=np.float32, shape=(31, 10), decoding=Decoding.ELEMENT):
@@ -64,11 +61,6 @@ CASES = {
     "mirror": {"channels": 5, "shape": (31, 5, 6)},
     "odd rows": {"channels": 1, "shape": (31, 41)},  # pairs of texels lie in two arrays
 }
-
-
-def on_host(tree):
-    """Arrays of NumPy, whose comparisons compile nothing."""
-    return jax.tree.map(np.asarray, tree)
 
 
 @pytest.mark.slow

@@ -22,6 +22,7 @@ from jaxtex._engine.describe.plan import layout_of, plan_of_grid
 from jaxtex._engine.describe.spec import Read
 from jaxtex._engine.forms import choice, gpu_kernels, partitioned
 from jaxtex._engine.rules import primitives
+from tests.support.arrays import normal
 from tests.support.device_parts import COLLECTIVE, lowered_in_parts
 from tests.support.tolerances import assert_trees_close
 
@@ -43,10 +44,6 @@ def all_parts():
 def parts(all_parts):
     all_parts.forget()
     return all_parts
-
-
-def texels_of(*shape):
-    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
 
 
 def coords_of(*shape):
@@ -126,7 +123,7 @@ WORKS = {
 def test_derivatives(name, parts):
     """Nothing is gathered, and the gradient of a shared texture is summed once."""
     f, forms, reductions = WORKS[name]
-    mesh, args = mesh_of((8,)), (texels_of(7, 2), coords_of(16, 3))
+    mesh, args = mesh_of((8,)), (normal(7, 2), coords_of(16, 3))
     collectives, _ = run(parts, f, args, put(mesh, args, (P(), P("a"))), mesh=mesh)
     assert set(collectives) <= {"all-reduce"}
     assert reductions is None or len(collectives) == reductions
@@ -137,7 +134,7 @@ def test_derivatives(name, parts):
 def test_several_derivatives(batched, axis_type, parts):
     """Each device reads all of them for its samples, of its own textures in a batch, and nothing is moved."""
     mesh = mesh_of((8,), axis_type)
-    args = (texels_of(8, 7, 2), coords_of(8, 4, 3)) if batched else (texels_of(7, 2), coords_of(16, 3))
+    args = (normal(8, 7, 2), coords_of(8, 4, 3)) if batched else (normal(7, 2), coords_of(16, 3))
     f = jax.vmap(with_derivatives) if batched else with_derivatives
     assert run(parts, f, args, put(mesh, args, (P("a") if batched else P(), P("a"))), mesh=mesh)[0] == []
     assert parts.names() == {"read of derivatives"}
@@ -147,7 +144,7 @@ def test_several_derivatives(batched, axis_type, parts):
 
 def test_points_in_one_array(parts):
     """Each device gets the components of its part of a flow, and the flow's cotangent has the form of the flow."""
-    mesh, args = mesh_of((8,), AxisType.Explicit), (texels_of(16, 6, 2), texels_of(16, 6, 2) * 2)
+    mesh, args = mesh_of((8,), AxisType.Explicit), (normal(16, 6, 2), normal(16, 6, 2) * 2)
     f = gradient(jt.warp.warp_flow)
     collectives, _ = run(parts, f, args, put(mesh, args, (P(), P("a"))), mesh=mesh)
     assert collectives == ["all-reduce"]
@@ -157,7 +154,7 @@ def test_points_in_one_array(parts):
 
 def test_uneven_parts_of_indices_in_one_array(parts):
     """Components lie along the first axis of an array, which is not cut."""
-    mesh, args = mesh_of((4,)), (texels_of(6, 7), 7 * coords_of(2, 13, 3))
+    mesh, args = mesh_of((4,)), (normal(6, 7), 7 * coords_of(2, 13, 3))
     whole = lambda array, indices: jt.ndimage.map_coordinates(array, indices, order=1, mode="grid-wrap")
     uneven = lambda array, indices: whole(array, cut(mesh, indices, None, "a"))
     run(parts, gradient(uneven), args, put(mesh, args, (P(), P())), gradient(whole))
@@ -167,7 +164,7 @@ def test_uneven_parts_of_indices_in_one_array(parts):
 def test_folds_of_rays(parts):
     """Rays are cut, and their samples are not; the gradient of the volume is summed once."""
     mesh = mesh_of((8,))
-    args = 0.1 * texels_of(3, 4, 5, 2) ** 2, 6 * coords_of(16, 3), 6 * coords_of(16, 3)[::-1].copy()
+    args = 0.1 * normal(3, 4, 5, 2) ** 2, 6 * coords_of(16, 3), 6 * coords_of(16, 3)[::-1].copy()
     placed = put(mesh, args, (P(), P("a"), P("a")))
     f = lambda *args: jt.rays.composite(*args, num_samples=9)
     assert run(parts, f, args, placed, mesh=mesh)[0] == []
@@ -188,14 +185,14 @@ MESHES = {
 @pytest.mark.parametrize("name", MESHES)
 def test_meshes(name, parts):
     sizes, spec, part = MESHES[name]
-    mesh, args = mesh_of(sizes), (texels_of(7, 2), coords_of(12, 4))
+    mesh, args = mesh_of(sizes), (normal(7, 2), coords_of(12, 4))
     collectives, _ = run(parts, gradient(), args, put(mesh, args, (P(), spec)))
     assert collectives == (["all-reduce"] if any(spec) else [])
     assert parts.shapes("read") == {((7, 2), part)}
 
 
 def test_one_device_is_no_partition(parts):
-    mesh, args = mesh_of((1,)), (texels_of(7, 2), coords_of(12, 4))
+    mesh, args = mesh_of((1,)), (normal(7, 2), coords_of(12, 4))
     assert run(parts, gradient(), args, put(mesh, args, (P(), P("a"))))[0] == []
     assert parts.shapes("read") == {((7, 2), (12, 4))}
 
@@ -207,7 +204,7 @@ BATCHED = jax.vmap(read)
 def test_textures_are_cut_with_their_samples(axis_type, parts):
     """Along batch axes; their gradients are summed over the axes that cut the samples of one texture, and no others."""
     mesh, f = mesh_of((4, 2), axis_type), gradient(BATCHED)
-    args = texels_of(8, 7, 2), coords_of(8, 4, 3)
+    args = normal(8, 7, 2), coords_of(8, 4, 3)
     assert run(parts, f, args, put(mesh, args, (P("a"),) * 2), mesh=mesh)[0] == []
     assert parts.shapes("pullback") == {((2, 4, 3, 2), (2, 7, 2), (2, 4, 3))}
     collectives, text = run(parts, f, args, put(mesh, args, (P("a"), P("a", "b"))), mesh=mesh)
@@ -219,13 +216,13 @@ def test_textures_are_cut_with_their_samples(axis_type, parts):
 
 def test_textures_that_share_coordinates_and_the_other_way_round(parts):
     mesh = mesh_of((8,))
-    args = texels_of(8, 7, 2), coords_of(16, 3)
+    args = normal(8, 7, 2), coords_of(16, 3)
     shared = jax.vmap(read, (0, None))
     assert run(parts, shared, args, put(mesh, args, (P("a"), P())))[0] == []
     assert parts.shapes("read") == {((1, 7, 2), (1, 16, 3))}
     assert run(parts, gradient(shared, 0), args, put(mesh, args, (P(), P("a"))))[0] == ["all-reduce"]
     assert parts.shapes("splat") == {((8, 2, 3, 2), (1, 2, 3))}
-    args = texels_of(4, 7, 2), coords_of(16, 3)
+    args = normal(4, 7, 2), coords_of(16, 3)
     nested = jax.vmap(jax.vmap(read, (None, 0)), (0, None))
     assert run(parts, gradient(nested), args, put(mesh, args, (P(), P("a"))))[0].count("all-gather") == 0
 
@@ -240,8 +237,8 @@ gradient_of_warps = jax.grad(loss_of_warps, (0, 1))
 def test_grids_are_made_where_they_are_read(parts):
     """Rows, columns and matrices are cut each in their own dimensions."""
     mesh = mesh_of((8,))
-    matrices = (np.eye(2, 3)[None] + 0.1 * texels_of(8, 2, 3)).astype(np.float32)
-    args = texels_of(8, 6, 7, 2), matrices
+    matrices = (np.eye(2, 3)[None] + 0.1 * normal(8, 2, 3)).astype(np.float32)
+    args = normal(8, 6, 7, 2), matrices
     assert run(parts, gradient_of_warps, args, put(mesh, args, (P("a"), P("a"))))[0] == []
     assert ((1, 6, 7, 2), (1, 1, 4), (1, 5, 1), *[(1, 1, 1)] * 6) in parts.shapes("read")
 
@@ -251,7 +248,7 @@ def test_one_warp_is_cut_by_its_result(parts):
     whole = lambda image, degrees: jnp.sin(jt.warp.rotate(image, degrees, (16, 4)))
     rows = lambda image, degrees: cut(mesh, whole(image, degrees), "a")
     sums = lambda f: jax.grad(lambda *args: f(*args).sum(), (0, 1))
-    args = texels_of(6, 7, 2), np.float32(20)
+    args = normal(6, 7, 2), np.float32(20)
     assert set(run(parts, sums(rows), args, put(mesh, args, (P(), P())), sums(whole))[0]) == {"all-reduce"}
     assert parts.shapes("read") == {((6, 7, 2), (1, 4), (2, 1), *[(1, 1)] * 6)}
 
@@ -262,7 +259,7 @@ def scaled_logarithms(scale, x):
 
 def test_padding_has_no_part_in_the_cotangents_of_shared_operands(parts):
     """Nor where a coordinate has no slope there."""
-    mesh, texels = mesh_of((4,)), jnp.asarray(texels_of(7, 2))
+    mesh, texels = mesh_of((4,)), jnp.asarray(normal(7, 2))
     args = texels, np.float32(0.9).reshape(1, 1), np.exp(coords_of(13, 3))
     spec = plan_of_grid(
         layout_of(jt.texture1d(texels)), scaled_logarithms, args[1:], SAMPLER, np.dtype(np.float32)
@@ -288,7 +285,7 @@ def read_at_logarithms(texels, x):
 def test_parts_may_be_uneven_or_empty(devices, rows, wrt, parts):
     """What XLA pads them with adds nothing to texels."""
     mesh = mesh_of((devices,))
-    args = texels_of(7, 2), np.exp(coords_of(rows, 3))
+    args = normal(7, 2), np.exp(coords_of(rows, 3))
     uneven = lambda texels, powers: read_at_logarithms(texels, cut(mesh, powers, "a"))
     run(parts, gradient(uneven, wrt), args, put(mesh, args, (P(), P())), gradient(read_at_logarithms, wrt))
     assert parts.shapes("read") == {((7, 2), (-(-rows // devices), 3))}
@@ -297,7 +294,7 @@ def test_parts_may_be_uneven_or_empty(devices, rows, wrt, parts):
 def test_sums_of_narrow_texels_are_wide(parts):
     """Terms of devices are added in float32, and rounded once; those of texels alone, too."""
     mesh = mesh_of((8,))
-    args = texels_of(7, 2).astype(jnp.bfloat16), coords_of(16, 3)
+    args = normal(7, 2).astype(jnp.bfloat16), coords_of(16, 3)
     wide = lambda texels, x: jt.sample(jt.texture1d(texels), (x,), SAMPLER, dtype=np.float32)
     both = lambda *args: (gradient(wide, 0)(*args), gradient(wide)(*args)[0])
     placed, program = put(mesh, args, (P(), P("a"))), jax.jit(both)
@@ -313,7 +310,7 @@ def test_sums_of_narrow_texels_are_wide(parts):
 def test_shardings_that_no_mesh_of_the_arguments_names(parts):
     """Given to `jit` alone, divided by a reshape, of two meshes, with devices in another order, and conflicting."""
     mesh, other = mesh_of((8,)), mesh_of((4, 2))
-    args = texels_of(7, 2), coords_of(16, 3)
+    args = normal(7, 2), coords_of(16, 3)
     shardings = NamedSharding(mesh, P()), NamedSharding(mesh, P("a"))
     jax.jit(lambda *args: gradient()(*args), in_shardings=shardings).lower(*args).compile()
     assert parts.shapes("read") == {((7, 2), (2, 3))}
@@ -323,7 +320,7 @@ def test_shardings_that_no_mesh_of_the_arguments_names(parts):
     order = Mesh(np.array(jax.devices())[[3, 1, 2, 0, 7, 6, 5, 4]].reshape(2, 4), ("a", "b"))
     assert run(parts, gradient(), args, put(order, args, (P(), P("b"))))[0] == ["all-reduce"]
     # Two coordinates of a sample, which may be cut in two ways.
-    args, f = (texels_of(6, 7, 2), *coords_of(2, 16, 3)), gradient(read_of_two_axes, (0, 1, 2))
+    args, f = (normal(6, 7, 2), *coords_of(2, 16, 3)), gradient(read_of_two_axes, (0, 1, 2))
     run(parts, f, args, put(mesh, args[:2], (P(), P("a"))) + put(other, args[2:], (P("b"),)))
     run(parts, f, args, put(mesh, args, (P(), P("a"), P())))
     assert parts.shapes("read") == {((6, 7, 2), (2, 3), (2, 3))}
@@ -334,20 +331,20 @@ def read_of_two_axes(texels, x, y):
 
 
 def test_cut_textures_and_channels_are_made_whole(parts):
-    mesh, args = mesh_of((8,)), (texels_of(16, 8), coords_of(16, 3))
+    mesh, args = mesh_of((8,)), (normal(16, 8), coords_of(16, 3))
     for spec in (P("a"), P(None, "a")):
         run(parts, gradient(), args, put(mesh, args, (spec, P("a"))))
         assert parts.shapes("read") == {((16, 8), (2, 3))}
 
 
 def test_numbers_of_64_bits_may_be_enabled(parts, x64):
-    mesh, args = mesh_of((8,)), (texels_of(7, 2), coords_of(16, 3))
+    mesh, args = mesh_of((8,)), (normal(7, 2), coords_of(16, 3))
     assert run(parts, gradient(), args, put(mesh, args, (P(), P("a"))))[0] == ["all-reduce"]
     assert parts.names() == {"read", "pullback"}
 
 
 def test_a_loop_of_steps(parts):
-    mesh, args = mesh_of((8,)), (texels_of(7, 2), coords_of(16, 3))
+    mesh, args = mesh_of((8,)), (normal(7, 2), coords_of(16, 3))
 
     def steps(texels, x):
         step = lambda texels, _: (texels - 0.1 * gradient(wrt=0)(texels, x), None)
@@ -358,7 +355,7 @@ def test_a_loop_of_steps(parts):
 
 def test_reproducible_sums_are_of_all_samples(parts):
     """Their units are those of all samples, so they have the same bits however the samples are cut."""
-    args = texels_of(7, 2), coords_of(16, 3)
+    args = normal(7, 2), coords_of(16, 3)
     sampler = jt.Sampler(deterministic=True)
     exact = lambda texels, x: jt.sample(jt.texture1d(texels), (x,), sampler)
     placed = [put(mesh_of((n,)), args, (P(), P("a"))) for n in (2, 8)]
@@ -369,7 +366,7 @@ def test_reproducible_sums_are_of_all_samples(parts):
 
 def test_a_part_that_no_kernel_supports_takes_arrays(parts):
     """As does one whose kernel cannot be written; and where no part can be supported, XLA partitions arrays."""
-    mesh, args = mesh_of((8,)), (texels_of(7, 2), coords_of(16, 3))
+    mesh, args = mesh_of((8,)), (normal(7, 2), coords_of(16, 3))
     placed = put(mesh, args, (P(), P("a")))
     samples = lambda avals: max(a.shape[0] for a in avals[1:])
     asked = []
@@ -398,7 +395,7 @@ def refuse(name):
 
 def test_equal_shapes_of_other_meaning_are_other_programs(parts):
     """XLA is told of a call by an address alone, which a cache of compiled programs could meet again."""
-    mesh, args = mesh_of((8,)), (texels_of(7, 2), coords_of(16, 3))
+    mesh, args = mesh_of((8,)), (normal(7, 2), coords_of(16, 3))
     placed = put(mesh, args, (P(), P("a")))
     found = set()
     for mode in ("wrap", "clamp"):
@@ -417,10 +414,10 @@ def test_the_form_for_a_part_on_a_gpu_is_a_kernel(monkeypatch):
 
     monkeypatch.setattr(choice, "partitioned_read", partitioned_read)
     monkeypatch.setattr(launch, "compile_to_ptx", lambda source, capability: "PTX")
-    args = texels_of(7, 2), coords_of(16, 3)
+    args = normal(7, 2), coords_of(16, 3)
     for wrt in (0, (0, 1)):
         for_cuda(monkeypatch, gradient(wrt=wrt), *put(mesh, args, (P(), P("a"))))
-    texels, coords, values = texels_of(7, 2), coords_of(2, 3), texels_of(2, 3, 2)
+    texels, coords, values = normal(7, 2), coords_of(2, 3), normal(2, 3, 2)
     operands = {
         storage.READ: (texels, coords),
         storage.SPLAT: (values, coords),
@@ -440,7 +437,7 @@ def for_cuda(monkeypatch, f, *args):
 
 def test_a_program_for_several_gpus_runs_kernels_on_parts(monkeypatch):
     """Also one that is lowered for a mesh without devices; one inside `shard_map` over some axes keeps arrays."""
-    args, specs = (texels_of(7, 2), coords_of(16, 3)), (P(), P("a"))
+    args, specs = (normal(7, 2), coords_of(16, 3)), (P(), P("a"))
     for mesh in (mesh_of((8,)), AbstractMesh((8,), ("a",), axis_types=(AxisType.Auto,))):
         shaped = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=NamedSharding(mesh, s)) for a, s in zip(args, specs)]
         text = for_cuda(monkeypatch, gradient(), *shaped)

@@ -54,6 +54,7 @@ USUAL_LINES, MAX_LINES = 500, 900
 LONG_FILES = {
     "texture": "what an array must be to be a texture is checked where the texture is made",
     "_engine.rules.primitives": "the primitives of a read are defined by one another, and the rules refer to each",
+    "_engine.cuda.programs.channels": "what has channels is found and narrowed by one rule for each kind of equation",
     "_engine.cuda.scatter.window_source": "one class: the windows of the scatter kernel, its sizes and its functions",
     "cuda.memory.arrays": "an array, its mip levels, and the calls that make, free and query them",
     "cuda.memory.copies": "runs, rows and boxes are moved by one function of their parts",

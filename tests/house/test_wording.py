@@ -198,6 +198,7 @@ def names():
     CHAIN = jt.build_mipmaps(jt.texture2d(zeros(4, 6, 2)))
     ATTENTION, LEVELS, STORED = (zeros(1, 6, 2, 4), zeros(1, 5, 2, 2, 3, 2), zeros(1, 5, 2, 2, 3)), ((1, 2), (2, 2)), 6
     KERNEL, OFFSETS, BOXES = zeros(3, 3, 2, 2), zeros(2, 2, 2, 18), zeros(3, 4)
+    GEOMETRY = np.zeros(3), np.ones(3), np.eye(3)
     GRID = nn.MultiresolutionGrid(ndim=2, num_levels=1, base_resolution=2)
     SPACE = nn.MultiresolutionGrid(num_levels=1, base_resolution=2)
     return {"jax": jax, "jt": jt, "np": np, "jnp": jnp, "Image": Image} | locals()
@@ -211,7 +212,11 @@ def test_the_error_of_a_call_says_what_was_expected():
         except (TypeError, ValueError) as error:
             message = str(error).split("\n")[0]
             named = re.search(rf"\b{message.split(': ')[0]}\(", call)
-            faults += [] if words in message and message.endswith(".") and named else [(call, message)]
+            faults += (
+                []
+                if words in f"{type(error).__name__}: {message}" and message.endswith(".") and named
+                else [(call, message)]
+            )
         else:
             faults.append((call, "no error"))
     assert not faults, faults

@@ -9,6 +9,7 @@ import jaxtex as jt
 import jaxtex.warp as jw
 from tests.oracles import grids as grid_oracle
 from tests.support import peers
+from tests.support.arrays import normal
 from tests.support.tolerances import assert_close, assert_exact, named
 
 MODES, PADDINGS, ALIGN = ("nearest", "bilinear", "bicubic"), ("zeros", "border", "reflection"), (False, True)
@@ -31,10 +32,6 @@ ONCE = [
 ]
 TWICE = [(2, "bilinear", "reflection", True)]
 ORDERS = dict.fromkeys(CASES, 0) | dict.fromkeys(ONCE, 1) | dict.fromkeys(TWICE, 2)
-
-
-def normal(*shape, seed):
-    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
 
 
 def to_grid(index, size, align):

@@ -13,6 +13,7 @@ import pytest
 
 import jaxtex as jt
 from tests.recorded.recorded_reads import data, read_all, recorded_cases
+from tests.support.arrays import normal
 from tests.support.tolerances import assert_close, assert_exact, assert_trees_close, named
 
 CASES = recorded_cases()
@@ -245,8 +246,7 @@ def test_operation_by_operation_returns_the_same_bits():
 # Gradients
 
 
-def draw(*shape, seed=0):
-    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+draw = functools.partial(normal, seed=0)
 
 
 def places(dimension, seed=1):

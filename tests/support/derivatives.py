@@ -14,16 +14,16 @@ def assert_derivatives(function, *primals, step=3e-4, seed=0):
     `function` maps `primals`, trees of float64 arrays, to an array; with kinks farther than two steps away.
     """
     rng = np.random.default_rng(seed)
-    like = lambda tree: jax.tree.map(lambda a: jnp.asarray(rng.normal(size=np.shape(a))), tree)
-    primals = jax.tree.map(jnp.asarray, primals)
-    tangents = like(primals)
+    like = lambda tree: jax.tree.map(lambda a: rng.normal(size=np.shape(a)), tree)
+    primals = jax.device_put(primals)
+    tangents = jax.device_put(like(primals))
     assert all(a.dtype == jnp.float64 for a in jax.tree.leaves((primals, tangents)))
 
     @jax.jit
     def along(t):
         return function(*jax.tree.map(lambda p, d: p + t * d, primals, tangents))
 
-    value, first, second = oracle.differences(lambda t: np.asarray(along(jnp.float64(t))), step)
+    value, first, second = oracle.differences(lambda t: np.asarray(along(np.float64(t))), step)
     cotangent = like(value)
     dot = lambda a, b: sum(jax.tree.leaves(jax.tree.map(jnp.vdot, a, b)))
     gradient = jax.grad(lambda p: jnp.vdot(cotangent, function(*p)))

@@ -165,7 +165,7 @@ static void run_warp(int first) {{
     contexts[k].uc_stack.ss_sp = stacks[k], contexts[k].uc_stack.ss_size = sizeof(stacks[k]);
     contexts[k].uc_link = &schedule;
     makecontext(&contexts[k], run_thread, 0);
-    done[k] = false, exchanges[k] = 0;
+    done[k] = false, exchanges[k] = exchanges_of_group[k] = 0;
   }}
   for (bool some = true; some;) {{
     some = false;
@@ -192,7 +192,7 @@ static void run_warp(int first) {{
 
 def asks_lanes(source):
     """Whether lanes of a warp exchange numbers."""
-    return ("any_lane" in source or "of_lane_xor(r" in source) and "bool in_lines = false" not in source
+    return ("any_lane" in source or "lane_xor(r" in source) and "bool in_lines = false" not in source
 
 
 def fill(kernel, args, results, aliases):

@@ -18,17 +18,22 @@ static Number blockIdx, threadIdx;
 static ucontext_t contexts[32], schedule;
 static bool done[32];
 static char stacks[32][1 << 18];
-static int exchanges[32];
-static float given[2][32];
+static int exchanges[32], exchanges_of_group[32];
+static float given[2][32], given_to_group[2][32];
 
 static void yield() { swapcontext(&contexts[threadIdx.x % 32], &schedule); }
-// What each lane gave, once all have.
-static const float* exchanged(float a) {
-  const int lane = threadIdx.x % 32, buffer = exchanges[lane]++ % 2;
-  given[buffer][lane] = a;
-  yield();
-  return given[buffer];
+// What each lane gave, once all lanes of a group have, which begins at `first`; a group counts its exchanges.
+static const float* exchanged(float a, int (&counts)[32], float (&given)[2][32], int first, int lanes) {
+  const int lane = threadIdx.x % 32, number = counts[lane]++;
+  given[number % 2][lane] = a;
+  for (bool waits = true; waits;) {
+    yield();
+    waits = false;
+    for (int k = first; k < first + lanes; k++) waits = waits || (!done[k] && counts[k] <= number);
+  }
+  return given[number % 2];
 }
+static const float* exchanged(float a) { return exchanged(a, exchanges, given, 0, 32); }
 static const int* exchanged(int a) {
   float bits;
   memcpy(&bits, &a, sizeof(bits));
@@ -58,6 +63,11 @@ inline unsigned int lanes_that(bool a) {
 }
 inline bool any_lane(bool a) { return greatest_of_lanes(a); }
 inline float of_lane_xor(float a, int bits) { return exchanged(a)[threadIdx.x % 32 ^ bits]; }
+inline float of_near_lane_xor(float a, int bits, int lanes, int count) {
+  const int lane = threadIdx.x % 32, first = lane & -lanes;
+  const float* all = exchanged(a, exchanges_of_group, given_to_group, first, count);
+  return (lane ^ bits) - first < count ? all[lane ^ bits] : 0;
+}
 inline float of_lane(float a, int lane) { return exchanged(a)[lane & 31]; }
 inline int of_lane(int a, int lane) { return exchanged(a)[lane & 31]; }
 inline void wait_for_lanes() { yield(); }

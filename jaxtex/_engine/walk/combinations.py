@@ -1,7 +1,7 @@
 """The combinations of a read's taps other than their sum: several derivatives of it, a sum that is clipped, and a vote.
 
 All take the walk of every read, in which a kernel loads every texel once. `clipped` defines the limit, for the walk
-here and for the derivatives, which `rules.meanings` takes from plain reads.
+here and for the derivatives, which `rules.primitives` takes from plain reads.
 """
 
 import functools

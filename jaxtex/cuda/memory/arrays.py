@@ -8,7 +8,6 @@ import weakref
 from collections.abc import Iterable
 
 import jax
-import jax.numpy as jnp
 
 from ..._blocks.formats import blocks_along
 from ..._engine.describe.levels import level_size
@@ -19,6 +18,7 @@ from ..functions import cuda_function
 from ..kinds import NEWEST_COMPUTE_CAPABILITY, TEXTURE_KINDS, check_limits, limit_of
 from ..structs import TupleStruct, struct, value
 from .channel_formats import ChannelFormatDesc, check_desc, createChannelDesc
+from .numbers import filled
 
 # Arrays
 
@@ -499,7 +499,7 @@ def _zeros(desc: ChannelFormatDesc, extent: Extent) -> jax.Array:
     shape[-2:] = [blocks_along(n, desc.block_side) for n in shape[-2:]]
     if desc.has_planes:
         shape[-2] += shape[-2] // 2
-    return jnp.zeros((*shape, desc.numbers), desc.dtype)
+    return filled((*shape, desc.numbers), desc.dtype)
 
 
 def _check(

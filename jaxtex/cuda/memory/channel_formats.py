@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._blocks.formats import FORMATS
+from ..._checks.numbers import on_device
 from ...modes import BlockFormat
 from ..enums import ChannelFormatKind, Error, ReadMode
 from ..errors import CudaError, check_type, choose, invalid
@@ -315,11 +316,11 @@ def as_texels(function: str, argument: str, values: Any, desc: ChannelFormatDesc
     """Numbers of the dtype of a format. Unsigned 16-bit integers are the bits of halves, and bytes those of blocks."""
     numbers = as_numbers(function, argument, values, desc.dtype)
     if desc.block_format is not None and numbers.dtype == np.uint8 and numbers.ndim:
-        return bit_cast(jnp.asarray(numbers), desc.dtype)
+        return bit_cast(on_device(numbers), desc.dtype)
     if desc.dtype == np.float16 and numbers.dtype == np.uint16:
-        return jax.lax.bitcast_convert_type(jnp.asarray(numbers), jnp.float16)
+        return jax.lax.bitcast_convert_type(on_device(numbers), jnp.float16)
     check_dtype(function, argument, numbers, desc)
-    return jnp.asarray(numbers)
+    return on_device(numbers)
 
 
 def check_dtype(function: str, argument: str, values: jax.Array, desc: ChannelFormatDesc) -> None:

@@ -13,6 +13,7 @@ Memory that is read as bytes may have any dtype. It is never converted, even whe
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 import functools
+import math
 import operator
 from typing import Any, NoReturn, cast
 
@@ -20,13 +21,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._checks.numbers import as_array, as_rounded, known_integers, saturated
+from ..._checks.numbers import as_array, as_rounded, known_integers, on_device, saturated
 from ..._jax.versions import is_x64
 from ..enums import Error
 from ..errors import CudaError, invalid
 
 # JAX holds these whether or not 64-bit dtypes are enabled.
 PLAIN_SIZES = (1, 2, 4)
+# The bytes of an array that is sent about as fast as a compiled program fills it.
+SMALL = 2**16
 
 
 def as_numbers(function: str, argument: str, value: Any, dtype: np.dtype) -> Any:
@@ -88,9 +91,15 @@ def misfit(function: str, argument: str, number: object, dtype: np.dtype, remedy
 def as_memory(value: Any) -> jax.Array:
     """Memory of any dtype as an array of JAX with the same bytes. NumPy's of 64 bits may become a flat one of words."""
     if not isinstance(value, np.ndarray) or holds(value.dtype):
-        return jnp.asarray(value)
+        return on_device(value)
     bytes_ = np.ascontiguousarray(cast("np.ndarray[Any, Any]", value)).reshape(-1)
-    return jnp.asarray(bytes_.view(np.uint8 if value.dtype.itemsize % 4 else np.uint32))
+    return on_device(bytes_.view(np.uint8 if value.dtype.itemsize % 4 else np.uint32))
+
+
+def filled(shape: tuple[int, ...], dtype: Any, number: int = 0) -> jax.Array:
+    """`jax.numpy.full`. A small array is sent, as to compile a program for its shape takes longer."""
+    small = math.prod(shape) * np.dtype(dtype).itemsize <= SMALL
+    return on_device(np.full(shape, number, dtype)) if small else jnp.full(shape, number, dtype)
 
 
 def as_destination(function: str, argument: str, value: Any) -> jax.Array:
@@ -100,7 +109,7 @@ def as_destination(function: str, argument: str, value: Any) -> jax.Array:
             f"{function}: {argument} is an array of {value.dtype}, and the result would be one too, which JAX does not "
             f"hold; pass {argument}.view(numpy.uint32), or enable 64-bit numbers with jax_enable_x64."
         )
-    return jnp.asarray(value)
+    return on_device(value)
 
 
 def holds(dtype: np.dtype) -> bool:

@@ -14,7 +14,7 @@ from ..errors import CudaError, check_type, invalid, release
 from ..functions import Text, cuda_function, made
 from ..structs import TupleStruct, struct
 from .arrays import Extent
-from .numbers import as_destination, bytes_as, counts, whole_numbers
+from .numbers import as_destination, bytes_as, counts, filled, whole_numbers
 
 # Parts of memory: regions of bytes
 #
@@ -192,7 +192,7 @@ def malloc(size: int) -> jax.Array:
     (size,) = whole_numbers("malloc", size=size)
     if size < 1:
         raise invalid(f"malloc: size is {size}, expected at least 1 byte.")
-    return jnp.zeros(size, jnp.uint8)
+    return filled((size,), jnp.uint8)
 
 
 @cuda_function
@@ -251,7 +251,7 @@ def _malloc_rows(function: str, width: int, height: int, depth: int) -> PitchedP
             f"{function}: the size is {(width, height, depth)} in bytes, rows and slices, expected at least 1 of each."
         )
     pitch = -(-width // MALLOC_PITCH) * MALLOC_PITCH
-    return PitchedPtr(jnp.zeros((depth * height, pitch), jnp.uint8), pitch, width, height)
+    return PitchedPtr(filled((depth * height, pitch), jnp.uint8), pitch, width, height)
 
 
 @cuda_function
@@ -354,7 +354,7 @@ def _fill(function: str, argument: str, devPtr: Any, region: Region, value: int)
     memory = as_destination(function, argument, devPtr)
     if region.is_empty:
         return memory
-    numbers = jnp.full((region.depth, region.height, region.width), value & 0xFF, jnp.uint8)
+    numbers = filled((region.depth, region.height, region.width), jnp.uint8, value & 0xFF)
     return write_region(function, argument, memory, region, numbers)
 
 

@@ -13,6 +13,7 @@ from ... import modes as core_modes
 from ... import texture as core
 from ..._blocks.formats import blocks_along, decoded
 from ..._checks.dropped import mention_dropped
+from ..._checks.numbers import on_device
 from ..._jax.versions import stack
 from ...modes import Arithmetic, TextureKind
 from ...sampler import MAX_ANISOTROPY, Sampler
@@ -156,14 +157,14 @@ def plain_numbers(function: str, resource: ResourceDesc, desc: ChannelFormatDesc
     memory = plain_memory(function, resource)
     if getattr(memory, "dtype", None) == np.float64 and desc.dtype.kind in "iu" and desc.dtype.itemsize == 4:
         if isinstance(memory, np.ndarray):
-            return jnp.asarray(np.ascontiguousarray(memory).view(desc.dtype))
-        return bit_cast(jnp.asarray(memory), desc.dtype)
+            return on_device(np.ascontiguousarray(memory).view(desc.dtype))
+        return bit_cast(on_device(memory), desc.dtype)
     if (
         getattr(memory, "dtype", None) == np.uint8
         and desc.dtype.itemsize > 1
         and not memory.shape[-1] % desc.texel_bytes
     ):
-        return bit_cast(jnp.asarray(memory), desc.dtype)
+        return bit_cast(on_device(memory), desc.dtype)
     return as_texels(function, "pResDesc.memory", memory, desc)
 
 

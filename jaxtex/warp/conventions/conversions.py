@@ -61,9 +61,9 @@ def camera_from_opencv(camera_matrix: ArrayLike, distortion: ArrayLike | None = 
     Source: OpenCV, "Camera Calibration and 3D Reconstruction".
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> theirs = jnp.array([[500.0, 0, 319.5], [0, 500, 239.5], [0, 0, 1]])
-        >>> camera, lens = jt.warp.camera_from_opencv(theirs, jnp.array([[-0.2, 0.05, 0, 0, 0]]))
+        >>> import jaxtex as jt, numpy as np
+        >>> theirs = np.array([[500.0, 0, 319.5], [0, 500, 239.5], [0, 0, 1]])
+        >>> camera, lens = jt.warp.camera_from_opencv(theirs, np.array([[-0.2, 0.05, 0, 0, 0]]))
         >>> camera[:2, 2], lens.shape
         (Array([320., 240.], dtype=float32), (5,))
     """
@@ -101,8 +101,8 @@ def matrix_from_skimage(matrix: ArrayLike) -> jax.Array:
     Source: scikit-image, "skimage.transform".
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> jt.warp.matrix_from_skimage(jnp.diag(jnp.array([2.0, 1.0, 1.0])))[0]
+        >>> import jaxtex as jt, numpy as np
+        >>> jt.warp.matrix_from_skimage(np.diag(np.array([2.0, 1.0, 1.0])))[0]
         Array([ 2. ,  0. , -0.5], dtype=float32)
     """
     return converted("matrix_from_skimage", matrix)
@@ -184,8 +184,8 @@ def matrix_from_torch(
     Source: PyTorch, "torch.nn.functional.affine_grid".
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> jt.warp.matrix_from_torch(jnp.eye(2, 3), (4, 8), (2, 2))
+        >>> import jaxtex as jt, numpy as np
+        >>> jt.warp.matrix_from_torch(np.eye(2, 3), (4, 8), (2, 2))
         Array([[4., 0., 0.],
                [0., 2., 0.]], dtype=float32)
     """

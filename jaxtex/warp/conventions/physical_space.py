@@ -104,9 +104,9 @@ def flow_from_itk(field: ArrayLike | Sequence[ArrayLike], geometry: ITKGeometry)
     Source: "The ITK Software Guide", chapter "Registration", section "Deformable Registration".
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> field = jnp.full((1, 1, 2), 6.0)  # 6 mm along both axes of a grid of 2 by 3 mm
-        >>> jt.warp.flow_from_itk(field, (jnp.zeros(2), jnp.array([2.0, 3.0]), jnp.eye(2)))[0, 0]
+        >>> import jaxtex as jt, numpy as np
+        >>> field = np.full((1, 1, 2), 6.0)  # 6 mm along both axes of a grid of 2 by 3 mm
+        >>> jt.warp.flow_from_itk(field, (np.zeros(2), np.array([2.0, 3.0]), np.eye(2)))[0, 0]
         Array([3., 2.], dtype=float32)
     """
     name = "flow_from_itk"
@@ -144,8 +144,8 @@ def matrix_from_nibabel(
     Source: nibabel, "Coordinate systems and affines".
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> coarse, fine = jnp.diag(jnp.array([2.0, 2, 2, 1])), jnp.eye(4)
+        >>> import jaxtex as jt, numpy as np
+        >>> coarse, fine = np.diag(np.array([2.0, 2, 2, 1])), np.eye(4)
         >>> jt.warp.matrix_from_nibabel(coarse, fine)[0]
         Array([0.5 , 0.  , 0.  , 0.25], dtype=float32)
     """

@@ -64,8 +64,8 @@ def affine_grid(theta: ArrayLike, size: ShapeLike, align_corners: bool | None = 
     Source: `torch.nn.functional.affine_grid`.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> jt.warp.affine_grid(jnp.array([[1.0, 0.0, 0.25], [0.0, 2.0, 0.0]]), (2, 2))[..., 0]
+        >>> import jaxtex as jt, numpy as np
+        >>> jt.warp.affine_grid(np.array([[1.0, 0.0, 0.25], [0.0, 2.0, 0.0]]), (2, 2))[..., 0]
         Array([[-0.25,  0.75],
                [-0.25,  0.75]], dtype=float32)
     """
@@ -146,8 +146,8 @@ def grid_sample(
     Source: `torch.nn.functional.grid_sample`; docs/conventions.md lists where PyTorch differs from its manual.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> image, grid = jnp.array([[[1.0, 2.0, 3.0]]]), jnp.array([[[-1.0, 0.0], [0.0, 0.0], [2.0, 0.0]]])
+        >>> import jaxtex as jt, numpy as np
+        >>> image, grid = np.array([[[1.0, 2.0, 3.0]]]), np.array([[[-1.0, 0.0], [0.0, 0.0], [2.0, 0.0]]])
         >>> jt.warp.grid_sample(image, grid, padding_mode="border")
         Array([[[1., 2., 3.]]], dtype=float32)
         >>> jt.warp.grid_sample(image, grid, sampler=jt.Sampler(address_mode="wrap"))

@@ -15,7 +15,7 @@ from tests.support.tolerances import assert_trees_close
 
 
 def drawn(*shape, scale=1.0):
-    return jnp.asarray(scale * np.random.default_rng(sum(shape)).random(shape), np.float32)
+    return np.float32(scale * np.random.default_rng(sum(shape)).random(shape))
 
 
 def test_windows_of_a_pyramid():

@@ -55,7 +55,7 @@ def test_values_are_those_of_the_filter_within_the_nearest_taps():
         ]
         return [of(*case) for case in cases]
 
-    for (_, dimension, mode), (limited, free) in zip(cases, reads(inputs)):
+    for (_, dimension, mode), (limited, free) in zip(cases, jax.device_get(reads(inputs))):
         taps = [*nearest(*inputs[dimension], mode)]
         low, high = np.min(taps, 0), np.max(taps, 0)
         assert_close("reordered", limited, np.clip(free, low, high), 8)

@@ -259,15 +259,3 @@ def test_batches_of_planes():
     whole = jax.jit(both)(planes, points)
     for k in range(2):
         assert_trees_close("reordered", tuple(a[k] for a in whole), jax.jit(both)(planes[k], points[k]), 8)
-
-
-# Mistakes
-
-ATTENTION = attention_inputs()
-
-
-def test_wrong_kinds_are_named():
-    with pytest.raises(TypeError, match="grid is a dict, expected a jaxtex"):
-        jt.nn.multiresolution_grid([], np.zeros((1, 3)), {})
-    with pytest.raises(TypeError, match="spatial_shapes is a traced array"):
-        jax.jit(jt.nn.deformable_attention)(ATTENTION[0], np.int32(LEVELS), *ATTENTION[1:])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
+from tests.compiled.field_calls import of_chain
 from tests.support.tolerances import assert_close, assert_trees_close
 
 RANDOM = np.random.default_rng(5)
@@ -137,13 +138,6 @@ def of_pyramid_plain(levels, x, y, w):
     return jnp.stack(found, 1)
 
 
-def of_chain(texels, color, x, y, w, lod):
-    """A mip chain with a border color, read at levels of detail."""
-    sampler = jt.Sampler(address_mode="border", mipmap_filter_mode="linear")
-    texture = jt.build_mipmaps(jt.texture2d(texels, border_color=color))
-    return jt.nn.sample_weighted(texture, (x, y), w, sampler, lod=lod, axis=0)
-
-
 def of_chain_plain(texels, color, x, y, w, lod):
     sampler = jt.Sampler(address_mode="border", mipmap_filter_mode="linear")
     texture = jt.build_mipmaps(jt.texture2d(texels, border_color=color))
@@ -231,16 +225,6 @@ def test_a_head_has_its_part_of_a_border_color():
         num_heads=2,
     )
     np.testing.assert_array_equal(jax.jit(lambda: jnp.concatenate([of(0), of(1)]))(), color.reshape(2, 2))
-
-
-def test_errors_of_heads():
-    texture, at = jt.texture2d(array(3, 4, 6)), (0.5, places(3))
-    with pytest.raises(ValueError, match="num_heads is 4, but textures have 6 channels; expected a divisor"):
-        jt.nn.sample_weighted(texture, at, array(3), head=0, num_heads=4)
-    with pytest.raises(ValueError, match="num_heads is 2, and head is missing"):
-        jt.nn.sample_weighted(texture, at, array(3), num_heads=2)
-    with pytest.raises(ValueError, match="head has shape \\(2,\\), which does not broadcast"):
-        jt.nn.sample_weighted(texture, at, array(3), head=jnp.arange(2), num_heads=2)
 
 
 def test_tangents_of_a_chain_are_its_gradients():

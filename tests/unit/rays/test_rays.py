@@ -8,15 +8,12 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
+from tests.support.arrays import normal
 from tests.support.cases import computed
 from tests.support.derivatives import assert_derivatives
 from tests.support.tolerances import assert_close, named
 
 VOLUME, IMAGE = (5, 6, 7), (6, 7)
-
-
-def normal(*shape, dtype=np.float32):
-    return np.random.default_rng(sum(shape)).normal(size=shape).astype(dtype)
 
 
 def ends(*shape, sizes=VOLUME, dtype=np.float32):

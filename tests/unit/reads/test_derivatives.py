@@ -39,7 +39,7 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 def test_of_finite_differences(name, x64):
     make, shape, options, arguments, of_texture = CALLS[name]
-    texture = make(jnp.asarray(rng.normal(size=shape)), **of_texture)
+    texture = make(rng.normal(size=shape), **of_texture)
     sampler = jt.Sampler(**{"filter_mode": "bspline"} | options)
     scale = shape[-2] if "normalized_coords" in options else 1
     ndim = {"line": 1, "layers": 1, "cube": 3, "volume": 3}.get(name, 2)

@@ -9,6 +9,7 @@ import numpy as np
 import jaxtex as jt
 from jaxtex._engine.compute.filters import chain_of
 from jaxtex._engine.cuda.filters.mip_kernel import computed_levels, mip_chain
+from tests.support.arrays import normal
 from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_close, assert_exact, named
 
@@ -34,8 +35,7 @@ def draw(shape, dtype=np.float32):
     return np.where(rng.uniform(size=shape) < 0.05, special, rng.normal(size=shape)).astype(dtype)
 
 
-def draw_normal(*shape):
-    return np.random.default_rng(0).normal(size=shape).astype(np.float32)
+draw_normal = functools.partial(normal, seed=0)
 
 
 def with_one_nan(numbers):

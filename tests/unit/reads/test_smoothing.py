@@ -8,14 +8,14 @@ import pytest
 
 import jaxtex as jt
 from jaxtex import warp
+from tests.support.arrays import normal
 from tests.support.tolerances import assert_close, assert_codes_close, assert_exact, named
 
 SIZE, OUT = 32, (12, 11)
 LONG = np.float32([[2.5, 0.7, 1], [-0.4, 1.2, 2]])
 
 
-def image(*shape):
-    return np.random.default_rng(0).normal(size=shape).astype(np.float32)
+image = functools.partial(normal, seed=0)
 
 
 def turned(degrees, step, size=SIZE, out=OUT):

@@ -8,6 +8,7 @@ import pytest
 import jaxtex as jt
 from jaxtex._engine.cuda.filters.convolution_kernel import convolve
 from jaxtex._engine.rules.filters import convolved
+from tests.support.arrays import normal
 from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_close, named
 
@@ -21,10 +22,6 @@ GAIN = {2: 2, 3: 3, 4: 4.8, 5: 7.5}
 
 def spline(order, mode="clamp", **options):
     return jt.Sampler(filter_mode="bspline", spline_order=order, address_mode=mode, normalized_coords=False, **options)
-
-
-def normal(*shape):
-    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
 
 
 def centers(*sizes):

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
+from tests.support import arrays
+from tests.support.arrays import normal
 from tests.support.cases import computed
 from tests.support.tolerances import assert_close, assert_exact, named
 
@@ -27,12 +29,7 @@ SIGMAS = 6
 RARE = 7 / 3 * SIGMAS**2 / 2
 
 
-def normal(*shape):
-    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
-
-
-def uniform(*shape, low=-0.4, high=1.4):
-    return np.random.default_rng(sum(shape)).uniform(low, high, shape).astype(np.float32)
+uniform = functools.partial(arrays.uniform, low=-0.4, high=1.4)
 
 
 def drawing(count, texture, coords, sampler=PLAIN, key=KEY, **more):

@@ -186,9 +186,8 @@ def test_batches_equal_a_loop():
             for way, stacked in stacks.items()
         }
 
-    for way, (of_all, of_values) in batches(
-        {way: [np.stack(arrays) for arrays in zip(*draws)] for way, draws in given.items()}
-    ).items():
+    stacks = {way: [np.stack(arrays) for arrays in zip(*draws)] for way, draws in given.items()}
+    for way, (of_all, of_values) in jax.device_get(batches(stacks)).items():
         texels, _, *where = given[way][0]
         for k, example in enumerate(given[way]):
             np.testing.assert_array_equal(of_all[k], last_writes(*example, "zero")[0], err_msg=way)
@@ -355,7 +354,7 @@ def test_gradients_of_a_write():
             results[way] = jax.vjp(write, *primals)[1](cotangent), jax.jvp(write, primals, tangents)[1]
         return results
 
-    for way, ((to_texels, to_values), pushed) in derivatives(given).items():
+    for way, ((to_texels, to_values), pushed) in jax.device_get(derivatives(given)).items():
         _, tangents, cotangent, where = given[way]
         written, kept = last_writes(*tangents, *where, "clamp" if modes[way] == "clamp" else "zero")
         expected = np.zeros((to_values[..., 0].size, 2), np.float32)

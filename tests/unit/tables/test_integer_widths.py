@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
+from jaxtex._checks.numbers import on_device
 from tests.support.tolerances import assert_exact
 
 ROW = jt.texture1d(np.arange(5, dtype=np.float32)[:, None])
@@ -201,3 +202,10 @@ def test_options_take_integers_of_numpy(name):
     with pytest.raises((ValueError, TypeError), match="True"):
         traced(True)
     assert str(traced(np.uint8(1))) == str(traced(np.int64(1))) == str(traced(1))
+
+
+def test_an_array_of_numpy_that_changes_later_changes_nothing():
+    given = np.zeros(4096, np.float32)
+    sent = on_device(given)
+    given[:] = 1
+    assert not np.asarray(sent).any()

@@ -20,6 +20,7 @@ from jaxtex._tables.filter_kernels import (
 from jaxtex._tables.storage_formats import STORAGE_FORMATS, StorageFormat
 from jaxtex.modes import AddressMode, FilterMode
 from tests.oracles import reads as oracle
+from tests.support.arrays import normal
 from tests.support.tolerances import TOLERANCES, assert_close
 
 SIDE = (5, 7)
@@ -68,10 +69,6 @@ def made_up_filter(monkeypatch, own_programs):
 def made_up_dtype(monkeypatch, own_programs):
     monkeypatch.setitem(STORAGE_FORMATS, MADE_UP_FORMAT.name, MADE_UP_FORMAT)
     return jnp.float8_e4m3fn
-
-
-def normal(*shape):
-    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
 
 
 def coords(*shape):

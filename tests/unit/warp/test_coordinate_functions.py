@@ -9,6 +9,7 @@ import numpy as np
 import jaxtex as jt
 from jaxtex._reads.calls import sample_grid
 from jaxtex.warp.coordinate_functions import affine, matrix_parameters, pixel_centers, projective
+from tests.support.arrays import normal
 from tests.support.tolerances import assert_close, assert_exact, named
 
 SHAPE = (9, 12)
@@ -16,8 +17,7 @@ HOMOGRAPHY = np.float32([[0.5, 0.1, 0.7], [-0.1, 0.6, 1.2], [0.004, 0.002, 1.0]]
 PIXELS = jt.Sampler(address_mode="border", normalized_coords=False)
 
 
-def image(*shape):
-    return np.random.default_rng(1).normal(size=shape).astype(np.float32)
+image = functools.partial(normal, seed=1)
 
 
 def by_grid(function, sampler, texels, matrix):

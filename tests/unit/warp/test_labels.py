@@ -5,9 +5,8 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
-from jaxtex import Sampler, warp
+from jaxtex import warp
 from tests.oracles import reads as oracle
 from tests.support.tolerances import assert_exact, named
 
@@ -114,19 +113,3 @@ def test_memory_does_not_grow_with_the_number_of_labels():
     text = str(jax.make_jaxpr(lambda labels: partial_volume(labels, coords=at))(labels))
     assert text.count("texture_read[") == 1
     assert "8,8,8,2]" not in text, "a channel for each label"
-
-
-def test_errors():
-    labels = np.zeros((4, 4, 1), np.int32)
-    with pytest.raises(ValueError, match="warp_labels: method is 'mean', expected one of 'nearest', 'partial_volume'"):
-        warp.warp_labels(labels, [np.eye(2, 3)], method="mean")
-    with pytest.raises(ValueError, match="flow_sampler is given, but coords are not interpolated; leave flow_sampler"):
-        warp.warp_labels(labels, coords=np.ones((1, 1, 2)), flow_sampler=Sampler())
-    with pytest.raises(ValueError, match="expected either transforms or coords, but neither is given"):
-        warp.warp_labels(labels)
-    with pytest.raises(TypeError, match="warp_labels: labels has dtype float32, expected integers or bool"):
-        warp.warp_labels(labels.astype(np.float32), [np.eye(2, 3)])
-    with pytest.raises(ValueError, match=r"labels has shape \(4, 4\), expected .* add an axis for a single channel"):
-        warp.warp_labels(labels[..., 0], [np.eye(2, 3)], (4, 4))
-    with pytest.raises(ValueError, match=r"labels.*9223372036854775807"):
-        warp.warp_labels(np.full((2, 2, 1), 2**63 - 1), [np.eye(2, 3)])

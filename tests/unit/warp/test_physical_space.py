@@ -2,7 +2,6 @@
 
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from jaxtex import warp
 from tests.support.derivatives import assert_derivatives
@@ -108,16 +107,3 @@ def test_nibabel(x64):
     matrix = warp.matrix_from_nibabel(before, after, world)
     expected = to_index(INPUT, MATRIX @ to_point(OUTPUT, INDEX) + TRANSLATION)
     assert_close("float64", applied(matrix, INDEX[::-1])[::-1], expected, 64)
-
-
-def test_errors():
-    with pytest.raises(ValueError, match=r"matrix_from_itk: matrix has shape \(4, 4\), expected"):
-        warp.matrix_from_itk(np.eye(4), input_geometry=INPUT, output_geometry=OUTPUT)
-    with pytest.raises(ValueError, match=r"input_geometry is an array of shape .*, expected \(origin, spacing"):
-        warp.matrix_from_itk(np.eye(3), input_geometry=np.eye(3), output_geometry=OUTPUT)
-    with pytest.raises(ValueError, match=r"the direction of output_geometry has shape \(4,\), expected \(3, 3\)"):
-        warp.matrix_from_itk(np.eye(3), input_geometry=INPUT, output_geometry=(*OUTPUT[:2], np.ones(4)))
-    with pytest.raises(ValueError, match=r"the spacing of geometry has shape \(2,\), expected a number or"):
-        warp.flow_from_itk(np.zeros((2, 2, 2, 3)), (OUTPUT[0], OUTPUT[1][:2], OUTPUT[2]))
-    with pytest.raises(ValueError, match=r"matrix_from_nibabel: output_affine has shape \(3, 4\), expected"):
-        warp.matrix_from_nibabel(np.eye(4), np.eye(3, 4))

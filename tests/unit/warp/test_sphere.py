@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
+from tests.compiled.calls import chain
 from tests.oracles import reads as oracle
+from tests.support.arrays import normal
 from tests.support.derivatives import assert_derivatives
 from tests.support.tolerances import assert_close, assert_exact, named
 
@@ -18,10 +20,6 @@ SPHERE = {"address_mode": "sphere"}
 
 def sphere(**options):
     return jt.Sampler(**SPHERE, **options)
-
-
-def normal(*shape):
-    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
 
 
 def coordinates(width=WIDTH, height=HEIGHT, n=80, dtype=np.float32):
@@ -49,12 +47,8 @@ def table_of_reads():
         "one row": (jt.texture2d, normal(1, 6, 1), coordinates(6, 1), {}, cubic),
         "levels that clamp": (jt.texture3d, volume, (x, y, z), {}, {"normalized_coords": False}),
         "levels with a border": (jt.texture3d, volume, (x, y, z), {}, mixed),
-        "levels of a chain": (mipmapped, texels, of_chain, {"lod": lod}, {"mipmap_filter_mode": "linear"}),
+        "levels of a chain": (chain, texels, of_chain, {"lod": lod}, {"mipmap_filter_mode": "linear"}),
     }
-
-
-def mipmapped(texels):
-    return jt.build_mipmaps(jt.texture2d(texels))
 
 
 def test_values_are_those_of_the_oracle():
@@ -69,7 +63,7 @@ def test_values_are_those_of_the_oracle():
     run = jax.jit(lambda given: {name: read(name, *given[name]) for name in given})
     found = run({name: row[1:4] for name, row in table.items()})
     for name, (make, texels, coords, more, options) in table.items():
-        stored = oracle.mipmaps(texels, 2) if make is mipmapped else texels
+        stored = oracle.mipmaps(texels, 2) if make is chain else texels
         expected = oracle.sample(stored, coords, **more, **options)
         with named(name):
             assert_close("float32", found[name], expected, 8)

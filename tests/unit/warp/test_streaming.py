@@ -90,21 +90,6 @@ def test_a_mapped_file_functions_of_jax_and_single_pixels(tmp_path):
         assert_exact(in_tiles(mapped, flipped, shape, tile_shape=(64, 64))[0], IMAGE[: shape[0], ::-1][:, : shape[1]])
 
 
-def test_what_is_wrong_is_said_at_once():
-    with pytest.raises(ValueError, match="no batch axes; call it for each image"):
-        resample_tiles(IMAGE[None], rotated)
-    with pytest.raises(TypeError, match="expected floating numbers, integers or bool"):
-        resample_tiles(IMAGE.astype(complex), rotated)
-    with pytest.raises(ValueError, match="tile_shape is"):
-        resample_tiles(IMAGE, rotated, tile_shape=(64,))
-    with pytest.raises(ValueError, match="of one pixel or more"):
-        resample_tiles(IMAGE[:0], rotated)
-    with pytest.raises(ValueError, match="window_bytes=64 has room for 8 texels only"):
-        next(resample_tiles(IMAGE, rotated, tile_shape=(2, 1), window_bytes=64))
-    with pytest.raises(ValueError, match="function returned 1 coordinates"):
-        next(resample_tiles(IMAGE, lambda x, y: (x,), tile_shape=(2, 1)))
-
-
 def test_few_shapes_of_windows():
     """A program is compiled for each shape, so windows are somewhat larger than what is read."""
     shapes = WindowShapes(64, 2**20)

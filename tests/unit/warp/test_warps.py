@@ -10,6 +10,7 @@ import pytest
 import jaxtex as jt
 from jaxtex import warp
 from tests.oracles import reads as oracle
+from tests.support.arrays import normal
 from tests.support.derivatives import assert_derivatives
 from tests.support.tolerances import assert_close, assert_codes_close, assert_exact, named
 
@@ -19,8 +20,7 @@ HOMOGRAPHY = np.array([[0.9, 0.2, 1.3], [-0.15, 1.1, 0.4], [0.01, 0.02, 1.0]])
 THETA = np.array([[0.8, 0.1, 0.05], [-0.2, 0.9, -0.1]])
 
 
-def image(*shape, seed=0):
-    return np.random.default_rng(seed).normal(size=shape)
+image = functools.partial(normal, seed=0, dtype=np.float64)
 
 
 def codes(*shape):

@@ -1,5 +1,6 @@
 """The kernels of programs of one sample, and of their transposes. A thread computes one sample."""
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -17,9 +18,10 @@ from ..scatter.crowds import num_copies
 from ..trace.elementwise import C_TYPES
 from ..trace.emitter import Emitter
 from ..trace.indexing import terms_of
-from ..trace.statements import FEW_CARRIED, Names, RefusedProgram, UnknownPrimitive, c_type_of
+from ..trace.statements import FEW_CARRIED, MOST_MERGED, Names, RefusedProgram, UnknownPrimitive, c_type_of
 from . import sites
-from .parts import Part, is_aligned, strides_of
+from .channels import adjoint_in_parts, divided, samples_in_parts
+from .parts import LOAD_BYTES, Part, is_aligned, strides_of
 from .tiles import Tiles
 
 # The most samples of a thread.
@@ -72,14 +74,29 @@ class Laid(NamedTuple):
 
 
 def fused_samples(
-    *operands: jax.Array, program: Program, sizes: tuple[int, ...], places: Any, result_places: Any, wanted: Any = ()
+    *operands: jax.Array,
+    program: Program,
+    sizes: tuple[int, ...],
+    places: Any,
+    result_places: Any,
+    wanted: Any = (),
+    from_end: int = 1,
 ) -> list[jax.Array]:
-    """`compute.programs.samples_by_vmap` as a kernel."""
+    """`compute.programs.samples_by_vmap` as a kernel.
+
+    Args:
+        from_end: the axis along which a thread computes several samples, counted from the end of the grid.
+    """
     del wanted
     check_types([*operands, *program.results])
+    parts = divided(program, max(LOAD_BYTES // max(a.dtype.itemsize, 2) for a in program.results))
+    if parts is not None:
+        whole = [type_on_grid(sizes, a, p) for a, p in zip(program.results, result_places)]
+        static = {"sizes": sizes, "places": places, "result_places": result_places}
+        return samples_in_parts(fused_samples, parts, operands, whole, **static)
     laid = [Laid.of(a.shape, p) for a, p in zip(operands, places)]
     dtypes = [a.dtype for a in operands]
-    tiles = Tiles.of(sizes, MOST_SAMPLES if sizes else 1)
+    tiles = Tiles.of(sizes, MOST_SAMPLES if len(sizes) >= from_end else 1, from_end)
 
     def thread(*index: jax.Array) -> list[jax.Array]:
         parts = [one.part(f"a{k}", dtypes[k], index) for k, one in enumerate(laid)]
@@ -156,9 +173,18 @@ def fused_adjoint(
     result_places: Sequence[tuple[int, ...]],
     linear: tuple[int, ...],
     shapes: Sequence[tuple[int, ...]],
+    from_end: int = 2,
 ) -> list[jax.Array]:
-    """`compute.programs.adjoint_by_vmap` as a kernel."""
+    """`compute.programs.adjoint_by_vmap` as a kernel.
+
+    Args:
+        from_end: the axis along which a thread computes several samples, counted from the end of the grid.
+    """
     check_types([*args, *program.arguments])
+    parts = divided(program, MOST_MERGED[1])
+    if parts is not None:
+        static = {"sizes": sizes, "places": places, "result_places": result_places, "linear": linear, "shapes": shapes}
+        return adjoint_in_parts(functools.partial(fused_adjoint, from_end=3), parts, args, **static)
     # The operands, those in which the program is linear, and the cotangents of results.
     others, dtypes = [k for k in range(len(places)) if k not in linear], [a.dtype for a in program.arguments]
     shape_of = dict(zip(linear, shapes)) | {k: a.shape for k, a in zip(others, args)}
@@ -167,7 +193,7 @@ def fused_adjoint(
     # Cotangents of whole arrays are added up in memory, those of a few numbers are numbers of a thread.
     numbers = [k for k in linear if laid[k].is_loaded]
     tokens = [k for k in linear if not laid[k].is_loaded]
-    tiles = Tiles.of(sizes, MOST_ADDED if tokens and len(sizes) > 1 else 1, from_end=2)
+    tiles = Tiles.of(sizes, MOST_ADDED if tokens and len(sizes) >= from_end else 1, from_end)
     # A block has one part of an array, or the place of a sample's part depends on the sample.
     of_block = {k: tiles.are_shared([k for k, step in enumerate(laid[k].steps) if not step]) for k in tokens}
     if any(dtypes[k].itemsize > 4 for k in tokens):
@@ -203,6 +229,8 @@ def fused_adjoint(
             ways[k] = Cotangent(whole, lambda x: x, at_sample=stores(f"r{n}", laid[k], names, dtypes[k]))
         elif dtypes[k].itemsize <= 4 and tiles.are_shared(shared):
             ways[k] = summed_in_warps(f"r{n}", names, tiles, shared, places[k], whole)
+        elif dtypes[k].itemsize <= 4 and tiles.are_along_lanes(shared):
+            ways[k] = summed_in_lanes(f"r{n}", names, tiles.lanes[-1], sizes[-1], laid[k], whole)
         else:
             ways[k] = summed_by_xla(f"r{n}", names, sizes, shared, places[k], program.arguments[k])
     before, in_loop = tiles.statements()
@@ -275,6 +303,35 @@ def summed_in_warps(
         before=[f"float {name} = 0;" for name in sums],
         at_sample=[f"{name} += {narrow}({value});" for name, value in zip(sums, names.ravel())],
         after=[*after, f"if (threadIdx.x % {LANES} == 0) {store}"],
+    )
+
+
+def summed_in_lanes(
+    array: str, names: Names, lanes: int, count: int, laid: Laid, whole: jax.ShapeDtypeStruct
+) -> Cotangent:
+    """The cotangent of a few numbers that adjacent lanes share: these add them up, and the first of them stores them.
+
+    The first `count` of a group of lanes share numbers. They have samples, all or none, and so meet in the branch of
+    samples. Behind it, all lanes of a warp would have to meet, and a driver's compiler was seen to fail there if some
+    have no sample.
+    """
+    sums = [f"{array}_{k}" for k in range(names.size)]
+    narrow = "" if whole.dtype == FLOAT else f"converted<float, {c_type_of(whole.dtype)}>"
+    added = [
+        f"{name} += of_near_lane_xor({name}, {bits}, {lanes}, {count});"
+        for bits in (1 << k for k in range(lanes.bit_length() - 1))
+        for name in sums
+    ]
+    return Cotangent(
+        jax.ShapeDtypeStruct(whole.shape, FLOAT),
+        lambda x: x.astype(whole.dtype),
+        at_sample=[
+            *(f"float {name} = {narrow}({value});" for name, value in zip(sums, names.ravel())),
+            *added,
+            f"if (threadIdx.x % {lanes} == 0) {{",
+            *stores(array, laid, np.array(sums, object).reshape(names.shape), FLOAT),
+            "}",
+        ],
     )
 
 

@@ -71,6 +71,12 @@ class Tiles(NamedTuple):
         """Whether all samples of a tile lie along some axes."""
         return all(m * some == 1 or k in axes for k, (m, some) in enumerate(zip(self.lanes, self.samples_along)))
 
+    def are_along_lanes(self, axes: Sequence[int]) -> bool:
+        """Whether all samples along some axes are those of a group of adjacent lanes of a warp."""
+        last = len(self.sizes) - 1
+        is_last = [k for k in axes if self.sizes[k] > 1] == [last]
+        return is_last and self.counts[last] == self.samples_along[last] == 1 and self.lanes[last] <= LANES
+
     def statements(self) -> tuple[list[str], list[str]]:
         """The index of a thread's samples on each axis, `i0` and so on, and whether there is one.
 

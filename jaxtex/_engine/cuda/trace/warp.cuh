@@ -11,6 +11,13 @@ DEVICE bool any_lane(bool a) { return __any_sync(~0u, a); }
 // The mask of the lanes whose number equals this lane's.
 DEVICE uint32 lanes_with_same(int a) { return __match_any_sync(~0u, a); }
 DEVICE float of_lane_xor(float a, int bits) { return __shfl_xor_sync(~0u, a, bits); }
+// The number of another lane of a group of adjacent ones, a power of two, of which the first `count` ask for it; 0 if the
+// other lane is not one of these. Lanes of other groups need not ask.
+DEVICE float of_near_lane_xor(float a, int bits, int lanes, int count) {
+  const int first = threadIdx.x % 32 & -lanes;
+  const float other = __shfl_xor_sync(~0u >> (32 - count) << first, a, bits);
+  return (int)(threadIdx.x % 32 ^ bits) - first < count ? other : 0;
+}
 // The number of another lane; its number is taken modulo 32.
 template <class T> DEVICE T of_lane(T a, int lane) { return __shfl_sync(~0u, a, lane); }
 // After it, all lanes see all earlier writes of the warp.
