@@ -326,6 +326,22 @@ def attention(n: int) -> Program:
     return Program(query, (queries, heads), args, wrt=(0, 1, 2), in_axes=(None, 0, 0), library=library)
 
 
+def features_of(channels: int) -> Callable[[int], Program]:
+    """A map of features along flows of a few texels: 32 million numbers on a GPU."""
+
+    def features(n: int) -> Program:
+        side = int((8 * n * n / channels) ** 0.5)
+        flows = (8 * np.random.default_rng(25).normal(size=(side, side, 2))).astype(np.float32)
+
+        def pixel(y: Any, x: Any, values: Any, flow: Any) -> Any:
+            (x, y), texture = centers(y, x), jt.texture2d(values)
+            return jt.sample(texture, (x + flow[0], y + flow[1]), LINEAR)
+
+        return Program(pixel, (side, side), (random(26, side, side, channels), flows), wrt=(0, 1), in_axes=(None, 0))
+
+    return features
+
+
 BORDER = jt.Sampler(address_mode="border")
 PROGRAMS: dict[str, Callable[[int], Program]] = {
     "Sobel filter, uint8": sobel,
@@ -341,4 +357,5 @@ PROGRAMS: dict[str, Callable[[int], Program]] = {
     "morph of two images along flows": morph,
     "radiance field: grid and network": radiance_field,
     "deformable attention by hand": attention,
+    **{f"features along flows, C={channels}": features_of(channels) for channels in (8, 24, 32, 96, 256)},
 }

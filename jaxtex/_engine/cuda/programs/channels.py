@@ -31,8 +31,8 @@ from ..trace.statements import aval_of
 
 # About how many operations the coordinates and the weights of a read cost each thread; a read of a channel costs eight.
 READ_COST, CHANNEL_COST = 60, 8
-# How many operations of a channel the threads of a sample may repeat, in place of each: the loads of a thread that
-# computes all channels of a row wait for each other so much longer.
+# Each part repeats what is computed once for a sample. All parts may repeat at most so many operations for each one of a
+# channel: a thread that loads whole rows waits longer than that.
 MOST_REPEATED = 4
 # The turns of a loop whose length is not known.
 USUAL_TURNS = 8
