@@ -31,7 +31,7 @@ from ..trace.statements import aval_of
 
 # About how many operations the coordinates and the weights of a read cost each thread; a read of a channel costs eight.
 READ_COST, CHANNEL_COST = 60, 8
-# Each part repeats what is computed once for a sample. All parts may repeat at most so many operations for each one of a
+# Each part repeats what is computed once for a sample. All parts may repeat at most so many operations for each of a
 # channel: a thread that loads whole rows waits longer than that.
 MOST_REPEATED = 4
 # The turns of a loop whose length is not known.
