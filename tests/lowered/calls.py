@@ -7,14 +7,15 @@ import jax.numpy as jnp
 from jax.sharding import PartitionSpec as P
 
 import jaxtex as jt
-from tests.compiled import contract
+from tests.compiled import contract, test_fused
 from tests.house import public_calls
 from tests.house.public_calls import EAGER, READERS
 from tests.house.test_public_calls import cases_of, fields_of, is_array, result
 from tests.lowered.programs import Call
 
 # What makes no arrays, and what runs programs while it is called.
-LEFT_OUT = ("Sampler", "deterministic", "kernels_in_exports", "sharded.", "nn.MultiresolutionGrid", "layers.", *EAGER)
+LEFT_OUT = ("Sampler", "deterministic", "kernels_in_exports", "sharded.", "nn.MultiresolutionGrid", "layers.", "fused_")
+LEFT_OUT += (*EAGER,)
 FUNCTIONS = [name for name in public_calls.CALLS if not name.startswith(LEFT_OUT)]
 BOTH = ("value", "reverse")
 
@@ -114,12 +115,18 @@ PARTITIONED = {
     "samples": sharded(read, (array(6, 7, 2), P()), SAMPLE, SAMPLE, explicit=False),
     "images": sharded(jt.warp.warp_flow, *[(array(16, 6, 7, 2), P("rows"))] * 2, explicit=False),
 }
+# Functions of one sample.
+FUSED = {
+    name: Call(jt.fused_vmap(case.function, case.axes), case.args, case.wrt, ways=BOTH if case.wrt else ("value",))
+    for name, case in test_fused.CASES.items()
+}
 GROUPS = {
     "reads": {name: Call(call.function, call.args, call.wrt) for name, call in contract.CALLS.items()},
     "public": {name: call_of(name, public_calls.CALLS[name]) for name in FUNCTIONS},
     "options": variants((name, case) for name in FUNCTIONS for case in cases_of(name)),
     "samplers": variants((name, case) for name in READERS for case in fields_of(name)),
     "large": LARGE,
+    "fused": FUSED,
     "sharded": SHARDED,
     "partitioned": PARTITIONED,
 }
