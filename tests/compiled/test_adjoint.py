@@ -467,11 +467,6 @@ def test_sums_without_an_option_have_the_same_bits_in_a_block(name, monkeypatch)
     assert asked.count(launch.TARGET) == program().count(launch.TARGET) + 1  # one more kernel
 
 
-def test_a_block_is_true_or_false():
-    with pytest.raises(TypeError, match="deterministic: enabled is 1, expected True or False"), jt.deterministic(1):
-        pass
-
-
 ONE_PASS = {
     "a border color": (normal(6, 7, 4), {"address_mode": "border"}, {}),
     "halves": (normal(6, 7, 4).astype(np.float16), {}, {}),

@@ -16,6 +16,7 @@ from PIL import Image
 
 import jaxtex as jt
 import jaxtex.layers.equinox
+from jaxtex import cuda
 from tests.house.public_api import FOLDER, parameters_of
 from tests.house.public_calls import CALLS, EAGER, TEXTURE, public_functions
 
@@ -201,7 +202,20 @@ def names():
     GEOMETRY = np.zeros(3), np.ones(3), np.eye(3)
     GRID = nn.MultiresolutionGrid(ndim=2, num_levels=1, base_resolution=2)
     SPACE = nn.MultiresolutionGrid(num_levels=1, base_resolution=2)
-    return {"jax": jax, "jt": jt, "np": np, "jnp": jnp, "Image": Image} | locals()
+    return {"jax": jax, "jt": jt, "np": np, "jnp": jnp, "Image": Image} | cuda_names() | locals()
+
+
+def cuda_names():
+    """What calls of `jaxtex.cuda` are made of."""
+    FLOAT, MEMORY, FOUR = cuda.createChannelDesc("float"), zeros(64), zeros(4)
+    ARRAY, PAIRS = cuda.mallocArray(FLOAT, 4, 2), cuda.mallocArray(cuda.createChannelDesc("float2"), 4, 3)
+    PITCHED, CUDA_VOLUME = cuda.PitchedPtr(FOUR, 8, 2, 2), cuda.malloc3DArray(FLOAT, (4, 3, 2))
+    SURFACE = cuda.mallocArray(FLOAT, 8, 8, cuda.ArrayFlags.SurfaceLoadStore)
+    MIPMAP = cuda.mallocMipmappedArray(FLOAT, (8, 8, 0), 2, cuda.ArrayFlags.SurfaceLoadStore)
+    texture = lambda resource: cuda.createTextureObject(resource, cuda.TextureDesc())
+    OBJECT, FETCHED = texture(cuda.ResourceDesc.Array(ARRAY)), texture(cuda.ResourceDesc.Linear(FOUR))
+    GATHERED = texture(cuda.ResourceDesc.Array(cuda.mallocArray(FLOAT, 4, 2, cuda.ArrayFlags.TextureGather)))
+    return {"cuda": cuda} | locals()
 
 
 def test_the_error_of_a_call_says_what_was_expected():
@@ -209,14 +223,12 @@ def test_the_error_of_a_call_says_what_was_expected():
     for call, words in ROWS:
         try:
             eval(call, scope)
-        except (TypeError, ValueError) as error:
-            message = str(error).split("\n")[0]
+        except (TypeError, ValueError, cuda.CudaError) as error:
+            code, text = error.args if isinstance(error, cuda.CudaError) else ("", str(error))
+            message = text.split("\n")[0]
             named = re.search(rf"\b{message.split(': ')[0]}\(", call)
-            faults += (
-                []
-                if words in f"{type(error).__name__}: {message}" and message.endswith(".") and named
-                else [(call, message)]
-            )
+            said = words in f"{type(error).__name__} {code}".rstrip() + f": {message}"
+            faults += [] if said and message.endswith(".") and named else [(call, message)]
         else:
             faults.append((call, "no error"))
     assert not faults, faults

@@ -407,34 +407,8 @@ def test_descriptors_of_objects():
     assert cuda.getSurfaceObjectResourceDesc(surface) == ResourceDesc.Array(array)
 
 
-CALLS = {
-    "memcpyToArray": (lambda a: cuda.memcpyToArray(a, 0, 0, np.zeros(1)), "count"),
-    "memcpyFromArray": (lambda a: cuda.memcpyFromArray(np.zeros(1), a), "wOffset"),
-    "memcpyFromArray ": (lambda a: cuda.memcpyFromArray(), "dst"),
-    "memcpy2DToArray": (lambda a: cuda.memcpy2DToArray(a, 0, 0), "src"),
-    "mallocArray": (lambda a: cuda.mallocArray(FLOAT), "width"),
-    "bindTexture": (lambda a: cuda.bindTexture(0, cuda.texture("float")), "devPtr"),
-    "bindTexture2D": (lambda a: cuda.bindTexture2D(0), "texref"),
-    "createTextureObject": (lambda a: cuda.createTextureObject(ResourceDesc.Array(a)), "pTexDesc"),
-    "memcpy3D": (lambda a: cuda.memcpy3D(), "'p'"),
-    "getLastError": (lambda a: cuda.getLastError(1), "too many"),
-    "make_cudaExtent": (lambda a: cuda.make_cudaExtent(1), "h"),
-    "tex2DLayeredLod": (lambda a: cuda.tex2DLayeredLod(a, 0.5), "y"),
-    "surf2Dwrite": (lambda a: cuda.surf2Dwrite(1.0, a, 0), "y"),
-    "tex2D": (lambda a: cuda.tex2D(a, 0.5, 0.5, x=1.0), "multiple values for argument 'x'"),
-    "tex2D  ": (lambda a: cuda.tex2D(texObject=a, x=0.5, y=0.5, t=a), "unexpected keyword argument 't'"),
-    "memcpy2D": (lambda a: cuda.memcpy2D(a, 4, a, 4, 4, 1, 0, 0), "too many"),
-    "make_float2": (lambda a: cuda.make_float2(1, 2, 3), "too many"),
-}
-
-
-def test_a_missing_argument_is_answered_with_cudas_signature():
-    array = cuda.mallocArray(FLOAT, 4)
-    for name, (call, argument) in CALLS.items():
-        declared = f"^{name.strip()}: .*{argument}.*CUDA declares .*{name.strip()[1:]}(<T>)?\\("
-        with pytest.raises(TypeError, match=declared):
-            call(array)
-    with pytest.raises(TypeError, match=r"^(?!.*CUDA declares).*expected an Array"):  # another TypeError
+def test_a_type_error_of_another_argument_names_no_declaration():
+    with pytest.raises(TypeError, match=r"^(?!.*CUDA declares).*expected an Array"):
         cuda.memcpy2DToArray(np.zeros(4), 0, 0, np.zeros(1), 4, 4, 1)
 
 

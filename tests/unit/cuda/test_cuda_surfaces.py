@@ -11,8 +11,7 @@ from jax.experimental import checkify
 from jaxtex import cuda
 from jaxtex.cuda import ArrayFlags, ChannelFormatKind, CudaError, ResourceDesc, SurfaceBoundaryMode, TextureDesc
 from tests.support import recordings
-from tests.support.tolerances import assert_exact, named
-from tests.unit.cuda.test_cuda import refused
+from tests.support.tolerances import assert_exact
 
 recorded = functools.partial(recordings.arrays, "surface_unit")
 STORE, LAYERED, CUBEMAP = ArrayFlags.SurfaceLoadStore, ArrayFlags.Layered, ArrayFlags.Cubemap
@@ -175,31 +174,6 @@ def test_traps_and_misaligned_places_are_named():
 # ----------------------------------------------------------------------------------------------------- refusals
 
 FLOATS = cuda.mallocArray(cuda.createChannelDesc("float"), 8, 8, STORE)
-PLAIN = cuda.mallocArray(cuda.createChannelDesc("float"), 8, 8)
-CHAIN = cuda.mallocMipmappedArray(cuda.createChannelDesc("float"), (8, 8, 0), 2, STORE)
-surface = lambda resource, **k: cuda.createSurfaceObject(resource, **k)
-REFUSED = {
-    "without the flag": (1, lambda: surface(ResourceDesc.Array(PLAIN))),
-    "a read without the flag": (1, lambda: cuda.surf2Dread(PLAIN, 0, 0)),
-    "a mipmapped array": (1, lambda: surface(ResourceDesc.MipmappedArray(CHAIN))),
-    "linear memory": (1, lambda: surface(ResourceDesc.Linear(jnp.zeros(8)))),
-    "pitched memory": (1, lambda: surface(ResourceDesc.Pitch2D(jnp.zeros((8, 8))))),
-    "another kind": (1, lambda: cuda.surf1Dread(FLOATS, 0)),
-    "another kind of write": (1, lambda: cuda.surf2DLayeredwrite(1.0, FLOATS, 0, 0, 0)),
-    "an unknown boundary mode": (1, lambda: cuda.surf2Dread(FLOATS, 0, 0, 3)),
-    "a type of three": (1, lambda: cuda.surf2Dread(FLOATS, 0, 0, T="float3")),
-    "a type of 32 bytes": (1, lambda: cuda.surf2Dread(FLOATS, 0, 0, T="double4")),
-    "no type": (1, lambda: cuda.surf2Dread(FLOATS, 0, 0, T="color")),
-    "64 bits without x64": (1, lambda: cuda.surf2Dread(FLOATS, 0, 0, T="longlong")),
-    "data of another dtype": (1, lambda: cuda.surf2Dwrite(np.int32(1), FLOATS, 0, 0)),
-    "data of another shape": (1, lambda: cuda.surf2Dwrite(np.zeros(3, np.float32), FLOATS, np.zeros(2, int), 0)),
-    "data without its vector": (1, lambda: cuda.surf2Dwrite(np.float32(1), FLOATS, 0, 0, T="float2")),
-    "misaligned": (716, lambda: cuda.surf2Dread(FLOATS, 3, 0)),
-    "misaligned for a vector": (716, lambda: cuda.surf2Dwrite(np.zeros(4, np.float32), FLOATS, 8, 0, T="float4")),
-    "one misaligned of many": (716, lambda: cuda.surf2Dread(FLOATS, np.array([0, 4, 6]), 0)),
-    "a formatted store of another word": (1, lambda: cuda.sust_p(np.zeros(4, np.int32), FLOATS, 0, 0)),
-    "a formatted store with too few coordinates": (1, lambda: cuda.sust_p(np.zeros(4, np.float32), FLOATS, 0)),
-}
 
 
 def test_data_of_another_type_is_told_the_type_that_cuda_deduces():
@@ -229,12 +203,6 @@ def test_data_of_another_type_is_told_the_type_that_cuda_deduces():
     ):
         with pytest.raises(CudaError, match=r"converts nothing; convert the numbers with data\.astype"):
             wrong()
-
-
-def test_refusals_have_the_code_of_cuda():
-    for name, (code, call) in REFUSED.items():
-        with named(name):
-            refused(call, code)
 
 
 # ---------------------------------------------------------------------------------------------------- gradients

@@ -220,13 +220,6 @@ def test_slopes_at_a_knot_are_those_towards_the_next_texel():
 # What is wrong
 
 
-def test_knots_of_a_program_are_refused():
-    texels, knots, _ = drawn(2)
-    build = lambda t: jt.texture2d(t, knots=(None, knots[1][[0, 2, 1, 3, 4, 5, 6, 7]]))
-    with pytest.raises(ValueError, match=r"texture2d: knots of y are .*increase or decrease throughout; sort them"):
-        jax.jit(build)(texels)
-
-
 def test_knots_that_are_no_coordinates_warn_in_programs_where_debugging_is_on(monkeypatch):
     """Knots of a stack, too, each of which may have an order of its own."""
     monkeypatch.setenv("JAXTEX_DEBUG", "1")

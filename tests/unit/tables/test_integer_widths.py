@@ -116,21 +116,14 @@ def test_values_that_do_not_fit_are_an_error(x64):
                     function(texture, value, (np.array([0, 1]),))
 
 
-def test_texels_that_do_not_fit_are_an_error():
-    with pytest.raises(ValueError, match="texture1d: texels holds 4294967303, expected integers from -2147483648"):
-        jt.texture1d(np.array([[1], [2**32 + 7]]))
+def test_texels_and_coordinates_of_64_bits_that_fit_are_taken():
     assert_exact(jt.texture1d(np.array([[1], [-7]])).texels, np.int32([[1], [-7]]))
-
-
-def test_warps_take_coordinates_of_64_bits_and_refuse_texels_that_do_not_fit():
     image, far = np.arange(12.0, dtype=np.float32).reshape(3, 4, 1), np.full((2, 2), 2**32 + 1)
     assert_exact(jt.warp.remap(image, (far, far), address="clamp"), np.full((2, 2, 1), 11, np.float32))
     flow = np.stack([far, -far], -1)
     assert_exact(jt.warp.warp_flow(image, flow, address="clamp"), np.full((2, 2, 1), 3, np.float32))
     whole = np.arange(12).reshape(3, 4, 1)
     assert_exact(jt.warp.rotate(whole, 0.0), whole.astype(np.int32))
-    with pytest.raises(ValueError, match=r"rotate: image holds 4294967297, expected integers from -2147483648 to"):
-        jt.warp.rotate(whole + 2**32 + 1, 0.0)
 
 
 def same(x, y):
@@ -165,8 +158,6 @@ def test_colors_and_parameters_of_64_bits_are_rounded():
     assert float(jt.texture1d(image[0], border_color=far).border_color) == 2.0**40
     assert float(jt.footprint(lambda x, y: (x * x, y), (far, 0))[0][0]) == 2.0**41
     assert jt.texture1d(image[0], knots=(np.array([-1, 0, 2**40]),)).knots[0].tolist() == [-1, 0, 2.0**40]
-    with pytest.raises(ValueError, match="texture1d: border_color holds 1099511627776"):
-        jt.texture1d(np.zeros((1, 1), np.int32), border_color=far)
 
 
 FEATURES, FLOW = np.zeros((1, 4, 4, 2), np.float32), np.zeros((1, 2, 2, 2), np.float32)

@@ -106,18 +106,3 @@ def test_antialiasing_and_dtypes():
     board = np.uint8(200 * (np.indices((16, 16)).sum(0) % 2))[..., None]
     found = warp.warp_chain(board, [flow, half], antialias=True)
     assert_exact(np.asarray(found)[1:-1, 1:-1], np.full((6, 6, 1), 100), np.uint8)
-
-
-@pytest.mark.parametrize(
-    ("chain", "shape", "error", "words"),
-    [
-        (np.eye(2, 3), None, TypeError, r"warp_chain: transforms is an array of shape .*, expected a list"),
-        ([], None, ValueError, "warp_chain: transforms is empty"),
-        ([np.eye(2, 3), np.eye(3, 4)], None, ValueError, r"have shapes \(2, 3\), \(3, 4\); expected matrices"),
-        (drawn(2)[1], (4, 4, 4), ValueError, r"all with the same n for an output of 3 axes"),
-        ([np.zeros((4, 4, 2, 3))], None, ValueError, "fit images and volumes; pass output_shape"),
-    ],
-)
-def test_errors(chain, shape, error, words):
-    with pytest.raises(error, match=words):
-        warp.warp_chain(drawn(2)[0], chain, shape)

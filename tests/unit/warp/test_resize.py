@@ -250,25 +250,3 @@ def test_means_of_the_largest_numbers_are_finite():
         assert_exact(ends[0][1], np.float32(-np.inf))
         assert_exact(ends[1][0], np.float32(np.inf))
         assert np.isnan(found[..., 2]).any()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"filter": "area", "antialias": False}, "resize: filter is 'area', the mean over the footprint"),
-        ({"filter": "areas"}, "resize: filter is 'areas', expected one of 'point', 'linear'"),
-        ({"filter": "area", "sampler": jt.Sampler(limit="taps")}, "resize: filter is 'area', the mean of many pixels"),
-        ({"filter": "area", "sampler": jt.Sampler(filter_mode="cubic")}, "resize: filter is 'area', but sampler has"),
-        ({"address": "sphere"}, "resize: the address mode is 'sphere'"),
-        ({"edges": "clamp"}, "resize: edges is 'clamp', expected one of 'address', 'renormalize'"),
-        ({"edges": "renormalize", "address": "wrap"}, "resize: edges is 'renormalize', which ignores pixels outside"),
-        ({"edges": "renormalize", "sampler": jt.Sampler(address_mode="clamp")}, "but an address mode is given"),
-        ({"edges": "renormalize", "filter": "area"}, "but the filter 'area' reads nothing outside; leave edges out"),
-        ({"edges": "renormalize", "filter": "point"}, "but the filter 'point' reads nothing outside"),
-        ({"edges": "renormalize", "border_color": 1.0}, "resize: border_color is given, but the address mode"),
-        ({"edges": "renormalize", "sampler": jt.Sampler(limit="taps")}, "but sampler has limit='taps', which needs"),
-    ],
-)
-def test_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        warp.resize(image(8, 7, 1), (3, 3), **options)

@@ -1,10 +1,8 @@
 """Warps and resizes that serve images of any sizes: the pixels of the warps of whole images, in tiles, too."""
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import jaxtex as jt
 from jaxtex import warp
 from tests.support.tolerances import assert_close, assert_exact
 
@@ -84,20 +82,3 @@ def test_tiles_are_those_of_the_whole():
         for where, part in warper.tiles(pixels, *arguments):
             found[where] = part
         assert_exact(found, whole)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: warp.SizedWarp(moved)(image((3, 4), "int64"), (1,)), "SizedWarp: image is .* expected an array"),
-        (lambda: warp.SizedWarp(moved)(image((3, 4))[None], (1,)), "SizedWarp: image is"),
-        (lambda: warp.SizedWarp(moved)(image((3, 4)), (np.ones(4),)), r"SizedWarp: parameters\[0\] is"),
-        (lambda: warp.SizedWarp(moved, jt.Sampler(limit="taps")), "SizedWarp: sampler has"),
-        (lambda: warp.SizedWarp(moved, border_color=1.0, address="clamp"), "SizedWarp: border_color is given"),
-        (lambda: warp.SizedResize(filter="area", antialias=False), "SizedResize: filter is 'area'"),
-        (lambda: warp.SizedWarp(lambda x, y: (jnp.sum(x), y[:0]))(image((3, 4))), "SizedWarp: function returned"),
-    ],
-)
-def test_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

@@ -5,7 +5,6 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 import jaxtex as jt
 from tests.compiled.calls import chain
@@ -137,27 +136,3 @@ def test_other_functions():
     for of_one, of_all in stacks:
         assert_close("float32", of_all, np.stack([of_one] * len(of_all)), 16)
     np.testing.assert_array_equal(around, [0, 1, 5, 4])
-
-
-def read_by(*modes):
-    texture = (jt.texture2d, jt.texture3d)[len(modes) - 2](normal(*[4] * len(modes), 1))
-    return jt.sample(texture, (0.5,) * len(modes), jt.Sampler(address_mode=modes))
-
-
-@pytest.mark.parametrize(
-    ("run", "words"),
-    [
-        (lambda s: jt.sample(jt.texture1d(normal(4, 1)), (0.5,), s), r"\('sphere',\), and 'sphere' addresses 2 axes"),
-        (lambda _: read_by("clamp", "sphere", "sphere"), "use it for the first 2 axes, x first, and no other"),
-        (lambda _: read_by("sphere", "sphere", "sphere"), "'sphere' addresses 2 axes together"),
-        (lambda _: read_by("sphere", "clamp"), r"\('sphere', 'clamp'\), and 'sphere' addresses 2 axes together"),
-        (lambda s: jt.sample(jt.texture2d(normal(4, 7, 1)), (0.5, 0.5), s), "the texture is 7 texels wide; resize it"),
-        (lambda s: jt.splat(normal(1), (0.5, 0.5), (4, 7, 1), s), "the texture is 7 texels wide"),
-        (lambda s: jt.warp.resample(normal(4, 7, 1), lambda x, y: (x, y), sampler=s), "the texture is 7 texels wide"),
-        (lambda _: jt.spline_filter(jt.texture2d(normal(4, 7, 1)), sphere(filter_mode="bspline")), "is 7 texels wide"),
-        (lambda _: sphere(arithmetic="hardware"), "address_mode='sphere', which no texture unit has"),
-    ],
-)
-def test_errors_are_sentences(run, words):
-    with pytest.raises(ValueError, match=words):
-        run(sphere())
