@@ -31,8 +31,8 @@ from ..trace.statements import aval_of
 
 # About how many operations the coordinates and the weights of a read cost each thread; a read of a channel costs eight.
 READ_COST, CHANNEL_COST = 60, 8
-# Each part repeats what is computed once for a sample. All parts may repeat at most so many operations for each of a
-# channel: a thread that loads whole rows waits longer than that.
+# Each part repeats what is computed once for a sample. All of these repetitions may be at most this many times the
+# operations of the channels: a thread that loads whole rows waits longer than that.
 MOST_REPEATED = 4
 # The turns of a loop whose length is not known.
 USUAL_TURNS = 8
@@ -456,19 +456,19 @@ BODIES: dict[str, Callable[[Plan, JaxprEqn, Sequence[Axis]], Narrowed]] = {
 # Arrays of the grid
 
 
-class Laid(NamedTuple):
+class OnGrid(NamedTuple):
     """The shape of an array of the grid, and the places of the grid's axes in it."""
 
     shape: tuple[int, ...]
     places: tuple[int, ...]
 
-    def in_parts(self, axis: Axis, count: int) -> "Laid":
+    def in_parts(self, axis: Axis, count: int) -> "OnGrid":
         """The same with one more axis of the grid, the last one: parts of the channels, or size 1."""
         if axis is None:
-            return Laid((*self.shape, 1), (*self.places, len(self.shape)))
+            return OnGrid((*self.shape, 1), (*self.places, len(self.shape)))
         at = [k for k in range(len(self.shape)) if k not in self.places][axis]
         shape = (*self.shape[:at], count, self.shape[at] // count, *self.shape[at + 1 :])
-        return Laid(shape, (*(p + (p > at) for p in self.places), at))
+        return OnGrid(shape, (*(p + (p > at) for p in self.places), at))
 
 
 def samples_in_parts(
@@ -483,9 +483,9 @@ def samples_in_parts(
 ) -> list[jax.Array]:
     """The results of `kernel`, that of samples, for the program of a part of the channels."""
     given = parts.with_constants([*zip(operands, places)], len(sizes))
-    laid = [Laid(a.shape, p).in_parts(axis, parts.count) for (a, p), axis in zip(given, parts.axes)]
+    laid = [OnGrid(a.shape, p).in_parts(axis, parts.count) for (a, p), axis in zip(given, parts.axes)]
     of_results = [
-        Laid(a.shape, p).in_parts(axis, parts.count) for a, p, axis in zip(results, result_places, parts.result_axes)
+        OnGrid(a.shape, p).in_parts(axis, parts.count) for a, p, axis in zip(results, result_places, parts.result_axes)
     ]
     out = kernel(
         *(a.reshape(one.shape) for (a, _), one in zip(given, laid)),
@@ -512,10 +512,10 @@ def adjoint_in_parts(
     others = [k for k in range(len(places)) if k not in linear]
     given = parts.with_constants([(a, places[k]) for k, a in zip(others, args)], len(sizes))
     axes = [*(parts.axes[k] for k in others), *parts.axes[len(places) :]]
-    laid = [Laid(a.shape, p).in_parts(axis, parts.count) for (a, p), axis in zip(given, axes)]
+    laid = [OnGrid(a.shape, p).in_parts(axis, parts.count) for (a, p), axis in zip(given, axes)]
     cotangents = [(a, p) for a, p in zip(args[len(others) :], result_places)]
-    of_results = [Laid(a.shape, p).in_parts(axis, parts.count) for (a, p), axis in zip(cotangents, parts.result_axes)]
-    of_linear = [Laid(s, places[k]).in_parts(parts.axes[k], parts.count) for k, s in zip(linear, shapes)]
+    of_results = [OnGrid(a.shape, p).in_parts(axis, parts.count) for (a, p), axis in zip(cotangents, parts.result_axes)]
+    of_linear = [OnGrid(s, places[k]).in_parts(parts.axes[k], parts.count) for k, s in zip(linear, shapes)]
     of_all = dict(zip(linear, of_linear)) | dict(zip(others, laid))
     of_constants = laid[len(others) :]
     out = kernel(

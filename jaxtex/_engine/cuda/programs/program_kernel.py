@@ -74,21 +74,12 @@ class Laid(NamedTuple):
 
 
 def fused_samples(
-    *operands: jax.Array,
-    program: Program,
-    sizes: tuple[int, ...],
-    places: Any,
-    result_places: Any,
-    wanted: Any = (),
-    from_end: int = 1,
+    *operands: jax.Array, program: Program, sizes: tuple[int, ...], places: Any, result_places: Any, wanted: Any = ()
 ) -> list[jax.Array]:
-    """`compute.programs.samples_by_vmap` as a kernel.
-
-    Args:
-        from_end: the axis along which a thread computes several samples, counted from the end of the grid.
-    """
+    """`compute.programs.samples_by_vmap` as a kernel."""
     del wanted
     check_types([*operands, *program.results])
+    # A thread stores at least the channels of one load.
     parts = divided(program, max(LOAD_BYTES // max(a.dtype.itemsize, 2) for a in program.results))
     if parts is not None:
         whole = [type_on_grid(sizes, a, p) for a, p in zip(program.results, result_places)]
@@ -96,7 +87,7 @@ def fused_samples(
         return samples_in_parts(fused_samples, parts, operands, whole, **static)
     laid = [Laid.of(a.shape, p) for a, p in zip(operands, places)]
     dtypes = [a.dtype for a in operands]
-    tiles = Tiles.of(sizes, MOST_SAMPLES if len(sizes) >= from_end else 1, from_end)
+    tiles = Tiles.of(sizes, MOST_SAMPLES if sizes else 1)
 
     def thread(*index: jax.Array) -> list[jax.Array]:
         parts = [one.part(f"a{k}", dtypes[k], index) for k, one in enumerate(laid)]
@@ -181,6 +172,7 @@ def fused_adjoint(
         from_end: the axis along which a thread computes several samples, counted from the end of the grid.
     """
     check_types([*args, *program.arguments])
+    # Lanes merge rows of few channels alone.
     parts = divided(program, MOST_MERGED[1])
     if parts is not None:
         static = {"sizes": sizes, "places": places, "result_places": result_places, "linear": linear, "shapes": shapes}
