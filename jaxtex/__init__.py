@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from . import nn as nn
     from . import rays as rays
     from . import sharded as sharded
+    from . import unit as unit
     from . import warp as warp
     from .compressed import block_compressed
     from .derivatives import sample_with_derivatives
@@ -79,7 +80,7 @@ __all__ = [
     "texture3d",
 ]
 
-_LOADED_ON_USE = ("cuda", "layers", "ndimage", "nn", "rays", "sharded", "warp")
+_LOADED_ON_USE = ("cuda", "layers", "ndimage", "nn", "rays", "sharded", "unit", "warp")
 # The modules that define the names of `__all__`, each after those that it imports.
 _MODULES = (
     *("modes", "sampler", "texture", "compressed", "sampling", "derivatives"),

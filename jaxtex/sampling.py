@@ -47,7 +47,7 @@ KindLike = TextureKind | Literal["1d", "2d", "3d", "1d_layered", "2d_layered"] |
 def sample(
     texture: Texture,
     coords: Coords,
-    sampler: Sampler = DEFAULT_SAMPLER,
+    sampler: Sampler | None = None,
     *,
     layer: ArrayLike | None = None,
     lod: ArrayLike | None = None,
@@ -73,7 +73,8 @@ def sample(
             and more. Integer, weakly typed and 16-bit coordinates become float32. Pass x and y as separate arrays: two
             arrays are read much faster than one interleaved array. On an axis with knots a coordinate has their unit;
             NaN, and under the modes that repeat an infinity, act as the edge before the first texel.
-        sampler: how to read, a `Sampler`. If it sets no address mode, clamp is used.
+        sampler: how to read, a `Sampler`. If it sets no address mode, clamp is used. ``None`` is ``Sampler()``, or the
+            sampler that the texture is bound with (`jaxtex.unit.bind`).
         layer: integers that broadcast with S, the layer of a layered texture. A negative or too large layer reads the
             last one.
         lod: the level of detail, numbers that broadcast with S: a level of the mip chain, where 0 is the finest. The
@@ -130,7 +131,8 @@ def sample(
         >>> jax.grad(lambda x: jt.sample(ramp, (x,))[0])(0.4)
         Array(40., dtype=float32, weak_type=True)
     """
-    check_texture("sample", texture, coords, takes_knots=True)
+    check_texture("sample", texture, coords, takes_knots=True, sampler=sampler)
+    sampler = sampler or texture.sampler or DEFAULT_SAMPLER
     check_sampler("sample", texture.kind, texture.dtype, texture.num_levels, texture.shape[-2], sampler)
     check_on_knots("sample", texture, sampler, ddx, key)
     arguments = check_read_arguments("sample", texture.kind, coords, layer, lod, ddx, ddy, ddz)
@@ -145,6 +147,10 @@ def sample(
         if sampler.normalized_coords and not texture.kind.is_cube:
             hints.mention_far_coords("sample", arguments.as_operands().coords, texture.knots)
     if key is None:
+        if texture.sampler == sampler:
+            from ._reads import unit  # loaded for textures that are bound to a texture unit
+
+            return unit.sample(texture, arguments, dtype=result)
         return calls.sample(texture, arguments, sampler=sampler, dtype=result)
     if sampler.arithmetic is Arithmetic.HARDWARE:
         raise ValueError(
@@ -199,7 +205,7 @@ def fetch(texture: Texture, indices: Coords, *, layer: ArrayLike | None = None, 
 def gather(
     texture: Texture,
     coords: tuple[ArrayLike, ArrayLike],
-    sampler: Sampler = DEFAULT_SAMPLER,
+    sampler: Sampler | None = None,
     *,
     component: int = 0,
 ) -> jax.Array:
@@ -208,7 +214,8 @@ def gather(
     Args:
         texture: a 2D `Texture`.
         coords: ``(x, y)``, as in `sample`, broadcasting to S.
-        sampler: address modes, read mode and coordinate units are used; the filter mode is not.
+        sampler: address modes, read mode and coordinate units are used; the filter mode is not. ``None`` is as in
+            `sample`.
         component: the channel, a Python integer.
 
     Returns:
@@ -230,7 +237,8 @@ def gather(
         >>> jt.gather(texture, (1.0, 1.0), jt.Sampler(normalized_coords=False))
         Array([10, 11,  1,  0], dtype=int32)
     """
-    check_texture("gather", texture, coords, takes_knots=True)
+    check_texture("gather", texture, coords, takes_knots=True, sampler=sampler)
+    sampler = sampler or texture.sampler or DEFAULT_SAMPLER
     if texture.kind is not TextureKind.TEXTURE2D:
         raise ValueError(f"gather: texture is of kind {texture.kind.value!r}, expected a texture2d.")
     component = as_integer("gather", "component", component, 0, texture.num_channels - 1)
@@ -239,6 +247,10 @@ def gather(
     check_on_knots("gather", texture, unfiltered)
     arguments = check_read_arguments("gather", texture.kind, coords, None)
     result = read_dtype(texture.dtype, sampler.decoding, blends=False)
+    if texture.sampler == sampler:
+        from ._reads import unit
+
+        return unit.gather(texture, arguments, component=component, dtype=result)
     return calls.gather(texture, arguments, sampler=sampler, component=component, dtype=result)
 
 

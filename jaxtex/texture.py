@@ -20,6 +20,7 @@ from ._jax.calls import typed_jit
 from ._jax.indexing import is_sharded
 from ._tables.storage_formats import STORAGE_FORMATS, is_complex, known_format
 from .modes import TextureKind, choose
+from .sampler import Sampler
 
 __all__ = [
     "Texture",
@@ -109,6 +110,11 @@ class Texture:
         if self.cut is not None:
             return joined_levels(self.texels, self.level_shapes, self.cut)
         return parted(self.texels, self.level_shapes)
+
+    @property
+    def sampler(self) -> Sampler | None:
+        """The sampler that `jaxtex.unit.bind` has bound the texture with; ``None`` for a texture that is not bound."""
+        return None
 
     @property
     def num_levels(self) -> int:

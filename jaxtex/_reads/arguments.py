@@ -26,26 +26,45 @@ from .._checks.words import described, shown
 from .._engine.describe.arguments import ReadArguments
 from .._tables.storage_formats import is_complex, known_format
 from ..modes import TextureKind
+from ..sampler import Sampler
 from ..texture import Texture, check_stored, stacked_axes
 
 TEXTURE_CALLS = {1: "texture1d", 2: "texture2d", 3: "texture3d"}
 
 
+# In place of the sampler of a read that no texture unit carries out.
+NO_SAMPLER = Sampler()
+
+
 def check_texture(
-    name: str, texture: object, coords: object = None, argument: str = "texture", *, takes_knots: bool = False
+    name: str,
+    texture: object,
+    coords: object = None,
+    argument: str = "texture",
+    *,
+    takes_knots: bool = False,
+    sampler: Sampler | None = NO_SAMPLER,
 ) -> None:
     """Checks a `Texture`, which may not be stacked.
 
     Args:
         coords: the coordinates of the read, which tell the kind of texture that an array should be.
         takes_knots: whether the function takes a texture whose axes have knots.
+        sampler: of a read that a texture unit can carry out, by this sampler or by that of a bound texture.
     """
     if not isinstance(texture, Texture):
         raise TypeError(
             f"{name}: {argument} is {described(texture)}, expected a Texture; {texture_call(texture, coords)}."
         )
     mention_dropped(name, texture)
-    if stacked_axes(f"{name}: {argument}.texels", texture.texels, texture.kind, in_chain=bool(texture.level_shapes)):
+    is_given_up = texture.sampler is not None and texture.texels is None
+    if is_given_up and (sampler or texture.sampler) != texture.sampler:
+        raise ValueError(
+            f"{name}: {argument} was bound with keep_texels=False, and {name} reads its texels here, for only sample "
+            "and gather with the sampler of the texture are reads of the texture unit; bind it with keep_texels=True."
+        )
+    came, in_chain = f"{name}: {argument}.texels", bool(texture.level_shapes)
+    if not is_given_up and stacked_axes(came, texture.texels, texture.kind, in_chain=in_chain):
         raise ValueError(
             f"{name}: {argument}.texels has shape {texture.texels.shape}, a stack of textures of kind "
             f"{texture.kind.value!r}; read it under jax.vmap."

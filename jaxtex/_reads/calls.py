@@ -315,22 +315,32 @@ def gather(
     if is_complex(texture.dtype):
         part = functools.partial(gather, in_parts(texture), arguments, sampler=sampler, dtype=real_dtype(dtype))
         return jax.lax.complex(part(component=2 * component), part(component=2 * component + 1))
-    arguments, texture = jax.lax.stop_gradient(arguments.as_operands()), one_channel(texture, component)
-    arguments = at_positions(texture, arguments, sampler)
-    layout, (low, high) = layout_of(texture), LINEAR_TAPS
+    arguments = at_positions(texture, jax.lax.stop_gradient(arguments.as_operands()), sampler)
     sums, _ = numbers_of(texture, sampler.decoding, arguments.coords, blends=False)
+    run = functools.partial(four_texels, sampler=sampler, component=component, dtype=rounded_dtype(dtype, sums))
+    return in_arithmetic(sampler, run)(texture, arguments).astype(dtype)
 
-    def run(
-        arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments, kernels: Sequence[FilterKernel]
-    ) -> jax.Array:
-        resolved = arithmetic.with_face(layout, arithmetic.resolve_level(layout, arguments, sampler))
-        read = plan_of_level(layout, resolved, sampler, rounded_dtype(dtype, sums))
+
+def four_texels(
+    arithmetic: ReadArithmetic,
+    texture: Texture,
+    arguments: ReadArguments,
+    *,
+    sampler: Sampler,
+    component: int,
+    dtype: np.dtype,
+) -> jax.Array:
+    """The four texels of a gather in one arithmetic, S + (4,)."""
+    texture, (low, high) = one_channel(texture, component), LINEAR_TAPS
+    layout = layout_of(texture)
+    resolved = arithmetic.with_face(layout, arithmetic.resolve_level(layout, arguments, sampler))
+    read = plan_of_level(layout, resolved, sampler, dtype).replace(combination=Combination.BLEND)
+
+    def texel(*kernels: FilterKernel) -> jax.Array:
         axes = (*read.spec.axes[:-2], *with_kernels(read.spec.axes[-2:], kernels))
-        return arithmetic.read_texel(texture, read.replace(axes=axes, combination=Combination.BLEND))
+        return arithmetic.read_texel(texture, read.replace(axes=axes))[..., 0]
 
-    corners = ((high, low), (high, high), (low, high), (low, low))
-    texels = [in_arithmetic(sampler, functools.partial(run, kernels=k))(texture, arguments)[..., 0] for k in corners]
-    return jnp.stack(texels, axis=-1).astype(dtype)
+    return jnp.stack([texel(high, low), texel(high, high), texel(low, high), texel(low, low)], axis=-1)
 
 
 def with_kernels(axes: Sequence[Axis], kernels: Sequence[FilterKernel]) -> tuple[Axis, ...]:

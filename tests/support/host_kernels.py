@@ -10,7 +10,8 @@ from jax.interpreters import mlir
 
 from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.forms import choice, gpu_kernels
-from jaxtex._engine.rules import concatenated, filters, folds, primitives, programs
+from jaxtex._engine.describe.unit import unit_read_p
+from jaxtex._engine.rules import concatenated, filters, folds, primitives, programs, unit  # noqa: F401
 from jaxtex._hardware import read as hardware
 from tests.support.host_compiler import fill
 
@@ -26,6 +27,7 @@ LOWERINGS = {
     programs.samples_p: choice.LOWERINGS["fused_samples"],
     programs.adjoint_p: choice.LOWERINGS["fused_adjoint"],
     hardware.read_p: (hardware.LOWERING,),
+    unit_read_p: choice.LOWERINGS["unit_read"],
 }
 
 

@@ -31,7 +31,7 @@ LOOKS = frozenset(("slice", "squeeze", "reshape", "transpose", "broadcast_in_dim
 READS = frozenset(
     (
         *("texture_read", "texture_unit_read", "texture_pushforward", "texture_pullback", "texture_read_derivatives"),
-        *("texture_fold", "texture_fold_pushforward", "concatenated_read", "straight_through"),
+        *("texture_fold", "texture_fold_pushforward", "concatenated_read", "straight_through", "unit_read"),
     )
 )
 # Primitives that run programs of their own.

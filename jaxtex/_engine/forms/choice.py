@@ -293,6 +293,7 @@ LOWERINGS: dict[str, tuple[Lowering, ...]] = {
     "read_derivatives": (Lowering("cuda", *kernel("read_derivatives"), signature=READ),),
     "fused_samples": (ProgramLowering("cuda", *kernel("fused_samples")),),
     "fused_adjoint": (ProgramLowering("cuda", *kernel("fused_adjoint")),),
+    "unit_read": (Lowering("cuda", *kernel("unit_read")),),
     "fold": (Lowering("cuda", *kernel("fold"), signature=READ),),
     "fold_pullback": (Lowering("cuda", *kernel("fold_pullback")),),
     "scaled_filter": (Lowering("cpu", cpu.resized, cpu.supports_resized),),

@@ -13,7 +13,7 @@ from ..cuda.build.launch import target_capability, without_waiting
 from ..cuda.build.nvrtc import CompilationFailed, CompilerUnavailable
 from ..cuda.filters.convolution_kernel import convolve
 from ..cuda.filters.mip_kernel import computed_levels, mip_chain
-from ..cuda.programs.program_kernel import Tiles, fused_adjoint, fused_samples
+from ..cuda.programs.program_kernel import Tiles, fused_adjoint, fused_samples, unit_read
 from ..cuda.read.operand_sums import fold_pullback, shared_by_fold
 from ..cuda.read.read_kernel import WIDTHS, concatenated_read, fold, read, read_derivatives, result_shape
 from ..cuda.samples.sample_tiles import Lanes, samples_shape
@@ -24,6 +24,7 @@ from ..describe.folds import Fold
 from ..describe.program import Program, equations
 from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..describe.storage import WHOLE, ConcatenatedRead, HaloStorage, Shaped, Slice, Storage, each_part, slices_of
+from ..describe.unit import UnitRead
 from ..walk.texel_order import flat_sizes
 
 # The kernels, and the errors that say why a kernel cannot be made.
@@ -43,6 +44,7 @@ __all__ = [
     "mip_chain",
     "read",
     "read_derivatives",
+    "unit_read",
     "without_waiting",
 ]
 
@@ -209,3 +211,8 @@ def supports_fused_adjoint(*args: Shaped, program: Program, sizes: tuple[int, ..
     specs = [eqn.params["spec"] for eqn in equations(program.closed.jaxpr) if "spec" in eqn.params]
     ordered = any(spec.deterministic or spec.deterministic_on_gpus for spec in specs)
     return not ordered and supports_fused_samples(*args, sizes=sizes)
+
+
+def supports_unit_read(handle: Shaped, *operands: Shaped, read: UnitRead) -> bool:
+    sizes = read.type_of(*operands[: read.num_numbers]).shape[:-1]
+    return supports_fused_samples(handle, *operands, sizes=sizes)

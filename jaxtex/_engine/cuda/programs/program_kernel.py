@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...compute.programs import type_on_grid
-from ...describe.program import Program
+from ...describe.program import Program, traced
+from ...describe.unit import UnitRead, unit_read_p
 from ..build import launch
 from ..build.launch import LANES
 from ..build.source import read_source, scalars
@@ -102,6 +103,17 @@ def fused_samples(
     before, in_loop = tiles.statements()
     body = [*before, *tiles.loop(in_loop, lines)]
     return list(run_text("fused_samples", emitter, body, tiles, operands, results, {}))
+
+
+def unit_read(handle: jax.Array, *operands: jax.Array, read: UnitRead) -> jax.Array:
+    """A read by a texture object, as a program of one sample. The kernel does not get the texels."""
+    numbers = operands[: read.num_numbers]
+    one = lambda *args: [unit_read_p.bind(*args, read=read)]
+    sizes, rank = read.type_of(*numbers).shape[:-1], numbers[0].ndim
+    program = traced(one, [handle, *(jax.ShapeDtypeStruct((), a.dtype) for a in numbers)])
+    places = tuple(range(rank))
+    given = [jnp.expand_dims(handle, places), *numbers]
+    return fused_samples(*given, program=program, sizes=sizes, places=(places,) * len(given), result_places=(places,))[0]
 
 
 def check_types(arrays: Sequence[Any]) -> None:
@@ -361,7 +373,7 @@ def run_text(
     tables = "".join(f"{table}\n" for table in emitter.tables)
     include = read_source(WARP).replace('#include "trace/scalars.cuh"\n', "")
     source = (
-        f"{scalars()}\n{include}\n{tables}\n"
+        f"{scalars()}\n{include}\n{tables}{''.join(emitter.functions.values())}\n"
         f'extern "C" __global__ void __launch_bounds__({tiles.num_threads}) {name}({", ".join(given)}) {{\n{text}}}\n'
     )
     kernel = launch.Kernel(source, name, tiles.num_blocks, tiles.num_threads)

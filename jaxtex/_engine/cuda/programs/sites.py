@@ -67,6 +67,8 @@ def equation(eqn: JaxprEqn, args: list[Any], within: Jaxpr) -> Sequence[Any]:
         return args
     if name in OF_KEYS:
         return [OF_KEYS[name](eqn, args)]
+    if name == "unit_read":
+        return [unit_read(eqn, args)]
     if not any(isinstance(a, Part | Key) for a in args):
         if name == "texture_unit_read":
             return [exact_read(eqn, args)]
@@ -205,6 +207,12 @@ def exact_read(eqn: JaxprEqn, args: list[Any]) -> jax.Array:
     """The read of a texture unit."""
     function, leaves = with_parts(lambda *args: by_meaning(MEANINGS[eqn.primitive], eqn, list(args))[0], args)
     return exactly(function, *leaves)
+
+
+def unit_read(eqn: JaxprEqn, args: list[Any]) -> jax.Array:
+    """The read of a texture object, which needs no texels."""
+    used = args[: 1 + eqn.params["read"].num_numbers]
+    return eqn.primitive.bind(*(loaded(a, "unit_read") for a in used), **eqn.params)
 
 
 # Random numbers

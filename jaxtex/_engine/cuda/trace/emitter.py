@@ -24,6 +24,7 @@ from .indexing import INDEXING
 from .meanings import MEANINGS
 from .numbers import NUMBERS, Rule
 from .statements import Names, PrimitiveOfCaller, Statements, Typed, UnknownPrimitive, as_array, aval_of, literals
+from .unit import UNIT
 
 # Primitives that return their operands. They matter to XLA, to derivatives or to devices, but not to a thread.
 IDENTITIES = (
@@ -33,7 +34,7 @@ IDENTITIES = (
 # Primitives that are translated as another one: `add_any` is the sum of cotangents.
 ALIASES = {"add_any": "add"}
 # The rules of primitives that need more than an expression in C.
-RULES: dict[str, Rule] = NUMBERS | INDEXING | BRANCHES
+RULES: dict[str, Rule] = NUMBERS | INDEXING | BRANCHES | UNIT
 
 
 class Emitter(Statements):

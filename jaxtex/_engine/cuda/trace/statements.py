@@ -129,6 +129,7 @@ class Statements(abc.ABC):
         bytes: for the names of bytes of loaded words, and of their values as float32, the expression of the byte as
             float32, divided by 2 to the power of {0}.
         tables: the declarations of the tables of constants that the statements use.
+        functions: the device functions that the statements call, by their names.
         together: whether all threads of a warp are at the statements, a C expression.
         carries: whether the statements stand in the loop over the samples of a thread, and in no block in it.
         carried: what such statements keep from sample to sample.
@@ -148,6 +149,7 @@ class Statements(abc.ABC):
         self.sums: dict[tuple[str, int], str] = {}
         self.bytes: dict[str, str] = {}
         self.tables: list[str] = []
+        self.functions: dict[str, str] = {}
         self.names_of_tables: dict[tuple[str, str], str] = {}
 
     @abc.abstractmethod
