@@ -18,6 +18,7 @@ from ._blocks.formats import FORMATS, blocks_along
 from ._checks.calls import public
 from ._checks.words import listing
 from ._reads.arguments import check_texture
+from ._hardware.read import result_dtype
 from ._reads.unit import UnitTexture
 from ._tables.address_rules import CLAMP
 from ._unit import driver, objects
@@ -25,7 +26,7 @@ from .compressed import block_compressed, check_blocks
 from .modes import Arithmetic, BlockFormat, FilterMode, ReadMode, TextureKind, choose
 from .sampler import Sampler, check_sampler
 from .sampling import check_on_knots
-from .texture import Texture
+from .texture import AXIS_NAMES, Texture
 
 __all__ = ["UnitTexture", "bind", "bind_compressed"]
 __dir__ = listing(__all__)
@@ -95,7 +96,7 @@ def bind(texture: Texture, sampler: Sampler = UNIT, *, keep_texels: bool = True)
     code, channels = driver.FORMATS[str(texture.dtype)], levels[0].shape[-1]
     array = array_descriptor(texture.kind, levels[0].shape[:-1], code, channels)
     rows = [rows_of(texture.kind, level.shape[:-1], bytes_of_texel) for level in levels]
-    handle = handle_of(levels, rows, array, descriptor(made))
+    handle = handle_of(made, levels, rows, array, descriptor(made))
     return dataclasses.replace(made, handle=handle, texels=texture.texels if keep_texels else None)
 
 
@@ -163,7 +164,7 @@ def bind_compressed(
     stored = f"{block_format.value}"
     array = array_descriptor(texture.kind, shapes[0], driver.OF_BLOCKS[stored] + (sampler.srgb and stored in driver.WITH_SRGB), row.channels)
     color = None if border_color is None else jnp.asarray(border_color)
-    return dataclasses.replace(made, texels=kept, border_color=color, handle=handle_of(given, rows, array, descriptor(made, color)))
+    return dataclasses.replace(made, texels=kept, border_color=color, handle=handle_of(made, given, rows, array, descriptor(made, color)))
 
 
 def bound(texture: Texture, sampler: Sampler) -> UnitTexture:
@@ -270,18 +271,23 @@ def descriptor(texture: UnitTexture, color: jax.Array | None = None) -> driver.T
 
 
 def handle_of(
+    made: UnitTexture,
     levels: Sequence[jax.Array],
     rows: Sequence[tuple[int, int, int]],
     array: driver.ArrayDescriptor,
     texture: driver.TextureDescriptor,
 ) -> jax.Array:
     """The handle of a texture object on each device that holds the levels, all of them whole."""
+    code = result_dtype(made.dtype, made.sampler.decoding).kind
+    sizes = [6 if name == "6" else 1 for name in AXIS_NAMES[made.kind]]
+    stored, nothing = {"f": ("float32", 0x7FC00000), "i": ("int32", 0), "u": ("uint32", 0)}[code]
+    empty = array_descriptor(made.kind, sizes, driver.FORMATS[stored], MAX_CHANNELS)
+    content = functools.partial(objects.Content, rows=rows, array=array, texture=texture, sort=(made.kind, code), empty=empty, nothing=nothing)
     jax.block_until_ready(levels)
     first = levels[0]
-    count = len(levels) if len(levels) > 1 else 0
     if len(first.devices()) == 1:
         (device,) = first.devices()
-        return objects.made(objects.Levels(levels, rows, array, count), texture, device)
+        return objects.slots_of(device).made(content(levels))
     if not isinstance(first.sharding, NamedSharding) or not first.sharding.is_fully_replicated:
         raise ValueError(
             "unit.bind: texture is sharded, and each texture unit reads a whole texture; replicate it with "
@@ -290,6 +296,6 @@ def handle_of(
     handles = []
     for number, shard in enumerate(first.addressable_shards):
         parts = [level.addressable_shards[number].data for level in levels]
-        handles.append(objects.made(objects.Levels(parts, rows, array, count), texture, shard.device))
+        handles.append(objects.slots_of(shard.device).made(content(parts)))
     sharding = NamedSharding(first.sharding.mesh, PartitionSpec())
     return jax.make_array_from_single_device_arrays((objects.HANDLE_SIZE,), sharding, handles)

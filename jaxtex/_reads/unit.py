@@ -149,7 +149,7 @@ def by_unit(
         operands, tree = jax.tree.flatten((numbers, texture.bound))
         read = UnitRead(
             kind=texture.kind,
-            level="grad" if arguments.ddx is not None else "level" if arguments.lod is not None else "",
+            level=level_of(texture, arguments),
             component=component,
             dtype=returned,
             num_channels=texture.num_channels if component is None else 4,
@@ -166,3 +166,13 @@ def by_unit(
 
 def as_single(a: jax.Array) -> jax.Array:
     return a if jnp.issubdtype(a.dtype, jnp.integer) else a.astype(jnp.float32)
+
+
+def level_of(texture: UnitTexture, arguments: ReadArguments) -> str:
+    """How the mip level is given; see `UnitRead`."""
+    is_long = texture.sampler is not None and texture.sampler.max_anisotropy > 1
+    if arguments.ddx is not None and (is_long or texture.num_levels > 1):
+        return "grad"
+    if texture.num_levels == 1:
+        return "level zero"
+    return "level" if arguments.lod is not None else ""

@@ -11,7 +11,7 @@ from typing import Any
 
 LIBRARY = "libcuda.so.1"
 OUT_OF_MEMORY = 2
-DEVICE_MEMORY, ARRAY_MEMORY = 2, 3
+HOST_MEMORY, DEVICE_MEMORY, ARRAY_MEMORY = 1, 2, 3
 # Flags of arrays.
 LAYERED, CUBEMAP, TEXTURE_GATHER = 0x01, 0x04, 0x08
 # Flags of texture objects.
@@ -188,10 +188,20 @@ def destroy_array(array: ctypes.c_void_p, num_levels: int) -> None:
     call("cuMipmappedArrayDestroy" if num_levels else "cuArrayDestroy", array)
 
 
-def copy_to_array(pointer: int, array: ctypes.c_void_p, row_bytes: int, rows: int, slices: int) -> None:
-    """Copies rows of memory of the device, one after the other, into an array. Returns when they are copied."""
+def copy_to_array(
+    source: int | bytes, array: ctypes.c_void_p, row_bytes: int, rows: int, slices: int
+) -> None:
+    """Copies rows, one after the other, into an array. Returns when they are copied.
+
+    Args:
+        source: an address in memory of the device, or bytes of the host.
+    """
     copy = Copy(width_in_bytes=row_bytes, height=rows, depth=slices)
-    copy.source = Side(memory_type=DEVICE_MEMORY, device=pointer, pitch=row_bytes, height=rows)
+    if isinstance(source, bytes):
+        pointer = ctypes.cast(ctypes.c_char_p(source), ctypes.c_void_p)
+        copy.source = Side(memory_type=HOST_MEMORY, host=pointer, pitch=row_bytes, height=rows)
+    else:
+        copy.source = Side(memory_type=DEVICE_MEMORY, device=source, pitch=row_bytes, height=rows)
     copy.destination = Side(memory_type=ARRAY_MEMORY, array=array)
     call("cuMemcpy3D_v2", ctypes.byref(copy))
 

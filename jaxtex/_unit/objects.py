@@ -1,11 +1,12 @@
 """Texture objects that live as long as an array that names them, and never longer than a kernel can know.
 
 A handle is an array of three numbers: the address of a slot in memory of the device, in two words, and a generation. A
-slot holds a texture object and the generation of the handles that may use it. Slots are never freed, so a kernel may
-read the slot of any handle, and reads by its object only if the generations are equal. To destroy an object:
+slot holds a texture object, the generation of the handles that may use it, and another object of the same sort, whose
+texels are NaN or 0, for handles of other generations. Slots and those other objects are never freed, so whatever a
+program does with a handle, its kernels read by an object that exists. To destroy an object:
 
 1. Programs that were dispatched before are finished: a program that does nothing is run after them.
-2. The slot gets a new generation. Kernels that start from now on find no object.
+2. The slot gets a new generation. Kernels that start from now on find the other object.
 3. The device finishes all kernels that started before.
 4. The object and its array are destroyed, and the slot is free.
 """
@@ -18,7 +19,7 @@ import queue
 import struct
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -26,19 +27,50 @@ import numpy as np
 
 from . import driver
 
-# The slots of a device are allocated together, so many at a time; a slot has 16 bytes.
-SLOTS_AT_A_TIME, SLOT_BYTES = 4096, 16
-# The numbers of a handle.
-HANDLE_SIZE = 3
+# The slots of a sort are allocated together, so many at a time. A slot is an object, a generation and padding, then
+# another object and padding.
+SLOTS_AT_A_TIME, SLOT = 512, struct.Struct("<QIIQQ")
 # If so many objects wait to be destroyed, a new one waits for them.
 MOST_WAITING = 64
+# The numbers of a handle.
+HANDLE_SIZE = 3
 # Types of a device, which JAX does not declare.
 Device = Any
+# The address of a slot, and the generation of a handle.
+Name = tuple[int, int]
+
+
+class Content(NamedTuple):
+    """What an object reads, as the driver takes it.
+
+    Attributes:
+        levels: for each level, an array on the device, row after row.
+        rows: for each level, the bytes of a row, the number of rows, and that of slices, layers or faces.
+        array: the descriptor of the array.
+        texture: the descriptor of the object.
+        sort: equal for objects that the same instructions may read.
+        empty: the descriptor of an array of one texel of that sort, of four channels of 32 bits.
+        nothing: the bits of a channel of that texel.
+    """
+
+    levels: Sequence[jax.Array]
+    rows: Sequence[tuple[int, int, int]]
+    array: driver.ArrayDescriptor
+    texture: driver.TextureDescriptor
+    sort: Hashable
+    empty: driver.ArrayDescriptor
+    nothing: int
+
+    @property
+    def num_levels(self) -> int:
+        """The number of levels of a mipmapped array; 0 for a plain array."""
+        return len(self.levels) if len(self.levels) > 1 else 0
 
 
 class Held(NamedTuple):
     """What a slot names: a texture object, and what it reads."""
 
+    generation: int
     made: int
     array: ctypes.c_void_p
     num_levels: int
@@ -48,84 +80,149 @@ class Slots:
     """The slots of a device. Its methods may be called by several threads.
 
     Attributes:
-        held: for the address of a slot, the generation of its handles, and what they name.
-        dropped: what the thread is told: the slot, the generation and the address of the memory of an array that is
-            gone; an event that is set when all before it is done; or `None`, to end.
+        held: what the slots name, by their addresses.
+        watched: the handles that are in memory of the device, by the address of that memory.
+        dropped: what the thread is told: the address of the memory of an array that is gone, and the handle; an event
+            that is set when all before it is done; or `None`, to end.
     """
 
     def __init__(self, device: Device):
         self.device, self.ordinal = device, device.local_hardware_id
         self.lock = threading.RLock()
-        self.free: list[tuple[int, int]] = []  # addresses, and the last generation of each
-        self.held: dict[int, tuple[int, Held]] = {}
-        self.dropped: queue.SimpleQueue[tuple[int, int, int] | threading.Event | None] = queue.SimpleQueue()
+        self.free: dict[Hashable, list[Name]] = {}  # slots, and their last generations
+        self.others: dict[Hashable, int] = {}
+        self.sorts: dict[int, Hashable] = {}
+        self.held: dict[int, Held] = {}
+        self.watched: dict[int, Name] = {}
+        self.dropped: queue.SimpleQueue[tuple[int, Name] | threading.Event | None] = queue.SimpleQueue()
         self.last_program = jax.jit(lambda x: x + 1)
         self.token = jax.device_put(np.zeros((), np.int32), device)
         self.thread = threading.Thread(target=self.destroy_dropped, name="jaxtex-unit", daemon=True)
         self.thread.start()
         atexit.register(self.end)
 
-    def hold(self, held: Held) -> jax.Array:
-        """The handle of an object, which is destroyed when nobody holds the array."""
+    # Making
+
+    def made(self, content: Content) -> jax.Array:
+        """The handle of a new texture object, which reads a copy of the levels."""
+        if self.dropped.qsize() > MOST_WAITING:
+            self.wait()
         with self.lock, driver.on_device(self.ordinal):
-            if not self.free:
-                first = driver.allocate(SLOTS_AT_A_TIME * SLOT_BYTES)
-                driver.write(first, bytes(SLOTS_AT_A_TIME * SLOT_BYTES))
-                self.free = [(first + k * SLOT_BYTES, 0) for k in reversed(range(SLOTS_AT_A_TIME))]
-            address, generation = self.free.pop()
-            generation = generation % (2**32 - 1) + 1
-            self.held[address] = generation, held
-            driver.write(address, struct.pack("<QII", held.made, generation, 0))
+            array = self.new_array(content)
+            try:
+                for k, (level, rows) in enumerate(zip(content.levels, content.rows, strict=True)):
+                    part = driver.level_of(array, k) if content.num_levels else array
+                    driver.copy_to_array(level.unsafe_buffer_pointer(), part, *rows)
+                made = driver.make_object(array, content.num_levels, content.texture)
+            except driver.DriverError:
+                driver.destroy_array(array, content.num_levels)
+                raise
+            address, generation = self.free_slot(content)
+            self.held[address] = Held(generation, made, array, content.num_levels)
+            driver.write(address, SLOT.pack(made, generation, 0, self.others[content.sort], 0))
         numbers = np.array([address & 0xFFFFFFFF, address >> 32, generation], np.uint32)
         handle = jax.device_put(numbers, self.device)
-        self.watch(handle, address, generation, handle.unsafe_buffer_pointer())
+        self.watch(handle, handle.unsafe_buffer_pointer(), (address, generation))
         return handle
 
-    def watch(self, handle: jax.Array, address: int, generation: int, memory: int) -> None:
+    def new_array(self, content: Content) -> ctypes.c_void_p:
+        """An array of the device; if memory is short, after what is gone is destroyed."""
+        try:
+            return driver.make_array(content.array, content.num_levels)
+        except driver.DriverError as error:
+            if error.code != driver.OUT_OF_MEMORY:
+                raise
+        self.wait()
+        return driver.make_array(content.array, content.num_levels)
+
+    def free_slot(self, content: Content) -> Name:
+        """A slot for objects of a sort, and its next generation."""
+        free = self.free.setdefault(content.sort, [])
+        if not free:
+            if content.sort not in self.others:
+                self.others[content.sort] = other_object(content)
+            size = SLOTS_AT_A_TIME * SLOT.size
+            first = driver.allocate(size)
+            driver.write(first, SLOTS_AT_A_TIME * SLOT.pack(0, 0, 0, self.others[content.sort], 0))
+            free += [(first + place, 0) for place in reversed(range(0, size, SLOT.size))]
+            self.sorts |= dict.fromkeys((address for address, _ in free), content.sort)
+        address, generation = free.pop()
+        return address, generation % (2**32 - 1) + 1
+
+    # Destroying
+
+    def watch(self, array: jax.Array, memory: int, name: Name) -> None:
+        """Tells the thread when an array with a handle is gone."""
+        self.watched[memory] = name
         # A finalizer runs at any time, in the middle of anything, so it takes no lock.
-        weakref.finalize(handle, self.dropped.put, (address, generation, memory)).atexit = False
+        weakref.finalize(array, self.dropped.put, (memory, name)).atexit = False
 
     def destroy_dropped(self) -> None:
-        """The thread that destroys the objects of arrays that are gone."""
+        """The thread that destroys the objects of handles that no array holds."""
         while True:
             found = [self.dropped.get()]
             with contextlib.suppress(queue.Empty):
                 while True:
                     found.append(self.dropped.get_nowait())
             gone = [one for one in found if isinstance(one, tuple)]
-            # JAX may return an argument of a program as another array of the same memory. That one is watched instead.
-            others = handles_on(self.device) if gone else {}
-            for address, generation, memory in gone:
-                if memory in others:
-                    self.watch(others[memory], address, generation, memory)
-            alone = [one[:2] for one in gone if one[2] not in others]
-            others.clear()
             with contextlib.suppress(Exception):  # of a device that has failed
-                self.destroy(alone)
+                self.destroy(self.without_arrays(gone))
             for one in found:
                 if isinstance(one, threading.Event):
                     one.set()
             if None in found:
                 return
 
-    def destroy(self, handles: Sequence[tuple[int, int]]) -> None:
-        """Destroys the objects of slots and generations, of those that still have one."""
-        if not any(self.is_held(*handle) for handle in handles):
+    def without_arrays(self, gone: Sequence[tuple[int, Name]]) -> list[Name]:
+        """The handles of arrays that are gone, without those that another array holds, which is then watched.
+
+        A program returns copies of its arguments, such as of a bound texture in a state that it updates.
+        """
+        if not gone:
+            return []
+        for memory, name in gone:
+            if self.watched.get(memory) == name:
+                del self.watched[memory]
+        names = {name for _, name in gone}
+        return [*(names - self.copied(names))]
+
+    def copied(self, names: set[Name]) -> set[Name]:
+        """The handles among `names` that an array of the device holds."""
+        found = set[Name]()
+        for a in jax.live_arrays(self.device.platform):
+            if a.shape != (HANDLE_SIZE,) or a.dtype != np.uint32:
+                continue
+            with contextlib.suppress(RuntimeError):  # it is deleted, or computed by a program that failed
+                for part in (s.data for s in a.addressable_shards if s.device == self.device):
+                    memory = part.unsafe_buffer_pointer()
+                    if memory not in self.watched:
+                        low, high, generation = map(int, np.asarray(part))
+                        name = low | high << 32, generation
+                        if self.is_held(name):
+                            self.watch(a, memory, name)
+                    if self.watched.get(memory) in names:
+                        found.add(self.watched[memory])
+        return found
+
+    def destroy(self, names: Sequence[Name]) -> None:
+        """Destroys the objects of handles, of those that still have one."""
+        if not any(map(self.is_held, names)):
             return
         with contextlib.suppress(Exception):
             self.last_program(self.token).block_until_ready()
         with self.lock, driver.on_device(self.ordinal):
-            gone = [(*handle, self.held.pop(handle[0])[1]) for handle in dict.fromkeys(handles) if self.is_held(*handle)]
-            for address, *_ in gone:
-                driver.write(address, bytes(SLOT_BYTES))
+            gone = [(name, self.held.pop(name[0])) for name in dict.fromkeys(names) if self.is_held(name)]
+            for (address, _), _ in gone:
+                driver.write(address, SLOT.pack(0, 0, 0, self.others[self.sorts[address]], 0))
             driver.synchronize()
-            for address, generation, held in gone:
+            for name, held in gone:
                 driver.destroy_object(held.made)
                 driver.destroy_array(held.array, held.num_levels)
-                self.free.append((address, generation))
+                self.free[self.sorts[name[0]]].append(name)
 
-    def is_held(self, address: int, generation: int) -> bool:
-        return address in self.held and self.held[address][0] == generation
+    def is_held(self, name: Name) -> bool:
+        address, generation = name
+        return address in self.held and self.held[address].generation == generation
 
     def wait(self, seconds: float = 60) -> None:
         """Waits until the objects of all arrays that are gone are destroyed."""
@@ -138,14 +235,14 @@ class Slots:
         self.thread.join(10)
 
 
-def handles_on(device: Device) -> dict[int, jax.Array]:
-    """The arrays that look like handles, by their memory on a device."""
-    found: dict[int, jax.Array] = {}
-    with contextlib.suppress(RuntimeError):  # an array is deleted meanwhile
-        for a in jax.live_arrays(device.platform):
-            if a.shape == (HANDLE_SIZE,) and a.dtype == np.uint32 and not a.is_deleted() and device in a.devices():
-                found |= {s.data.unsafe_buffer_pointer(): a for s in a.addressable_shards if s.device == device}
-    return found
+def other_object(content: Content) -> int:
+    """An object of the same sort of one texel, which is never destroyed."""
+    array, empty = driver.make_array(content.empty, 0), content.empty
+    slices = max(empty.depth, 1)
+    driver.copy_to_array(struct.pack("<4I", *[content.nothing] * 4) * slices, array, 16, 1, slices)
+    plain = driver.TextureDescriptor(flags=driver.READ_AS_INTEGER | driver.NORMALIZED_COORDINATES)
+    plain.address_modes[:] = [1] * 3
+    return driver.make_object(array, 0, plain)
 
 
 @functools.cache
@@ -156,47 +253,7 @@ def slots_of(device: Device) -> Slots:
 def destroy(handle: jax.Array) -> None:
     """Destroys the texture objects of a handle, after the programs that use them."""
     for shard in handle.addressable_shards:
-        if shard.device.platform != "cpu":
+        if shard.device.platform == "gpu":
             low, high, generation = map(int, np.asarray(shard.data))
             slots_of(shard.device).destroy([(low | high << 32, generation)])
     handle.delete()
-
-
-class Levels(NamedTuple):
-    """The texels of the levels of a texture as the driver takes them.
-
-    Attributes:
-        arrays: for each level, an array on the device, row after row.
-        rows: for each level, the bytes of a row, the number of rows, and that of slices, layers or faces.
-        descriptor: of the array.
-        num_levels: of a mipmapped array; 0 for a plain array.
-    """
-
-    arrays: Sequence[jax.Array]
-    rows: Sequence[tuple[int, int, int]]
-    descriptor: driver.ArrayDescriptor
-    num_levels: int
-
-
-def made(levels: Levels, texture: driver.TextureDescriptor, device: Device) -> jax.Array:
-    """The handle of a new texture object, which reads a copy of the texels."""
-    slots = slots_of(device)
-    if slots.dropped.qsize() > MOST_WAITING:
-        slots.wait()
-    with driver.on_device(slots.ordinal):
-        try:
-            array = driver.make_array(levels.descriptor, levels.num_levels)
-        except driver.DriverError as error:
-            if error.code != driver.OUT_OF_MEMORY:
-                raise
-            slots.wait()
-            array = driver.make_array(levels.descriptor, levels.num_levels)
-        try:
-            for k, (level, rows) in enumerate(zip(levels.arrays, levels.rows, strict=True)):
-                part = driver.level_of(array, k) if levels.num_levels else array
-                driver.copy_to_array(level.unsafe_buffer_pointer(), part, *rows)
-            held = Held(driver.make_object(array, levels.num_levels, texture), array, levels.num_levels)
-        except driver.DriverError:
-            driver.destroy_array(array, levels.num_levels)
-            raise
-    return slots.hold(held)

@@ -18,7 +18,8 @@ class UnitRead(NamedTuple):
 
     Attributes:
         kind: the kind of texture.
-        level: how the mip level is given: ``""`` for the finest, ``"level"`` for a number, ``"grad"`` for a footprint.
+        level: how the mip level is given: ``""`` for the finest of several, ``"level zero"`` for the only one,
+            ``"level"`` for a number, ``"grad"`` for a footprint.
         component: of a gather, the channel that is read; `None` for a filtered read.
         dtype: the dtype of the result: float32, or that of stored integers.
         num_channels: of the result.
