@@ -88,7 +88,7 @@ def bind(texture: Texture, sampler: Sampler = UNIT, *, keep_texels: bool = True)
     check_on_knots("unit.bind", texture, sampler)
     made = bound(texture, sampler)
     if not on_gpus(texture.texels):
-        return made
+        return without_unit(made)
     levels = texture.levels
     if texture.num_channels == 3:
         levels = tuple(jnp.pad(level, [(0, 0)] * (level.ndim - 1) + [(0, 1)]) for level in levels)
@@ -155,7 +155,7 @@ def bind_compressed(
     check_bound(name, texture.kind, texture.shape, texture.dtype, texture.num_levels, sampler)
     made = bound(texture, sampler)
     if not has_unit:
-        return made
+        return without_unit(made)
     kept = texture.texels if keep_texels else None
     shapes = [level[:-1] for level in texture.level_shapes or (texture.shape,)]
     given = [check_blocks(f"blocks[{k}]", level, block_format, size) for k, (level, size) in enumerate(zip(levels, shapes))]
@@ -174,10 +174,16 @@ def bound(texture: Texture, sampler: Sampler) -> UnitTexture:
         texture.border_color,
         texture.kind,
         texture.level_shapes,
-        handle=jnp.zeros(3, jnp.uint32),
         sampler=sampler,
         stored=(texture.shape, np.dtype(texture.dtype)),
     )
+
+
+def without_unit(texture: UnitTexture) -> UnitTexture:
+    """The texture where there is no texture unit; its handle names nothing."""
+    sharding = getattr(texture.texels, "sharding", None)
+    where = NamedSharding(sharding.mesh, PartitionSpec()) if isinstance(sharding, NamedSharding) else None
+    return dataclasses.replace(texture, handle=jax.device_put(np.zeros(objects.HANDLE_SIZE, np.uint32), where))
 
 
 # Checks

@@ -65,6 +65,10 @@ class UnitTexture(Texture):
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.destroy()
+
+    def destroy(self) -> None:
+        """Destroys the texture object, after the programs that use it. It is destroyed anyway when nobody holds it."""
         destroy(self.handle)
 
     @property

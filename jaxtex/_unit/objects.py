@@ -119,10 +119,11 @@ class Slots:
                 raise
             address, generation = self.free_slot(content)
             self.held[address] = Held(generation, made, array, content.num_levels)
+            # The device copies meanwhile; the slot is written after that.
+            numbers = np.array([address & 0xFFFFFFFF, address >> 32, generation], np.uint32)
+            handle = jax.device_put(numbers, self.device)
+            self.watch(handle, handle.unsafe_buffer_pointer(), (address, generation))
             driver.write(address, SLOT.pack(made, generation, 0, self.others[content.sort], 0))
-        numbers = np.array([address & 0xFFFFFFFF, address >> 32, generation], np.uint32)
-        handle = jax.device_put(numbers, self.device)
-        self.watch(handle, handle.unsafe_buffer_pointer(), (address, generation))
         return handle
 
     def new_array(self, content: Content) -> ctypes.c_void_p:

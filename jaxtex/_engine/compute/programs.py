@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 
 from ..._jax.primitives import at_front
-from ..describe.program import Program
+from ..describe.program import Program, traced
+from ..describe.unit import UnitRead, unit_read_p
 
 # For each array, the positions of the axes of the grid. The axes of one sample keep their order around them.
 Places = tuple[tuple[int, ...], ...]
@@ -104,3 +105,15 @@ def merged(places: Sequence[int], some: Sequence[Any], others: Sequence[Any]) ->
     """A list with `some` at `places`, and `others` in order at the other places."""
     at, rest = dict(zip(places, some)), iter(others)
     return [at[k] if k in at else next(rest) for k in range(len(some) + len(others))]
+
+
+def of_one_sample(
+    handle: jax.Array, numbers: Sequence[jax.Array], read: UnitRead
+) -> tuple[list[jax.Array], dict[str, Any]]:
+    """A read by a texture unit as a program of one sample: its operands, and its parameters."""
+    rank, sizes = numbers[0].ndim, read.type_of(*numbers).shape[:-1]
+    one = lambda *args: [unit_read_p.bind(*args, read=read)]
+    program = traced(one, [handle, *(jax.ShapeDtypeStruct((), a.dtype) for a in numbers)])
+    grid = tuple(range(rank))
+    given = [jnp.expand_dims(handle, grid), *numbers]
+    return given, {"program": program, "sizes": sizes, "places": (grid,) * len(given), "result_places": (grid,)}

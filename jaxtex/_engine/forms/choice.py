@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 from jax.export import is_symbolic_dim
 from jax.extend.core import Jaxpr, JaxprEqn, jaxprs_in_params
 from jax.interpreters import mlir
@@ -33,8 +34,10 @@ from ..._jax.versions import (
     without_varying_axes,
 )
 from ..compute.operators import batched
+from ..compute.programs import of_one_sample
 from ..describe.spec import TEXELS, ReadSpec
 from ..describe.storage import PULLBACK, READ, SPLAT, WHOLE, HaloStorage, Signature, Slice, Storage, views
+from ..describe.unit import UnitRead
 from . import cpu
 from .partitioned import Devices, partitioned_program, partitioned_read, smallest_parts
 
@@ -155,6 +158,24 @@ class ProgramLowering(Lowering):
     def in_parts(self, general: Callable[..., Any], ctx: Any, devices: Devices, **params: Any) -> Callable[..., Any]:
         on_part, whole = functools.partial(self.on_part, general, ctx), functools.partial(general, **params)
         return partitioned_program(on_part, whole, ctx.avals_out, devices, **params)
+
+
+class UnitLowering(Lowering):
+    """A lowering of a read by a texture unit; each device reads by its own."""
+
+    __slots__ = ()
+
+    def devices_to_run_on(self, ctx: Any, **params: Any) -> Devices:
+        devices = devices_of_partition(ctx)
+        return devices if devices and self.supports(*ctx.avals_in, **params) else ()
+
+    def in_parts(self, general: Callable[..., Any], ctx: Any, devices: Devices, *, read: UnitRead) -> Callable[..., Any]:
+        def run(handle: Any, *operands: Any) -> Any:
+            given, static = of_one_sample(handle, operands[: read.num_numbers], read)
+            whole = lambda *_: [jnp.zeros(a.shape, a.dtype) for a in ctx.avals_out]
+            return partitioned_program(gpu_kernels().fused_samples, whole, ctx.avals_out, devices, **static)(*given)
+
+        return run
 
 
 # NVRTC takes most of the time of lowering. So the kernels of a program are compiled at the same time: the lowering rule
@@ -293,7 +314,7 @@ LOWERINGS: dict[str, tuple[Lowering, ...]] = {
     "read_derivatives": (Lowering("cuda", *kernel("read_derivatives"), signature=READ),),
     "fused_samples": (ProgramLowering("cuda", *kernel("fused_samples")),),
     "fused_adjoint": (ProgramLowering("cuda", *kernel("fused_adjoint")),),
-    "unit_read": (Lowering("cuda", *kernel("unit_read")),),
+    "unit_read": (UnitLowering("cuda", *kernel("unit_read")),),
     "fold": (Lowering("cuda", *kernel("fold"), signature=READ),),
     "fold_pullback": (Lowering("cuda", *kernel("fold_pullback")),),
     "scaled_filter": (Lowering("cpu", cpu.resized, cpu.supports_resized),),

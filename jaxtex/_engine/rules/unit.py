@@ -8,7 +8,10 @@ from typing import Any
 
 import jax
 
+from jax.sharding import PartitionSpec
+
 from ..._jax.primitives import at_front, bind, define
+from ..._jax.versions import on_mesh_of
 from ..describe.unit import UnitRead, unit_read_p
 from ..forms.choice import LOWERINGS
 
@@ -28,9 +31,14 @@ def by_texels(handle: jax.Array, *operands: jax.Array, read: UnitRead) -> jax.Ar
     return read.meaning(*operands)
 
 
-def types(handle: Any, *operands: Any, read: UnitRead) -> jax.ShapeDtypeStruct:
-    del handle
-    return read.type_of(*operands[: read.num_numbers])
+def abstract(handle: Any, *operands: Any, read: UnitRead) -> Any:
+    """The type of the result: samples that are sharded over devices are read there."""
+    numbers = operands[: read.num_numbers]
+    out, spec = read.type_of(*numbers), []
+    for axis in range(len(out.shape) - 1):
+        found = (a.sharding.spec[axis] for a in numbers if a.shape[axis] > 1)
+        spec.append(next((name for name in found if name is not None), None))
+    return on_mesh_of((handle, *operands), out.shape, out.dtype, PartitionSpec(*spec, None))
 
 
 def batch(args: Sequence[jax.Array], dims: Sequence[int | None], *, read: UnitRead) -> tuple[jax.Array, int]:
@@ -46,4 +54,4 @@ def batch(args: Sequence[jax.Array], dims: Sequence[int | None], *, read: UnitRe
     return unit_read(handle, *numbers, *operands[count:], read=read), 0
 
 
-define(unit_read_p, by_texels, static=("read",), batch=batch, types=types, lowerings=LOWERINGS["unit_read"])
+define(unit_read_p, by_texels, static=("read",), batch=batch, abstract=abstract, lowerings=LOWERINGS["unit_read"])

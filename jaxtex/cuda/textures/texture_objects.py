@@ -17,6 +17,7 @@ from ..._checks.numbers import on_device
 from ..._jax.versions import stack
 from ...modes import Arithmetic, TextureKind
 from ...sampler import MAX_ANISOTROPY, Sampler
+from ...unit import UnitTexture, bind
 from ..descriptors import (
     AddressModes,
     BorderColor,
@@ -359,6 +360,7 @@ def createTextureObject(
     *,
     arithmetic: ArithmeticName = "hardware",
     compute_capability: float = NEWEST_COMPUTE_CAPABILITY,
+    unit: bool = False,
 ) -> TextureObject:
     """Makes a texture object of a resource and a descriptor: `cudaCreateTextureObject`.
 
@@ -368,6 +370,8 @@ def createTextureObject(
         pResViewDesc: a part of an array or of a mipmapped array, a `ResourceViewDesc`; ``None`` is the whole resource.
         arithmetic: ``"hardware"`` returns the values of an NVIDIA H200's texture unit; ``"float"`` computes weights and
             sums in float32, which is faster. See `jaxtex.Sampler`.
+        unit: whether the texture unit of a GPU reads, from a copy of the texels: see `jaxtex.unit.bind`. It needs
+            ``arithmetic="hardware"``, and memory of known values. `destroyTextureObject` releases the copy.
 
     Returns:
         A `TextureObject` with the texels that the resource has now. A later copy or write returns another array; make
@@ -419,6 +423,8 @@ def createTextureObject(
     border = border_color(texture.borderColor, desc, modes.read) if "border" in address else None
     sampler = sampler_of(texture, modes, desc, address, arithmetic, is_cube=kind.is_cube)
     built = TEXTURE_KINDS[stored].build(levels, border_color=border)
+    if unit:
+        built = bind(built, sampler)
     alpha = int(held.block_format is not None and view is None)
     made = TextureObject(built, sampler, desc, modes.read, kind, resource_type, flags, alpha)
     given = (resource, texture, view)
@@ -428,7 +434,7 @@ def createTextureObject(
 
 @cuda_function
 def destroyTextureObject(texObject: TextureObject) -> None:
-    """Marks a texture object as destroyed: `cudaDestroyTextureObject`. There is nothing to release.
+    """Marks a texture object as destroyed: `cudaDestroyTextureObject`. It releases what a texture unit has read.
 
     Args:
         texObject: a `TextureObject`. Later use is an error, except of copies that a JAX transformation made.
@@ -436,7 +442,10 @@ def destroyTextureObject(texObject: TextureObject) -> None:
     Raises:
         CudaError: cudaErrorInvalidResourceHandle, if it was destroyed before.
     """
-    release("destroyTextureObject", _check_object("destroyTextureObject", texObject))
+    destroyed = _check_object("destroyTextureObject", texObject)
+    release("destroyTextureObject", destroyed)
+    if isinstance(destroyed.texture, UnitTexture):
+        destroyed.texture.destroy()
 
 
 @cuda_function

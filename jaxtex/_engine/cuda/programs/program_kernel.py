@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...compute.programs import type_on_grid
-from ...describe.program import Program, traced
-from ...describe.unit import UnitRead, unit_read_p
+from ...compute.programs import of_one_sample, type_on_grid
+from ...describe.program import Program
+from ...describe.unit import UnitRead
 from ..build import launch
 from ..build.launch import LANES
 from ..build.source import read_source, scalars
@@ -27,6 +27,8 @@ from .tiles import Tiles
 
 # The most samples of a thread.
 MOST_SAMPLES = 4
+# The most if a texture unit reads.
+MOST_OF_UNIT = 2
 # A thread computes so many adjacent samples if samples add to whole arrays, as these often share texels.
 MOST_ADDED = 8
 # Lanes move the rows of at most so many reads to each other, if a thread keeps these from sample to sample.
@@ -88,7 +90,8 @@ def fused_samples(
         return samples_in_parts(fused_samples, parts, operands, whole, **static)
     laid = [Laid.of(a.shape, p) for a, p in zip(operands, places)]
     dtypes = [a.dtype for a in operands]
-    tiles = Tiles.of(sizes, MOST_SAMPLES if sizes else 1)
+    most = MOST_OF_UNIT if program.holds("unit_read") else MOST_SAMPLES
+    tiles = Tiles.of(sizes, most if sizes else 1)
 
     def thread(*index: jax.Array) -> list[jax.Array]:
         parts = [one.part(f"a{k}", dtypes[k], index) for k, one in enumerate(laid)]
@@ -107,13 +110,8 @@ def fused_samples(
 
 def unit_read(handle: jax.Array, *operands: jax.Array, read: UnitRead) -> jax.Array:
     """A read by a texture object, as a program of one sample. The kernel does not get the texels."""
-    numbers = operands[: read.num_numbers]
-    one = lambda *args: [unit_read_p.bind(*args, read=read)]
-    sizes, rank = read.type_of(*numbers).shape[:-1], numbers[0].ndim
-    program = traced(one, [handle, *(jax.ShapeDtypeStruct((), a.dtype) for a in numbers)])
-    places = tuple(range(rank))
-    given = [jnp.expand_dims(handle, places), *numbers]
-    return fused_samples(*given, program=program, sizes=sizes, places=(places,) * len(given), result_places=(places,))[0]
+    given, static = of_one_sample(handle, operands[: read.num_numbers], read)
+    return fused_samples(*given, **static)[0]
 
 
 def check_types(arrays: Sequence[Any]) -> None:
