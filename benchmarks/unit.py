@@ -7,7 +7,8 @@ are of results that equal those of the unit bit for bit.
 import functools
 import math
 import re
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -32,7 +33,8 @@ FETCHES = {
     "2d": "tex2D<VECTOR>(object, a[0][i], a[1][i])",
     "3d": "tex3D<VECTOR>(object, a[0][i], a[1][i], a[2][i])",
     "2d lod": "tex2DLod<VECTOR>(object, a[0][i], a[1][i], a[2][i])",
-    "2d ddx": "tex2DGrad<VECTOR>(object, a[0][i], a[1][i], make_float2(a[2][i], a[3][i]), make_float2(a[4][i], a[5][i]))",
+    "2d ddx": "tex2DGrad<VECTOR>(object, a[0][i], a[1][i], "
+    "make_float2(a[2][i], a[3][i]), make_float2(a[4][i], a[5][i]))",
 }
 VECTORS = {1: "float", 2: "float2", 4: "float4"}
 HARDWARE = functools.partial(jt.Sampler, arithmetic="hardware")
@@ -45,7 +47,7 @@ class Case(NamedTuple):
     texture: Any
     sampler: jt.Sampler
     coords: tuple[Any, ...]
-    options: dict[str, Any] = {}
+    options: Mapping[str, Any] = types.MappingProxyType({})
     bound: Any = None
 
 
@@ -136,7 +138,7 @@ def by_cuda(case: Case, bound: Any) -> Run | None:
         return None
     low, high, _ = map(int, np.asarray(bound.handle))
     held = slots_of(jax.devices()[0]).held[low | high << 32]
-    arrays = [cupy.asarray(np.asarray(a)) for a in (*case.coords, *jax.tree.leaves(case.options))]
+    arrays = [cupy.asarray(np.asarray(a)) for a in (*case.coords, *jax.tree.leaves(dict(case.options)))]
     channels = case.texture.num_channels
     name = " ".join(("2d" if len(case.coords) == 2 else "3d", *[key for key in case.options if key != "ddy"]))
     code = KERNEL.replace("FETCH", FETCHES[name]).replace("VECTOR", VECTORS[channels])
@@ -163,9 +165,9 @@ def row(title: str, case: Case, options: Any, results: Results) -> None:
     )
     read = jax.jit(lambda texture, at, options, how: jt.sample(texture, at, how, **options), static_argnums=3)
     runs = {
-        "bound": Run(lambda: read(bound, case.coords, case.options, case.sampler)),
-        "hardware": Run(lambda: read(case.texture, case.coords, case.options, case.sampler)),
-        "float": Run(lambda: read(case.texture, case.coords, case.options, in_float)),
+        "bound": Run(lambda: read(bound, case.coords, dict(case.options), case.sampler)),
+        "hardware": Run(lambda: read(case.texture, case.coords, dict(case.options), case.sampler)),
+        "float": Run(lambda: read(case.texture, case.coords, dict(case.options), in_float)),
     }
     cuda = by_cuda(case, bound)
     runs = {**({"CUDA": cuda} if cuda else {}), **runs}

@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,8 +17,8 @@ from jax.typing import ArrayLike
 from ._blocks.formats import FORMATS, blocks_along
 from ._checks.calls import public
 from ._checks.words import listing
-from ._reads.arguments import check_texture
 from ._hardware.read import result_dtype
+from ._reads.arguments import check_texture
 from ._reads.unit import UnitTexture
 from ._tables.address_rules import CLAMP
 from ._unit import driver, objects
@@ -38,6 +38,8 @@ MAX_GATHERED = 32768
 ADDRESS_MODES = {"wrap": 0, "clamp": 1, "mirror": 2, "border": 3}
 # A bound of levels that is larger than any number of levels.
 MANY_LEVELS = 1000.0
+# By the kind of dtype of a result, what a texture that is gone returns: the dtype of a texel, and its bits.
+NOTHING = {"f": ("float32", 0x7FC00000), "i": ("int32", 0), "u": ("uint32", 0)}
 
 
 @public(called="unit.bind")
@@ -84,20 +86,17 @@ def bind(texture: Texture, sampler: Sampler = UNIT, *, keep_texels: bool = True)
     check_known("unit.bind", "texture", texture)
     if isinstance(texture, UnitTexture):
         raise ValueError("unit.bind: texture is bound already; pass the texture that was bound, texture.bound.")
-    check_bound("unit.bind", texture.kind, texture.shape, texture.dtype, texture.num_levels, sampler)
+    check_bound("unit.bind", texture, sampler)
     check_on_knots("unit.bind", texture, sampler)
-    made = bound(texture, sampler)
     if not on_gpus(texture.texels):
-        return without_unit(made)
+        return without_unit(texture, sampler)
     levels = texture.levels
     if texture.num_channels == 3:
         levels = tuple(jnp.pad(level, [(0, 0)] * (level.ndim - 1) + [(0, 1)]) for level in levels)
-    bytes_of_texel = levels[0].shape[-1] * levels[0].dtype.itemsize
-    code, channels = driver.FORMATS[str(texture.dtype)], levels[0].shape[-1]
-    array = array_descriptor(texture.kind, levels[0].shape[:-1], code, channels)
-    rows = [rows_of(texture.kind, level.shape[:-1], bytes_of_texel) for level in levels]
-    handle = handle_of(made, levels, rows, array, descriptor(made))
-    return dataclasses.replace(made, handle=handle, texels=texture.texels if keep_texels else None)
+    channels = levels[0].shape[-1]
+    stored = Format(driver.FORMATS[str(texture.dtype)], channels, channels * texture.dtype.itemsize)
+    handle = handle_of(texture, sampler, levels, [level.shape[:-1] for level in levels], stored)
+    return with_handle(texture, sampler, handle, keep_texels=keep_texels)
 
 
 @public(called="unit.bind_compressed")
@@ -111,7 +110,7 @@ def bind_compressed(
     border_color: ArrayLike | None = None,
     keep_texels: bool = False,
 ) -> UnitTexture:
-    """`bind` for blocks as they are stored: the unit decodes them when it reads, and they take 4 to 8 times less memory.
+    """`bind` for blocks as they are stored, which the unit decodes when it reads: 4 to 8 times less memory than texels.
 
     Args:
         blocks, format, shape, kind, border_color: as in `jaxtex.block_compressed`; not ``"rgb10a2"``, whose texels are
@@ -135,9 +134,9 @@ def bind_compressed(
         Array([1., 0., 0., 1.], dtype=float32)
     """
     name = "unit.bind_compressed"
-    block_format, row = choose(name, "format", format, BlockFormat), FORMATS[choose(name, "format", format, BlockFormat)]
+    block_format = choose(name, "format", format, BlockFormat)
     check_known(name, "blocks", blocks)
-    if row.side == 1:
+    if (row := FORMATS[block_format]).side == 1:
         raise ValueError(f"{name}: format is {block_format.value!r}, whose words are no blocks; use block_compressed.")
     # The texture as `block_compressed` decodes it: its texels, or their shapes and dtype alone.
     decode = functools.partial(block_compressed, format=format, shape=shape, kind=kind, border_color=border_color)
@@ -152,38 +151,37 @@ def bind_compressed(
             f"{name}: sampler has read_mode='element', but texels of {block_format.value} are fractions; use "
             "'normalized_float'."
         )
-    check_bound(name, texture.kind, texture.shape, texture.dtype, texture.num_levels, sampler)
-    made = bound(texture, sampler)
+    check_bound(name, texture, sampler)
     if not has_unit:
-        return without_unit(made)
-    kept = texture.texels if keep_texels else None
-    shapes = [level[:-1] for level in texture.level_shapes or (texture.shape,)]
-    given = [check_blocks(f"blocks[{k}]", level, block_format, size) for k, (level, size) in enumerate(zip(levels, shapes))]
-    in_blocks = [(*size[:-2], *(blocks_along(n, row.side) for n in size[-2:])) for size in shapes]
-    rows = [rows_of(texture.kind, size, row.size) for size in in_blocks]
-    stored = f"{block_format.value}"
-    array = array_descriptor(texture.kind, shapes[0], driver.OF_BLOCKS[stored] + (sampler.srgb and stored in driver.WITH_SRGB), row.channels)
-    color = None if border_color is None else jnp.asarray(border_color)
-    return dataclasses.replace(made, texels=kept, border_color=color, handle=handle_of(made, given, rows, array, descriptor(made, color)))
+        return without_unit(texture, sampler)
+    if border_color is not None:
+        texture = dataclasses.replace(texture, border_color=jnp.asarray(border_color))
+    sizes = [level[:-1] for level in texture.level_shapes or (texture.shape,)]
+    given = [check_blocks(f"blocks[{k}]", a, block_format, n) for k, (a, n) in enumerate(zip(levels, sizes))]
+    code = driver.OF_BLOCKS[block_format.value] + (sampler.srgb and block_format.value in driver.WITH_SRGB)
+    handle = handle_of(texture, sampler, given, sizes, Format(code, row.channels, row.size, row.side))
+    return with_handle(texture, sampler, handle, keep_texels=keep_texels)
 
 
-def bound(texture: Texture, sampler: Sampler) -> UnitTexture:
-    """The texture without a texture object."""
+def with_handle(texture: Texture, sampler: Sampler, handle: jax.Array, *, keep_texels: bool) -> UnitTexture:
+    """A texture that is bound, or the description of one by shapes and dtypes."""
     return UnitTexture(
-        texture.texels,
+        texture.texels if keep_texels else None,  # pyright: ignore[reportArgumentType]
         texture.border_color,
         texture.kind,
         texture.level_shapes,
+        handle=handle,
         sampler=sampler,
         stored=(texture.shape, np.dtype(texture.dtype)),
     )
 
 
-def without_unit(texture: UnitTexture) -> UnitTexture:
+def without_unit(texture: Texture, sampler: Sampler) -> UnitTexture:
     """The texture where there is no texture unit; its handle names nothing."""
     sharding = getattr(texture.texels, "sharding", None)
     where = NamedSharding(sharding.mesh, PartitionSpec()) if isinstance(sharding, NamedSharding) else None
-    return dataclasses.replace(texture, handle=jax.device_put(np.zeros(objects.HANDLE_SIZE, np.uint32), where))
+    handle = jax.device_put(np.zeros(objects.HANDLE_SIZE, np.uint32), where)
+    return with_handle(texture, sampler, handle, keep_texels=True)
 
 
 # Checks
@@ -197,16 +195,15 @@ def check_known(name: str, argument: str, values: object) -> None:
         )
 
 
-def check_bound(
-    name: str, kind: TextureKind, shape: tuple[int, ...], dtype: Any, num_levels: int, sampler: Sampler
-) -> None:
+def check_bound(name: str, texture: Texture, sampler: Sampler) -> None:
     """Checks that a texture unit reads such a texture so, as hardware arithmetic does."""
+    kind, shape, num_levels = texture.kind, texture.shape, texture.num_levels
     if sampler.arithmetic is not Arithmetic.HARDWARE:
         raise ValueError(
             f"{name}: sampler has arithmetic='float', and a texture unit computes in fixed point; use "
             "arithmetic='hardware'."
         )
-    check_sampler(name, kind, dtype, num_levels, shape[-2], sampler)
+    check_sampler(name, kind, texture.dtype, num_levels, shape[-2], sampler)
     if shape[-1] > MAX_CHANNELS:
         raise ValueError(
             f"{name}: texture has {shape[-1]} channels, and a texture unit reads up to {MAX_CHANNELS}; bind several "
@@ -224,71 +221,52 @@ def check_bound(
 
 def on_gpus(texels: Any) -> bool:
     """Whether an array is on GPUs, or would be put there."""
-    return isinstance(texels, jax.Array) and all(d.platform == "gpu" for d in texels.devices()) or (
-        not isinstance(texels, jax.Array) and jax.default_backend() == "gpu"
-    )
+    devices = texels.devices() if isinstance(texels, jax.Array) else jax.devices()
+    return all(device.platform == "gpu" for device in devices)
 
 
 # What the driver is told
 
 
-def array_descriptor(kind: TextureKind, sizes: Sequence[int], code: int, channels: int) -> driver.ArrayDescriptor:
-    """The descriptor of an array of a texture: its sizes without channels, slowest axis first."""
-    *front, width = sizes
-    flags = kind.layered * driver.LAYERED | kind.is_cube * driver.CUBEMAP
-    if kind is TextureKind.TEXTURE2D and max(sizes) <= MAX_GATHERED and code not in driver.OF_BLOCKS.values():
-        flags |= driver.TEXTURE_GATHER
-    height = front.pop() if kind.texel_ndim > 1 else 0
-    return driver.ArrayDescriptor(width, height, math.prod(front) if front else 0, code, channels, flags)
+class Format(NamedTuple):
+    """How an array stores texels.
 
+    Attributes:
+        code: the format, as the driver numbers them.
+        num_bytes: of a texel, or of a block of `side` by `side` texels.
+    """
 
-def rows_of(kind: TextureKind, sizes: Sequence[int], size: int) -> tuple[int, int, int]:
-    """The bytes of a row, the number of rows and of slices, of texels or blocks of `size` bytes."""
-    *front, width = sizes
-    height = front.pop() if kind.texel_ndim > 1 else 1
-    return width * size, height, math.prod(front)
-
-
-def descriptor(texture: UnitTexture, color: jax.Array | None = None) -> driver.TextureDescriptor:
-    """The descriptor of a texture object with the options of a sampler."""
-    sampler, kind = texture.sampler, texture.kind
-    rules = [*sampler.address_rules(kind.texel_ndim)]
-    # The unit reads a row as an image of height 1, so the modes of other axes count, too.
-    modes = [ADDRESS_MODES[rule.name] for rule in (*rules, *[CLAMP] * 3)][:3]
-    is_element = sampler.read_mode is ReadMode.ELEMENT
-    flags = is_element * driver.READ_AS_INTEGER | sampler.srgb * driver.SRGB
-    flags |= (sampler.normalized_coords or kind.is_cube) * driver.NORMALIZED_COORDINATES
-    flags |= (kind.is_cube and sampler.seamless_cubemap) * driver.SEAMLESS_CUBEMAP
-    color = texture.border_color if color is None else color
-    stored = texture.dtype if is_element and not jnp.issubdtype(texture.dtype, jnp.floating) else np.float32
-    given = np.zeros(4, np.float32 if stored == np.float32 else np.int32)
-    given[: texture.num_channels] = 0 if color is None else np.asarray(color).astype(stored)
-    return driver.TextureDescriptor(
-        (ctypes.c_int * 3)(*modes),
-        int(sampler.filter is FilterMode.LINEAR),
-        flags,
-        sampler.max_anisotropy,
-        int(sampler.mipmap_filter_mode is FilterMode.LINEAR),
-        sampler.mipmap_level_bias,
-        min(sampler.min_mipmap_level_clamp, MANY_LEVELS),
-        min(sampler.max_mipmap_level_clamp, MANY_LEVELS),
-        (ctypes.c_uint32 * 4)(*given.view(np.uint32)),
-    )
+    code: int
+    num_channels: int
+    num_bytes: int
+    side: int = 1
 
 
 def handle_of(
-    made: UnitTexture,
+    texture: Texture,
+    sampler: Sampler,
     levels: Sequence[jax.Array],
-    rows: Sequence[tuple[int, int, int]],
-    array: driver.ArrayDescriptor,
-    texture: driver.TextureDescriptor,
+    sizes: Sequence[tuple[int, ...]],
+    stored: Format,
 ) -> jax.Array:
-    """The handle of a texture object on each device that holds the levels, all of them whole."""
-    code = result_dtype(made.dtype, made.sampler.decoding).kind
-    sizes = [6 if name == "6" else 1 for name in AXIS_NAMES[made.kind]]
-    stored, nothing = {"f": ("float32", 0x7FC00000), "i": ("int32", 0), "u": ("uint32", 0)}[code]
-    empty = array_descriptor(made.kind, sizes, driver.FORMATS[stored], MAX_CHANNELS)
-    content = functools.partial(objects.Content, rows=rows, array=array, texture=texture, sort=(made.kind, code), empty=empty, nothing=nothing)
+    """The handle of a texture object on each device that holds the levels, all of them whole.
+
+    Args:
+        levels: what an array stores, level by level.
+        sizes: those of the levels in texels, slowest axis first.
+    """
+    kind, returned = texture.kind, result_dtype(texture.dtype, sampler.decoding).kind
+    name, nothing = NOTHING[returned]
+    one_texel = [6 if axis == "6" else 1 for axis in AXIS_NAMES[kind]]
+    content = functools.partial(
+        objects.Content,
+        rows=[rows_of(kind, n, stored) for n in sizes],
+        array=array_descriptor(kind, sizes[0], stored),
+        texture=texture_descriptor(texture, sampler),
+        sort=(kind, returned),
+        empty=array_descriptor(kind, one_texel, Format(driver.FORMATS[name], MAX_CHANNELS, 16)),
+        nothing=nothing,
+    )
     jax.block_until_ready(levels)
     first = levels[0]
     if len(first.devices()) == 1:
@@ -305,3 +283,48 @@ def handle_of(
         handles.append(objects.slots_of(shard.device).made(content(parts)))
     sharding = NamedSharding(first.sharding.mesh, PartitionSpec())
     return jax.make_array_from_single_device_arrays((objects.HANDLE_SIZE,), sharding, handles)
+
+
+def array_descriptor(kind: TextureKind, sizes: Sequence[int], stored: Format) -> driver.ArrayDescriptor:
+    """The descriptor of an array of a texture of these sizes, slowest axis first."""
+    *front, width = sizes
+    flags = kind.layered * driver.LAYERED | kind.is_cube * driver.CUBEMAP
+    if kind is TextureKind.TEXTURE2D and max(sizes) <= MAX_GATHERED and stored.side == 1:
+        flags |= driver.TEXTURE_GATHER
+    height = front.pop() if kind.texel_ndim > 1 else 0
+    depth = math.prod(front) if front else 0
+    return driver.ArrayDescriptor(width, height, depth, stored.code, stored.num_channels, flags)
+
+
+def rows_of(kind: TextureKind, sizes: Sequence[int], stored: Format) -> tuple[int, int, int]:
+    """The bytes of a row of texels or of blocks, and the numbers of rows and of slices."""
+    *front, width = sizes
+    height = front.pop() if kind.texel_ndim > 1 else 1
+    return blocks_along(width, stored.side) * stored.num_bytes, blocks_along(height, stored.side), math.prod(front)
+
+
+def texture_descriptor(texture: Texture, sampler: Sampler) -> driver.TextureDescriptor:
+    """The descriptor of a texture object with the options of a sampler."""
+    kind, is_element = texture.kind, sampler.read_mode is ReadMode.ELEMENT
+    # The unit reads a row as an image of height 1, so the modes of other axes count, too.
+    rules = (*sampler.address_rules(kind.texel_ndim), *[CLAMP] * 3)[:3]
+    flags = is_element * driver.READ_AS_INTEGER | sampler.srgb * driver.SRGB
+    flags |= (sampler.normalized_coords or kind.is_cube) * driver.NORMALIZED_COORDINATES
+    flags |= (kind.is_cube and sampler.seamless_cubemap) * driver.SEAMLESS_CUBEMAP
+    # A border color of integers that are read as elements has their bits.
+    of_integers = is_element and not jnp.issubdtype(texture.dtype, jnp.floating)
+    color = np.zeros(MAX_CHANNELS, np.int64 if of_integers else np.float32)
+    if texture.border_color is not None:
+        color[: texture.num_channels] = np.asarray(texture.border_color)
+    bits = (color.astype(np.uint32) if of_integers else color.view(np.uint32)).tolist()
+    return driver.TextureDescriptor(
+        address_modes=(ctypes.c_int * 3)(*(ADDRESS_MODES[rule.name] for rule in rules)),
+        filter_mode=sampler.filter is FilterMode.LINEAR,
+        flags=flags,
+        max_anisotropy=sampler.max_anisotropy,
+        mipmap_filter_mode=sampler.mipmap_filter_mode is FilterMode.LINEAR,
+        mipmap_level_bias=sampler.mipmap_level_bias,
+        min_mipmap_level_clamp=min(sampler.min_mipmap_level_clamp, MANY_LEVELS),
+        max_mipmap_level_clamp=min(sampler.max_mipmap_level_clamp, MANY_LEVELS),
+        border_color=(ctypes.c_uint32 * 4)(*bits),
+    )

@@ -18,8 +18,8 @@ from .._hardware.read import result_dtype
 from .._jax.calls import typed_jit
 from .._jax.primitives import straight_through
 from .._tables.storage_formats import is_blended, rounded_dtype
-from ..sampler import Sampler
 from .._unit.objects import destroy
+from ..sampler import Sampler
 from ..texture import Texture
 from . import calls
 

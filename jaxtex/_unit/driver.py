@@ -188,9 +188,7 @@ def destroy_array(array: ctypes.c_void_p, num_levels: int) -> None:
     call("cuMipmappedArrayDestroy" if num_levels else "cuArrayDestroy", array)
 
 
-def copy_to_array(
-    source: int | bytes, array: ctypes.c_void_p, row_bytes: int, rows: int, slices: int
-) -> None:
+def copy_to_array(source: int | bytes, array: ctypes.c_void_p, row_bytes: int, rows: int, slices: int) -> None:
     """Copies rows, one after the other, into an array. `write` waits for the copy.
 
     Args:

@@ -30,6 +30,7 @@ SOURCES = {
 # The rooms and modules, bottom to top. A module imports only what stands before it.
 LAYERS = (
     "_jax",
+    "_unit",
     "_checks",
     "modes",
     "_tables",
@@ -43,7 +44,8 @@ LAYERS += ("_engine.describe", "_engine.walk", "_engine.compute", "_engine.cuda.
 LAYERS += ("_engine.cuda.samples", "_engine.cuda.read", "_engine.cuda.scatter", "_engine.cuda.gather")
 LAYERS += ("_engine.cuda.filters", "_engine.cuda.programs", "_engine.cuda", "_engine.forms", "_engine.rules")
 LAYERS += ("_engine.sharded", "_engine", "_hardware", "_reads", "sampling", "derivatives")
-LAYERS += ("surface", "mipmaps", "splines", "exports", "fused", "sharded", "ndimage", "warp", "nn", "rays", "layers")
+LAYERS += ("surface", "mipmaps", "splines", "exports", "fused", "unit", "sharded", "ndimage", "warp")
+LAYERS += ("nn", "rays", "layers")
 CUDA = "enums declarations functions errors structs kinds names memory device_numbers descriptors surfaces textures ptx"
 LAYERS += (*(f"cuda.{room}" for room in CUDA.split()), "cuda")
 LAYERS += ("__init__", "cli.process", "cli.options", "cli.commands", "cli.jax_start", "cli.files", "cli.transforms")

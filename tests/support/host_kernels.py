@@ -9,8 +9,8 @@ from jax._src.interpreters.mlir import _platform_specific_lowerings
 from jax.interpreters import mlir
 
 from jaxtex._engine.cuda.build import launch
-from jaxtex._engine.forms import choice, gpu_kernels
 from jaxtex._engine.describe.unit import unit_read_p
+from jaxtex._engine.forms import choice, gpu_kernels
 from jaxtex._engine.rules import concatenated, filters, folds, primitives, programs, unit  # noqa: F401
 from jaxtex._hardware import read as hardware
 from tests.support.host_compiler import fill

@@ -169,7 +169,9 @@ class UnitLowering(Lowering):
         devices = devices_of_partition(ctx)
         return devices if devices and self.supports(*ctx.avals_in, **params) else ()
 
-    def in_parts(self, general: Callable[..., Any], ctx: Any, devices: Devices, *, read: UnitRead) -> Callable[..., Any]:
+    def in_parts(
+        self, general: Callable[..., Any], ctx: Any, devices: Devices, *, read: UnitRead
+    ) -> Callable[..., Any]:
         def run(handle: Any, *operands: Any) -> Any:
             given, static = of_one_sample(handle, operands[: read.num_numbers], read)
             whole = lambda *_: [jnp.zeros(a.shape, a.dtype) for a in ctx.avals_out]

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
-
 from jax.sharding import PartitionSpec
 
 from ..._jax.primitives import at_front, bind, define

@@ -4,9 +4,8 @@ A texture object is destroyed when nobody holds the texture. A slot in memory, w
 exists, and has another object of the same kind that a thread reads if not: its texels are NaN, or 0.
 """
 
-from jax.extend.core import JaxprEqn
-
 import numpy as np
+from jax.extend.core import JaxprEqn
 
 from ....modes import TextureKind
 from ...describe.unit import UnitRead
@@ -37,62 +36,68 @@ DEVICE uint64 texture_object(uint32 low, uint32 high, uint32 generation) {
 IS_BOUND = "if (!({0} | {1})) return;"
 
 
+# By the kind of dtype of a result: its type in C, in PTX, the letter of its registers, and the dtype.
+RESULTS = {
+    "f": ("float", "f32", "f", np.float32),
+    "i": ("int", "s32", "r", np.int32),
+    "u": ("uint32", "u32", "r", np.uint32),
+}
+
+
 def text_of(read: UnitRead, name: str) -> str:
     """The device function `name`, which reads by a texture object."""
     geometry, address = ADDRESSES[read.kind]
-    ndim = read.kind.ndim
-    c_type, code = ("float", "f32") if read.dtype.kind == "f" else ("int", "s32") if read.dtype.kind == "i" else ("uint32", "u32")
-    outputs, registers = "{%0, %1, %2, %3}", iter(range(5, 20))
-    # The operands of the instruction, in the order of the numbers.
-    names = [*"xyz"[:ndim], *("l" if read.kind.layered else "")]
-    if read.level == "level":
-        names.append("lod")
-    elif read.level == "grad":
-        names += [f"d{axis}d{side}" for side in "xy" for axis in "xyz"[:ndim]]
-    at = {n: f"%{next(registers)}" for n in names}
-    place = f"[%4, {{{', '.join(at[c] for c in address)}}}]"
+    c_type, code, letter, _ = RESULTS[read.dtype.kind]
+    axes = "xyz"[: read.kind.ndim]
+    # The parameters, in the order of the numbers. Registers 0 to 3 are the result, and 4 is the object.
+    names = [*axes, *("l" if read.kind.layered else "")]
+    names += {"level": ["lod"], "grad": [f"d{axis}d{side}" for side in "xy" for axis in axes]}.get(read.level, [])
+    at = {parameter: f"%{k}" for k, parameter in enumerate(names, 5)}
+    result, place = "{%0, %1, %2, %3}", f"[%4, {{{', '.join(at[c] for c in address)}}}]"
     if read.component is not None:
-        operation = f"tld4.{COMPONENTS[read.component]}.2d.v4.{code}.f32 {outputs}, {place};"
+        operation = f"tld4.{COMPONENTS[read.component]}.2d.v4.{code}.f32 {result}, {place}"
+    elif read.level == "grad":
+        sides = ([at[f"d{axis}d{side}"] for axis in (axes + axes[-1:] * (len(axes) == 3))] for side in "xy")
+        operation = f"tex.grad.{geometry}.v4.{code}.f32 {result}, {place}, " + ", ".join(
+            f"{{{', '.join(side)}}}" for side in sides
+        )
+    elif read.level:
+        level = at["lod"] if read.level == "level" else "0f00000000"
+        operation = f"tex.level.{geometry}.v4.{code}.f32 {result}, {place}, {level}"
     else:
-        more = {"level": f", {at.get('lod')}", "level zero": ", 0f00000000"}.get(read.level, "")
-        if read.level == "grad":
-            sides = [[at[f"d{axis}d{side}"] for axis in "xyz"[:ndim]] for side in "xy"]
-            more = "".join(f", {{{', '.join(side + side[-1:] * (ndim == 3))}}}" for side in sides)
-        dot = f".{read.level.split()[0]}" if read.level else ""
-        operation = f"tex{dot}.{geometry}.v4.{code}.f32 {outputs}, {place}{more};"
-    type_of = lambda n: "int" if n == "l" else "float"
-    results = ", ".join(f'"={"f" if c_type == "float" else "r"}"(row.v[{k}])' for k in range(4))
-    inputs = ", ".join(f'"{"r" if n == "l" else "f"}"({n})' for n in names)
-    parameters = ", ".join(f"{type_of(n)} {n}" for n in names)
+        operation = f"tex.{geometry}.v4.{code}.f32 {result}, {place}"
+    letters = {parameter: ("int", "r") if parameter == "l" else ("float", "f") for parameter in names}
+    outputs = ", ".join(f'"={letter}"(row.v[{k}])' for k in range(4))
+    inputs = ", ".join(f'"{register}"({parameter})' for parameter, (_, register) in letters.items())
+    parameters = ", ".join(f"{c_type_of_one} {parameter}" for parameter, (c_type_of_one, _) in letters.items())
     return (
         f"DEVICE Row<{c_type}, 4> {name}(uint64 object, {parameters}) {{\n"
         f"  Row<{c_type}, 4> row;\n"
         "#ifdef __CUDACC__\n"
-        f'  asm("{operation}" : {results} : "l"(object), {inputs});\n'
+        f'  asm("{operation};" : {outputs} : "l"(object), {inputs});\n'
         "#endif\n"
-        f"  return row;\n}}\n"
+        "  return row;\n}\n"
     )
 
 
 def unit_read(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
+    """The values of a read, of each sample."""
     read: UnitRead = eqn.params["read"]
-    handle, *numbers = args
+    (low, high, generation), *numbers = args
+    c_type, *_, dtype = RESULTS[read.dtype.kind]
+    what = f"gather_{read.component}" if read.component is not None else read.level.replace(" ", "_")
+    name = f"read_{read.kind.name.lower()}_{what or 'finest'}_{read.dtype.kind}"
     statements.functions.setdefault("texture_object", OBJECT_OF)
-    name = "_".join(filter(None, ("read", read.level.replace(" ", "_"), read.kind.name.lower(), read.dtype.kind, str(read.component or ""))))
     statements.functions.setdefault(name, text_of(read, name))
-    wide = np.dtype({"f": np.float32, "i": np.int32, "u": np.uint32}[read.dtype.kind])
-    c_type = {"f": "float", "i": "int", "u": "uint32"}[read.dtype.kind]
-    is_bound = IS_BOUND.format(*handle)
-    if is_bound not in statements.defined:
+    is_bound = IS_BOUND.format(low, high)
+    if ("", is_bound) not in statements.defined:
         statements.lines.append(is_bound)
         statements.defined["", is_bound] = ""
-    found = statements.define(np.uint64, f"texture_object({', '.join(map(str, handle))})")
+    found = statements.define(np.uint64, f"texture_object({low}, {high}, {generation})")
     row_of = lambda *at: statements.define_typed(f"Row<{c_type}, 4>", f"{name}({found}, {', '.join(map(str, at))})")
     rows = of_each(row_of, numbers)
-    channels = [
-        of_each(lambda row, k=k: statements.define(wide, f"{row}.v[{k}]"), [rows]) for k in range(read.num_channels)
-    ]
-    return statements.converted(np.stack(channels, -1), wide, read.dtype)
+    channel = lambda k: of_each(lambda row: statements.define(dtype, f"{row}.v[{k}]"), [rows])
+    return statements.converted(np.stack([*map(channel, range(read.num_channels))], -1), dtype, read.dtype)
 
 
 UNIT: dict[str, Rule] = {"unit_read": unit_read}
