@@ -1,6 +1,7 @@
 """`python -m benchmarks.kernels`: programs around reads as one kernel each, and all their gradients.
 
-Beside `jaxtex.fused_map` stand the same function by `jax.vmap`, a CUDA kernel with texture objects, a kernel that
+Beside `jaxtex.fused_map` stand the same function of a texture that is bound to the texture unit, the function by
+`jax.vmap`, a CUDA kernel with texture objects, a kernel that
 Dr.Jit traces, kernels of NVIDIA Warp, and a function that `torch.compile` compiles. Every result is compared with that
 of `jax.vmap`, or of `fused_map` if it is left out.
 """
@@ -14,6 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+import jaxtex as jt
+
 from ..peers.protocol import Run
 from ..report import Results, parser
 from ..timing import side_by_side
@@ -24,7 +27,15 @@ from .with_torch import compiled
 from .with_warp import warp
 
 # How far a result may be from what is meant, as a share of its norm. A texture unit blends with 8 bits.
-TOLERANCES = {"CUDA": 2e-2, "Dr.Jit": 2e-2, "Warp": 2e-2, "torch.compile": 2e-3, "fused": 2e-3, "library": 2e-3}
+TOLERANCES = {
+    "CUDA": 2e-2,
+    "Dr.Jit": 2e-2,
+    "Warp": 2e-2,
+    "torch.compile": 2e-3,
+    "fused": 2e-3,
+    "bound": 2e-2,
+    "library": 2e-3,
+}
 
 
 def jaxtex_run(function: Callable[..., Any], *args: Any) -> Run:
@@ -44,6 +55,9 @@ def runs_of(name: str, program: Program, gradients: bool) -> dict[str, Run]:
         ways = {way: program.gradients(run) for way, run in ways.items()}
         args = [ones, *args]
     runs = {way: jaxtex_run(run, *args) for way, run in ways.items()}
+    if program.bound and not gradients:
+        texture = jt.unit.bind(jt.texture2d(args[0]), program.bound)
+        runs = {"bound": jaxtex_run(program.fused, texture, *args[1:]), **runs}
     others = {
         "CUDA": None if gradients else cuda(name, program),
         "Dr.Jit": drjit(name, program, gradients),
@@ -92,7 +106,9 @@ def main() -> int:
     arguments = parser("benchmarks.kernels", __doc__, 1.0)
     arguments.add_argument("--size", type=int, help="texels along a side (default 2048 on a GPU, else 32)")
     arguments.add_argument(
-        "--ways", default="", help="a regular expression: fused, arrays, library, CUDA, Dr.Jit, Warp, torch.compile"
+        "--ways",
+        default="",
+        help="a regular expression: fused, bound, arrays, library, CUDA, Dr.Jit, Warp, torch.compile",
     )
     arguments.add_argument("--values", action="store_true", help="no gradients")
     options = arguments.parse_args()

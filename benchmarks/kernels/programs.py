@@ -1,5 +1,6 @@
 """The programs: each is a function of one sample, a grid, and what the function reads."""
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -27,6 +28,7 @@ class Program(NamedTuple):
         in_axes, out_axes: as `jaxtex.fused_map` takes them.
         is_batch: whether each of `args` is a batch, over which the program is mapped.
         library: the same by a function of the library, if there is one.
+        bound: how the first argument, an image, may be bound to a texture unit.
     """
 
     function: Callable[..., Any]
@@ -37,6 +39,7 @@ class Program(NamedTuple):
     out_axes: int = 0
     is_batch: bool = False
     library: Callable[..., Any] | None = None
+    bound: jt.Sampler | None = None
 
     def fused(self, *args: Any) -> Any:
         run = jt.fused_map(self.function, self.shape, in_axes=self.in_axes, out_axes=self.out_axes)
@@ -74,18 +77,29 @@ def centers(*index: Any) -> tuple[Any, ...]:
     return tuple(i.astype(f32) + 0.5 for i in reversed(index))
 
 
+def reader(image: Any, sampler: jt.Sampler) -> Callable[..., Any]:
+    """Reads of an image, or of a texture that is bound with a sampler of its own."""
+    if isinstance(image, jt.Texture):
+        return functools.partial(jt.sample, image)
+    return functools.partial(jt.sample, jt.texture2d(image), sampler=sampler)
+
+
+def on_unit(sampler: jt.Sampler) -> jt.Sampler:
+    return dataclasses.replace(sampler, arithmetic="hardware")
+
+
 # Image filters
 
 
 def sobel(n: int) -> Program:
     def pixel(y: Any, x: Any, image: Any) -> Any:
-        (x, y), texture = centers(y, x), jt.texture2d(image)
-        at = lambda i, j: jt.sample(texture, (x + i, y + j), POINT)[0]
+        (x, y), read = centers(y, x), reader(image, POINT)
+        at = lambda i, j: read((x + i, y + j))[0]
         horizontal = at(1, -1) + 2 * at(1, 0) + at(1, 1) - at(-1, -1) - 2 * at(-1, 0) - at(-1, 1)
         vertical = at(-1, -1) + 2 * at(0, -1) + at(1, -1) - at(-1, 1) - 2 * at(0, 1) - at(1, 1)
         return jnp.clip(jnp.abs(horizontal) + jnp.abs(vertical), 0, 1)
 
-    return Program(pixel, (2 * n, 2 * n), (random(0, 2 * n, 2 * n, 1, dtype=np.uint8),))
+    return Program(pixel, (2 * n, 2 * n), (random(0, 2 * n, 2 * n, 1, dtype=np.uint8),), bound=on_unit(POINT))
 
 
 RADIUS, SPATIAL = 5, np.exp(-(np.arange(-5, 6) ** 2) / 32.0).astype(np.float32)
@@ -93,12 +107,12 @@ RADIUS, SPATIAL = 5, np.exp(-(np.arange(-5, 6) ** 2) / 32.0).astype(np.float32)
 
 def bilateral(n: int) -> Program:
     def pixel(y: Any, x: Any, image: Any, sigma: Any) -> Any:
-        (x, y), texture, weights = centers(y, x), jt.texture2d(image), jnp.asarray(SPATIAL)
-        center, scale = jt.sample(texture, (x, y), POINT), 0.5 / (sigma * sigma)
+        (x, y), read, weights = centers(y, x), reader(image, POINT), jnp.asarray(SPATIAL)
+        center, scale = read((x, y)), 0.5 / (sigma * sigma)
 
         def row(i: Any, sums: Any) -> Any:
             def tap(j: Any, sums: Any) -> Any:
-                color = jt.sample(texture, (x + (j - RADIUS), y + (i - RADIUS)), POINT)
+                color = read((x + (j - RADIUS), y + (i - RADIUS)))
                 distance = ((color - center)[:3] ** 2).sum()
                 weight = weights[i] * weights[j] * jnp.exp(-distance * scale)
                 return sums[0] + weight * color, sums[1] + weight
@@ -108,20 +122,21 @@ def bilateral(n: int) -> Program:
         total, weight = lax.fori_loop(0, 2 * RADIUS + 1, row, (jnp.zeros(4), f32(0)))
         return total / weight
 
-    return Program(pixel, (n // 2, n // 2), (random(1, n // 2, n // 2, 4, dtype=np.uint8), np.float32(0.1)))
+    args = random(1, n // 2, n // 2, 4, dtype=np.uint8), np.float32(0.1)
+    return Program(pixel, (n // 2, n // 2), args, bound=on_unit(POINT))
 
 
 def median(n: int) -> Program:
     """The median of 3 x 3 texels, by a network of comparisons."""
 
     def pixel(y: Any, x: Any, image: Any) -> Any:
-        (x, y), texture = centers(y, x), jt.texture2d(image)
-        v = [jt.sample(texture, (x + i, y + j), POINT)[0] for j in (-1, 0, 1) for i in (-1, 0, 1)]
+        (x, y), read = centers(y, x), reader(image, POINT)
+        v = [read((x + i, y + j))[0] for j in (-1, 0, 1) for i in (-1, 0, 1)]
         for a, b in MEDIAN_OF_NINE:
             v[a], v[b] = jnp.minimum(v[a], v[b]), jnp.maximum(v[a], v[b])
         return v[4]
 
-    return Program(pixel, (2 * n, 2 * n), (random(2, 2 * n, 2 * n, 1, dtype=np.uint8),))
+    return Program(pixel, (2 * n, 2 * n), (random(2, 2 * n, 2 * n, 1, dtype=np.uint8),), bound=on_unit(POINT))
 
 
 # Sorts the middle of nine numbers into its place.
@@ -136,8 +151,8 @@ def nonlocal_means(n: int) -> Program:
     """Means of 7 x 7 colors, weighted by how alike their neighborhoods of 3 x 3 are."""
 
     def pixel(y: Any, x: Any, image: Any) -> Any:
-        (x, y), texture = centers(y, x), jt.texture2d(image)
-        at = lambda i, j: jt.sample(texture, (x + i, y + j), POINT)
+        (x, y), read = centers(y, x), reader(image, POINT)
+        at = lambda i, j: read((x + i, y + j))
         patch = [(i, j) for j in range(-PATCH, PATCH + 1) for i in range(-PATCH, PATCH + 1)]
         own = [at(i, j)[:3] for i, j in patch]
 
@@ -150,7 +165,7 @@ def nonlocal_means(n: int) -> Program:
         total, weight = lax.fori_loop(0, (2 * SEARCH + 1) ** 2, candidate, (jnp.zeros(4), f32(0)))
         return total / weight
 
-    return Program(pixel, (n // 2, n // 2), (random(3, n // 2, n // 2, 4, dtype=np.uint8),))
+    return Program(pixel, (n // 2, n // 2), (random(3, n // 2, n // 2, 4, dtype=np.uint8),), bound=on_unit(POINT))
 
 
 def bicubic(n: int) -> Program:
@@ -158,9 +173,9 @@ def bicubic(n: int) -> Program:
 
     def pixel(y: Any, x: Any, image: Any) -> Any:
         x, y = ((i.astype(f32) + 0.5) / 2 - 0.5 for i in (x, y))
-        texture, (px, fx), (py, fy) = jt.texture2d(image), whole_and_rest(x), whole_and_rest(y)
+        read, (px, fx), (py, fy) = reader(image, LINEAR), whole_and_rest(x), whole_and_rest(y)
         (gx0, gx1, hx0, hx1), (gy0, gy1, hy0, hy1) = pairs(fx), pairs(fy)
-        at = lambda h, k: jt.sample(texture, (px + h + 0.5, py + k + 0.5), LINEAR)
+        at = lambda h, k: read((px + h + 0.5, py + k + 0.5))
         return gy0 * (gx0 * at(hx0, hy0) + gx1 * at(hx1, hy0)) + gy1 * (gx0 * at(hx0, hy1) + gx1 * at(hx1, hy1))
 
     def pairs(f: Any) -> tuple[Any, ...]:
@@ -168,7 +183,7 @@ def bicubic(n: int) -> Program:
         w = (1 - f) ** 3 / 6, (4 + 3 * f**3 - 6 * f**2) / 6, (1 + 3 * (f + f**2 - f**3)) / 6, f**3 / 6
         return w[0] + w[1], w[2] + w[3], w[1] / (w[0] + w[1]) - 1, w[3] / (w[2] + w[3]) + 1
 
-    return Program(pixel, (2 * n, 2 * n), (random(4, n, n, 4),), wrt=(0,))
+    return Program(pixel, (2 * n, 2 * n), (random(4, n, n, 4),), wrt=(0,), bound=on_unit(LINEAR))
 
 
 def whole_and_rest(x: Any) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._checks.numbers import as_float
 from .._engine.arithmetic import FLOAT, READ, ReadArithmetic, read_where_placed, splat_where_placed
-from .._engine.compute.texel_value import read_dtype
+from .._engine.compute.texel_value import num_colors, read_dtype
 from .._engine.describe.arguments import ReadArguments
 from .._engine.describe.axis import Axis
 from .._engine.describe.operands import Arrays, Coords, Operand, SeveralReads, split
@@ -331,6 +331,8 @@ def four_texels(
     dtype: np.dtype,
 ) -> jax.Array:
     """The four texels of a gather in one arithmetic, S + (4,)."""
+    if component >= num_colors(texture.num_channels):  # alpha is linear
+        sampler = dataclasses.replace(sampler, srgb=False)
     texture, (low, high) = one_channel(texture, component), LINEAR_TAPS
     layout = layout_of(texture)
     resolved = arithmetic.with_face(layout, arithmetic.resolve_level(layout, arguments, sampler))

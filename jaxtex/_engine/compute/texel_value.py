@@ -45,7 +45,12 @@ def decode(texel: jax.Array, decoding: Decoding, dtype: np.dtype) -> jax.Array:
 def is_color(texel: jax.Array) -> np.ndarray:
     """The mask of the channels that sRGB encodes: the first three of three or four, the first of one or two."""
     channel = np.arange(texel.shape[-1]).reshape(*[1] * (texel.ndim - 1), -1)
-    return channel < (3 if channel.size >= 3 else 1)
+    return channel < num_colors(channel.size)
+
+
+def num_colors(num_channels: int) -> int:
+    """How many channels sRGB encodes; the others are alpha."""
+    return 3 if num_channels >= 3 else 1
 
 
 SRGB_TO_LINEAR = light_of(np.arange(256) / 255)
