@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import itertools
 import math
 import types
 import warnings
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
+from jaxtex._engine.compute import texel_sums
 from jaxtex._engine.compute.texel_sums import Units
 from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.cuda.read import operand_sums
@@ -574,3 +576,15 @@ def test_cotangents_of_the_operands_of_a_fold():
     assert set(names) == {"texture_fold", "texture_pullback"}
     for a, b in zip(found, jax.jit(run)(start, end), strict=True):
         assert_close("sum", a, b, 64)
+
+
+def test_private_copies_are_bounded():
+    """In number, in memory, and only where samples crowd."""
+    for samples, side, channels in itertools.product((2**10, 2**16, 2**24), (1, 16, 64, 1024), (1, 4, 64)):
+        copies = texel_sums.num_private_copies(samples, side * side, channels)
+        assert copies & (copies - 1) == 0
+        assert 1 <= copies <= texel_sums.MAX_COPIES
+        if samples < texel_sums.CROWDED_SAMPLES * side * side:
+            assert copies == 1
+        memory = 4 * copies * side * side * channels
+        assert copies == 1 or memory <= max(texel_sums.COPIES_BYTES, 0.05 * 4 * samples * channels)

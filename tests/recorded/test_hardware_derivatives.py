@@ -18,8 +18,8 @@ SIZE = 8192  # of the cubemap whose texels told where directions meet it
 BUILD = {"1d": jt.texture1d, "2d": jt.texture2d, "3d": jt.texture3d, "cube": jt.cubemap}
 # Kind, sizes, and an anisotropy; sizes that are powers of two differ in degree.
 RECORDED = [
-    *(pytest.param(name, marks=pytest.mark.slow) for name in ("1d/64", "2d/64x64", "3d/16x16x16", "1d/64/2")),
-    *("1d/100", "2d/100x60", "3d/32x16x8", "cube/64x64", "3d/16x16x16/2", "1d/64/16", "3d/16x16x16/16"),
+    *(pytest.param(name, marks=pytest.mark.slow) for name in ("2d/64x64", "3d/16x16x16", "1d/64/2")),
+    *("1d/64", "1d/100", "2d/100x60", "3d/32x16x8", "cube/64x64", "3d/16x16x16/2", "1d/64/16", "3d/16x16x16/16"),
 ]
 BIASES = {2: 0.25, 16: 0.5}
 

@@ -208,3 +208,19 @@ def test_a_grid_of_lines_is_read_axis_by_axis():
     read = lambda array, *at: ndimage.map_coordinates(array, at, order=5, mode="reflect")
     assert_close("sum", *computed((read, array, *lines), (read, array, *whole)), 4 * np.abs(array).max())
     assert [str(jax.make_jaxpr(read)(array, *at)).count("texture_read") for at in (lines, whole)] == [2, 1]
+
+
+def test_one_element_and_no_samples():
+    def found(one, image):
+        places = [jnp.float32([-3.3, 0, 2.6])]
+        modes = ("reflect", "mirror", "wrap", "grid-wrap", "nearest")
+        alike = [ndimage.map_coordinates(one, places, mode=mode) for mode in modes]
+        return alike, ndimage.map_coordinates(image, np.zeros((2, 0))), ndimage.zoom(image, 0.1), ndimage.zoom(image, 1)
+
+    image = np.arange(20, dtype=np.float32).reshape(4, 5)
+    ((alike, none, small, same),) = computed((found, np.float32([4]), image))
+    for values in alike:
+        assert_close("sum", values, [4, 4, 4], 4)
+    assert none.shape == (0,)
+    assert small.shape == (0, 0)
+    assert_exact(same, image)

@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxtex._tables.address_rules import ADDRESS_RULES
 from jaxtex.warp import resample, resample_tiles
-from jaxtex.warp.windows import WindowShapes
+from jaxtex.warp.windows import Span, WindowShapes, on_a_sphere
 from tests.support.tolerances import assert_exact
 
 
@@ -97,3 +98,10 @@ def test_few_shapes_of_windows():
     assert shapes.holding((120, 250)) == (128, 384)
     assert shapes.holding((10, 10)) == (64, 64)
     assert shapes.holding((2000, 1000)) is None
+
+
+def test_spans_on_a_sphere_hold_both_sides_of_a_pole():
+    rule, sizes = ADDRESS_RULES["sphere"], (6, 8)
+    assert on_a_sphere(rule, [(1, 3), (-2, 1)], sizes) == [Span(1, 3), Span(6, 4)]
+    assert on_a_sphere(rule, [(-2, 1), (3, 4)], sizes) == [Span(0, 2), Span(0, 8)]
+    assert on_a_sphere(rule, [(-20, 20), (3, 4)], sizes) == [Span(0, 6), Span(0, 8)]
