@@ -28,7 +28,7 @@ from .sampler import Sampler, check_sampler
 from .sampling import check_on_knots
 from .texture import AXIS_NAMES, Texture
 
-__all__ = ["UnitTexture", "bind", "bind_compressed"]
+__all__ = ["bind", "bind_compressed"]
 __dir__ = listing(__all__)
 
 UNIT = Sampler(arithmetic="hardware")
@@ -43,7 +43,7 @@ NOTHING = {"f": ("float32", 0x7FC00000), "i": ("int32", 0), "u": ("uint32", 0)}
 
 
 @public(called="unit.bind")
-def bind(texture: Texture, sampler: Sampler = UNIT, *, keep_texels: bool = True) -> UnitTexture:
+def bind(texture: Texture, sampler: Sampler | None = None, *, keep_texels: bool = True) -> Texture:
     """Copies a texture into the blocks that the texture unit of a GPU reads, and binds it with a sampler.
 
     Reads of the result with `sampler`, or without a sampler, are instructions of the unit, inside `jax.jit`, too:
@@ -57,14 +57,15 @@ def bind(texture: Texture, sampler: Sampler = UNIT, *, keep_texels: bool = True)
         texture: a `Texture` of known values, on one NVIDIA GPU or replicated over several. Texels are uint8, int8,
             uint16, int16, float16, float32, or integers of 32 bits, of 1 to 4 channels; three take the memory of four.
         sampler: how reads read, with ``arithmetic="hardware"``. Normalized coordinates are needed under wrap and
-            mirror, and for mip chains.
+            mirror, and for mip chains. ``None`` is ``Sampler(arithmetic="hardware")``.
         keep_texels: whether the texels stay beside the copy. They serve derivatives, devices without a texture unit,
             and reads by other samplers. Without a texture unit they are always kept.
 
     Returns:
-        A `UnitTexture`: a `Texture` whose handle is a leaf. The copy lies outside of the memory that XLA manages, and
-        takes at least that of the texels. It is destroyed when no array holds the handle, after the programs that use
-        it, or at the end of a block ``with bind(...) as texture``. Reads by a copied handle then return NaN, or 0.
+        A `Texture` with a `sampler`, and a handle as a further leaf. The copy lies outside of the memory that XLA
+        manages, and takes at least that of the texels. It is destroyed when no array holds the handle, after the
+        programs that use it, or at the end of a block ``with bind(...) as texture``. Reads by a copied handle then
+        return NaN, or 0. Its ``bound`` is the texture that was bound.
 
     Gradients: none in `texture`. Reads of the result have derivatives with respect to coordinates, level of detail and
         the kept texels: those of the float read, as for ``arithmetic="hardware"``.
@@ -86,6 +87,7 @@ def bind(texture: Texture, sampler: Sampler = UNIT, *, keep_texels: bool = True)
     check_known("unit.bind", "texture", texture)
     if isinstance(texture, UnitTexture):
         raise ValueError("unit.bind: texture is bound already; pass the texture that was bound, texture.bound.")
+    sampler = sampler or UNIT
     check_bound("unit.bind", texture, sampler)
     check_on_knots("unit.bind", texture, sampler)
     if not on_gpus(texture.texels):
@@ -109,7 +111,7 @@ def bind_compressed(
     kind: TextureKind | str = "2d",
     border_color: ArrayLike | None = None,
     keep_texels: bool = False,
-) -> UnitTexture:
+) -> Texture:
     """`bind` for blocks as they are stored, which the unit decodes when it reads: 4 to 8 times less memory than texels.
 
     Args:
@@ -120,7 +122,7 @@ def bind_compressed(
         keep_texels: whether decoded texels are kept, too. Without a texture unit they are always kept.
 
     Returns:
-        A `UnitTexture`, whose shape and dtype are those that `jaxtex.block_compressed` returns.
+        A bound `Texture`, whose shape and dtype are those that `jaxtex.block_compressed` returns.
 
     Gradients: as for `bind`.
 

@@ -26,6 +26,7 @@ SHORT = {"jt": "jaxtex", "jnp": "jax.numpy", "np": "numpy", "cuda": "jaxtex.cuda
 CALL = re.compile(r"([A-Za-z_][\w.]*)(\(.*\))?", re.DOTALL)
 # Names without a module are those of any of these, if no two have the name, but not plain words;
 MODULES = ("jaxtex", "jaxtex.warp", "jaxtex.rays", "jaxtex.nn", "jaxtex.ndimage", "jaxtex.layers", "jaxtex.sharded")
+MODULES += ("jaxtex.unit",)
 PLAIN = ("shift", "zoom")
 # on these pages they are those of one module first.
 MODULE_OF = {

@@ -9,7 +9,7 @@ from sphinx.application import Sphinx
 
 MENU = {
     "Get started": ("installation", "tutorial", "start/transformer", "start/cuda", "start/photographs"),
-    "Textures": ("reading", "cubemaps-and-mipmaps", "conventions", "surfaces", "kernels", "porting-cuda"),
+    "Textures": ("reading", "cubemaps-and-mipmaps", "conventions", "surfaces", "kernels", "unit", "porting-cuda"),
     "Images and volumes": ("image-warping", "command-line", "volumes", "rays", "ndimage"),
     "Models and speed": ("spatial-transformers", "reads-inside-models", "scaling", "performance"),
     "Look up": ("examples", "cookbook", "from/index", "api/index", "help/index", "contributing/index"),

@@ -12,7 +12,7 @@ from tests.house.test_house import PUBLIC as CONTRACTS
 SECTIONS = ("Args", "Attributes", "Returns", "Gradients", "Precision", "Raises", "Source", "Example")
 # Under these stand items, each with a label and a text; under the others stands prose or code.
 ITEMIZED = ("Args", "Attributes", "Raises")
-ROOMS = ("warp", "nn", "ndimage", "rays", "layers", "layers.nnx", "layers.equinox", "cuda")
+ROOMS = ("unit", "warp", "nn", "ndimage", "rays", "layers", "layers.nnx", "layers.equinox", "cuda")
 MODULES = ("jaxtex", *(f"jaxtex.{room}" for room in ROOMS))
 INDENT = 4
 

@@ -18,7 +18,8 @@ from jaxtex.cli.commands import COMMANDS, command_parser
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests" / "data"
 CURRENT = FOLDER / "public_api.txt"
-MODULES = ("", ".cuda", ".layers", ".layers.equinox", ".layers.nnx", ".ndimage", ".nn", ".rays", ".sharded", ".warp")
+MODULES = ("", ".cuda", ".layers", ".layers.equinox", ".layers.nnx", ".ndimage", ".nn", ".rays", ".sharded")
+MODULES += (".unit", ".warp")
 # The modules that define the names of `jaxtex`.
 DEFINING = (".compressed", ".derivatives", ".exports", ".fused", ".mipmaps", ".modes", ".sampler", ".sampling")
 DEFINING += (".splines", ".surface", ".texture")

@@ -123,6 +123,8 @@ CALLS = {
     "texture2d": {"texels": IMAGE},
     "block_compressed": {"blocks": BLOCKS, "format": "bc3", "shape": (2, 4, 4), "kind": "3d"},
     "texture3d": {"texels": VOLUME},
+    "unit.bind": {"texture": TEXTURE},
+    "unit.bind_compressed": {"blocks": BLOCKS, "format": "bc3", "shape": (2, 4, 4), "kind": "3d"},
     "texture1d_layered": {"texels": IMAGE},
     "texture2d_layered": {"texels": BATCH},
     "cubemap": {"texels": normal(6, 4, 4, C)},
@@ -261,11 +263,13 @@ READERS = {
     "warp.forward_warp": {},
     "warp.cubemap_to_equirectangular": {},
 }
-EAGER = ("warp.resample_tiles", "warp.SizedResize", "warp.SizedWarp")
+EAGER = ("unit.bind", "unit.bind_compressed", "warp.resample_tiles", "warp.SizedResize", "warp.SizedWarp")
 
 # How to change an option: other values, each with the arguments that stand beside it in both calls. Values under the
 # name of one function are for it, and those under the option's name alone are for all others. Of the arguments beside
 # an option, a function gets those that it has.
+FRACTIONS_OF_POINTS = jt.Sampler(filter_mode="point", read_mode="normalized_float", arithmetic="hardware")
+FRACTIONS_IN_BORDER = jt.Sampler(address_mode="border", read_mode="normalized_float", arithmetic="hardware")
 OTHERS = {
     "address": [("wrap", {}), ("wrap", {"sampler": jt.Sampler(address_mode="mirror")})],
     "filter": [("point", {}), ("point", {"sampler": LINEAR})],
@@ -353,6 +357,9 @@ OTHERS = {
     "splat.out_sharding": [(jax.P("rows"), {})],
     "surface_write.unique_indices": [(True, {})],
     "Texture.border_color": [(2.0, {})],
+    "unit.bind.sampler": [(jt.Sampler(filter_mode="point", arithmetic="hardware"), {})],
+    "unit.bind_compressed.sampler": [(FRACTIONS_OF_POINTS, {})],
+    "unit.bind_compressed.border_color": [(1.0, {"sampler": FRACTIONS_IN_BORDER})],
     "block_compressed.kind": [("2d_layered", {}), ("2d", {"shape": (8, 4)})],
     "Texture.kind": [("1d_layered", {})],
     "Texture.level_shapes": [(((H, W, C),), {"texels": IMAGE.reshape(-1, C)})],
@@ -413,6 +420,8 @@ def of_equinox(layer):
 
 # What is compared of the objects that a class makes, of functions that are returned, and of an iterator.
 RESULTS = {
+    "unit.bind": lambda texture: jt.sample(texture, (U, V)),
+    "unit.bind_compressed": lambda texture: jt.sample(texture, (U, V - np.float32(0.9), U)),
     "fused_map": lambda mapped: mapped(jax.numpy.asarray(SHARED)),
     "fused_vmap": lambda mapped: mapped(U, V, TEXTURE),
     "nn.MultiresolutionGrid": of_grid,
@@ -472,6 +481,9 @@ IGNORED = {
 # Options whose effect is not in a result, and the file that tests it.
 TESTED_ELSEWHERE = {
     "kernels_in_exports.compute_capability": "compiled/test_exports.py",
+    "unit.bind.keep_texels": "unit/reads/test_unit.py",
+    "unit.bind_compressed.keep_texels": "unit/reads/test_unit.py",
+    "unit.bind_compressed.kind": "unit/reads/test_unit.py",
     "deterministic.enabled": "compiled/test_adjoint.py",
     "sharded.Routing.slack": "devices/test_cut_reads.py",
     "Texture.cut": "devices/test_cut_chains.py",

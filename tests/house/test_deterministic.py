@@ -15,7 +15,7 @@ UNORDERED = {"scatter-add", "scatter-sub", "scatter-mul", "scatter_add", "scatte
 # What holds sums of jaxtex.
 OF_TEXELS = {"texture_splat", "texture_pullback", "texture_fold_pullback"}
 # Sums at integer coordinates follow XLA's flag alone; the others have no gradient to take, or are made of reads.
-LEFT_OUT = ("surface_", "sharded.", "layers.", "warp.Sized", "warp.resample_tiles")
+LEFT_OUT = ("surface_", "sharded.", "layers.", "warp.Sized", "warp.resample_tiles", "unit.")
 # The others of these packages run with the slow tests.
 MADE_OF_READS, BY_DEFAULT = ("warp.", "ndimage."), ("warp.warp_affine", "warp.warp_flow", "ndimage.map_coordinates")
 

@@ -215,12 +215,14 @@ def test_one_element_and_no_samples():
         places = [jnp.float32([-3.3, 0, 2.6])]
         modes = ("reflect", "mirror", "wrap", "grid-wrap", "nearest")
         alike = [ndimage.map_coordinates(one, places, mode=mode) for mode in modes]
-        return alike, ndimage.map_coordinates(image, np.zeros((2, 0))), ndimage.zoom(image, 0.1), ndimage.zoom(image, 1)
+        smooth = ndimage.zoom(image, 1, order=2, prefilter=False)
+        return alike, ndimage.map_coordinates(image, np.zeros((2, 0))), ndimage.zoom(image, 1), smooth
 
     image = np.arange(20, dtype=np.float32).reshape(4, 5)
-    ((alike, none, small, same),) = computed((found, np.float32([4]), image))
+    ((alike, none, same, smooth),) = computed((found, np.float32([4]), image))
     for values in alike:
         assert_close("sum", values, [4, 4, 4], 4)
     assert none.shape == (0,)
-    assert small.shape == (0, 0)
     assert_exact(same, image)
+    assert abs(smooth[0, 0] - image[0, 0]) > 0.1
+    assert ndimage.zoom(np.arange(20.0).reshape(4, 5), 0.1).shape == (0, 0)  # of float64
