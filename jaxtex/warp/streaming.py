@@ -216,10 +216,10 @@ def resample_tiles(
     options = read_options(name, sampler, filter, address, border_color, False, dtype)
     check_reads(name, options, len(shape), like.dtype, image.shape)
     texel_bytes = stored.itemsize * like.shape[-1]
-    numbers, options, result = as_numbers(np.zeros((1, 1), like.dtype), options)
+    numbers, options = as_numbers(np.zeros((1, 1), like.dtype), options)
     read_as = np.dtype(numbers.dtype)
     loaded_as = read_as if stored == like.dtype else stored
-    warp = StreamedWarp(image, function, shape, read_as, options, result, window_bytes, loaded_as)
+    warp = StreamedWarp(image, function, shape, read_as, options, window_bytes, loaded_as)
     shapes = WindowShapes(LEAST_WINDOWS[len(shape)], max(window_bytes // texel_bytes, 1))
     return warp.tiles(shapes, tuple(map(min, tile, shape)))
 
@@ -233,7 +233,6 @@ class StreamedWarp(NamedTuple):
         shape: of the output.
         dtype: in which windows are read.
         options: how they are read.
-        result: the dtype of the result.
         window_bytes: the most bytes of a window.
         loaded_as: the dtype in which windows are loaded, which JAX may not have.
     """
@@ -243,7 +242,6 @@ class StreamedWarp(NamedTuple):
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     options: ReadOptions
-    result: np.dtype[Any]
     window_bytes: int
     loaded_as: np.dtype[Any]
 
@@ -292,14 +290,11 @@ class StreamedWarp(NamedTuple):
             window,
             floating_parameters(coords, len(tile.shape), window),
             None,
-            self.options.border_color,
+            self.options,
             Window(sizes, starts),
             function=stored_points,
             output_shape=tile.shape,
-            sampler=self.options.sampler,
-            antialias=False,
             batch=0,
-            dtype=self.result,
         )
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from ..._engine.compute.filters import ENTRIES_AT_ONCE, ScaledFilter
 from ..._jax.barriers import materialized
 from ..._jax.indexing import gather
-from ..._tables.filter_kernels import POINT
+from ..options import ReadOptions
 from ..resizing import filters_of_axes, is_widened
-from .mappings import ReadOptions, Size
+from .mappings import Size
 from .tiling import Place, grid_of
 
 # Up to so many entries are added up in one expression, as in `compute.filters`.
@@ -114,13 +114,12 @@ class ResizeFilters(NamedTuple):
         """
         sizes, shape = source[::-1], size[::-1]
         steps = [n / m for n, m in zip(sizes, shape)]
-        kernel = POINT if read.area else read.sampler.kernel
-        keeps = 1 in steps and kernel.blends and jnp.issubdtype(stored, jnp.floating)
-        if not (keeps or is_widened(steps, kernel, area=read.area, antialias=read.antialias)):
+        keeps = 1 in steps and read.kernel.blends and jnp.issubdtype(stored, jnp.floating)
+        if not (keeps or is_widened(steps, read)):
             return None
         rules = read.sampler.address_rules(2)[::-1]
         halved = stored == np.float32
-        found = filters_of_axes(sizes, shape, steps, kernel, rules, halved=halved, widened=read.antialias)
+        found = filters_of_axes(sizes, shape, steps, read.kernel, rules, halved=halved, widened=read.antialias)
         filters, first = (dict(found)[0], dict(found)[1]), found[0][0]
         return cls(first, filters, *fitting(filters, first), {})
 

@@ -1,6 +1,5 @@
 """The warp of one image, tile by tile, by programs that serve images of many sizes."""
 
-import dataclasses
 import functools
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -11,9 +10,10 @@ import numpy as np
 
 from .. import smoothing
 from ..coordinate_functions import scaled
+from ..options import ReadOptions
 from .filters import ResizeFilters
 from .kept import kept
-from .mappings import Array, Device, Mapping, PerPixelParameters, ReadOptions, Size
+from .mappings import Array, Device, Mapping, PerPixelParameters, Size
 from .programs import DeviceTexels, TileOperands, TileProgram
 from .texels import (
     LEAST_COPIED,
@@ -128,9 +128,9 @@ class ImageWarp(NamedTuple):
         (height, width, channels), filters = shape, None
         if mapping.function is scaled:
             filters = ResizeFilters.of((width, height), size, read, dtype)
-            read = read._replace(antialias=False)
+            read = read.replace(antialias=False)
         if read.antialias:
-            read = read._replace(sampler=dataclasses.replace(read.sampler, max_anisotropy=mapping.max_anisotropy))
+            read = read.with_sampler(max_anisotropy=mapping.max_anisotropy)
         sizes, target = (np.array(some, np.int32) for some in ((height, width), size[::-1]))
         sizes, color, target = sent((sizes, border, target), device)
         if not isinstance(mapping.parameters, PerPixelParameters):
