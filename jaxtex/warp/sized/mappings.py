@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..coordinate_functions import is_affine
+from ..streaming import Box
 
 Array = npt.NDArray[Any]
 Size = tuple[int, int]  # width and height
@@ -49,13 +50,13 @@ class PerPixelParameters:
         """Arrays of the shape of the output; numbers, (1, 1), may be among them."""
         return cls(lambda rows, columns: tuple(a[np.ix_(rows, columns)] if a.size > 1 else a for a in arrays), keeps)
 
-    def at(self, place: tuple[int, int, int, int], size: Size, margin: int) -> tuple[Array | jax.Array, ...]:
+    def at(self, place: Box, size: Size, margin: int) -> tuple[Array | jax.Array, ...]:
         """The parameters of a tile and of some more pixels on each side.
 
         Pixels beyond the output have those of the nearest pixel in it.
 
         Args:
-            place: of the tile: row, column, height and width.
+            place: of the tile.
             size: width and height of the output.
         """
         if not self.keeps:
@@ -68,12 +69,11 @@ class PerPixelParameters:
         return kept[key]
 
 
-def pixel_numbers(place: tuple[int, int, int, int], size: Size, margin: int) -> tuple[Array, Array]:
+def pixel_numbers(place: Box, size: Size, margin: int) -> tuple[Array, Array]:
     """The rows and the columns of a tile and of some more pixels on each side, within the output."""
-    row, column, height, width = place
     rows, columns = (
         np.clip(np.arange(first - margin, first + n + margin, dtype=np.int32), 0, most - 1, dtype=np.int32)
-        for first, n, most in zip((row, column), (height, width), size[::-1])
+        for first, n, most in zip(*place, size[::-1])
     )
     return rows, columns
 

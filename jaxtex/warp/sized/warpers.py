@@ -251,7 +251,7 @@ class SizedReads(NamedTuple):
         read = self.options.replace(border_color=None)  # an operand of the programs
         size, device = (shape[1], shape[0]), device_under(cast(Any, jax.config).jax_default_device)
         warp = ImageWarp.of(pixels.shape, pixels.dtype, mapping, border, size, read, device).with_texels(pixels)
-        tiles = ahead(((place.cut(size), warp.tile(place)) for place in warp.places()), PENDING)
+        tiles = ahead(((place.cut(shape), warp.tile(place)) for place in warp.places()), PENDING)
         dtype = np.dtype(read.dtype or pixels.dtype)
         return Started((inner(*tile) for tile in tiles), (*shape, pixels.shape[-1]), dtype)
 
