@@ -83,8 +83,8 @@ class Cells(NamedTuple):
             # Slices, whose transposes pad: that of a look-up adds to knots in any order on a GPU.
             windows = jnp.stack([knots[k : knots.size + 1 + k - count] for k in range(count)], -1)
             table = Texture(windows, None, TextureKind.TEXTURE1D)
-            plan = plan_of_texels(layout_of(table), ReadArguments((first,)), 0, CLAMP, CLAMP, knots.dtype)
-            plan = plan._replace(spec=plan.spec.made_deterministic(self.deterministic))
+            at = ReadArguments((first,))
+            plan = plan_of_texels(layout_of(table), at, 0, CLAMP, CLAMP, knots.dtype, self.deterministic)
             return jnp.moveaxis(read_where_placed(READ, table.texels, None, plan), -1, 0)
 
         return straight_through(looked_up, read, self.knots, first)

@@ -9,16 +9,13 @@ from typing import Any, NamedTuple, NoReturn, get_args
 from .. import __version__
 from .options import (
     AFFINE_PARTS,
-    FILES,
     FILTERS,
     FISHEYE_COEFFICIENTS,
     OPTIONS,
     OTHER_NAMES,
     PATHS,
-    RUNNING,
     WHOLE_TRANSFORMS,
     WITH_BORDER,
-    WRITES,
     Options,
     Shell,
     matrix_length,
@@ -172,8 +169,11 @@ SIZE_WORDS = ("--width", "--height")  # of other programs
 LENS = ("--lens", "--distort", "--camera", "--model", "--calibration")
 READING = ("--filter", "--antialias", "--linear-light")
 BORDER = ("--address", "--border-color")
-OUTPUT = {"writing": tuple(WRITES), "files": tuple(FILES), "running": tuple(RUNNING)}
-WITHOUT_ALPHA = OUTPUT | {"writing": tuple(name for name in WRITES if name != "--alpha")}
+WRITING = ("--alpha", "--format", "--quality", "--subsampling", "--compare", "--preview")
+FILES = ("--strip", "--force", "--overwrite", "--preserve-times", "--skip-existing", "--page", "--max-pixels")
+RUNNING = ("--recursive", "--jobs", "--tile", "--memory", "--quiet", "--verbose", "--device")
+OUTPUT = {"writing": WRITING, "files": FILES, "running": RUNNING}
+WITHOUT_ALPHA = OUTPUT | {"writing": WRITING[1:]}
 
 
 class Command(NamedTuple):
@@ -216,7 +216,6 @@ COMMANDS = {
         {
             "--angle": OPTIONS["--rotate"]
             | {
-                "dest": "rotate",
                 "required": True,
                 "help": "angle in degrees, counter-clockwise as seen, e.g. -1.5 for a horizon that is higher on its "
                 "right",

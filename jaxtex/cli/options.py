@@ -99,7 +99,7 @@ def coefficient_list(text: str) -> tuple[float, ...]:
     return values
 
 
-def camera(text: str) -> tuple[float, float, float, float]:
+def camera_numbers(text: str) -> tuple[float, float, float, float]:
     """Two focal lengths above 0, and the principal point."""
     match number_list(text):
         case (fx, fy, cx, cy) if fx > 0 and fy > 0:
@@ -109,7 +109,7 @@ def camera(text: str) -> tuple[float, float, float, float]:
             raise argparse.ArgumentTypeError(f"{text.strip()!r} is not {expected}")
 
 
-def size(text: str) -> tuple[int, int]:
+def size_pair(text: str) -> tuple[int, int]:
     """Width and height, as WxH."""
     match = re.fullmatch(r"0*([1-9][0-9]{0,8})x0*([1-9][0-9]{0,8})", text)
     if not match:
@@ -141,7 +141,7 @@ def path(text: str) -> Path:
     return Path(text)
 
 
-def device(text: str) -> tuple[str, int]:
+def named_device(text: str) -> tuple[str, int]:
     """The name of a platform and the number of a device, as NAME or NAME:N."""
     match = re.fullmatch(r"([a-z]+)(?::([0-9]{1,9}))?", text.lower())
     if not match:
@@ -160,7 +160,7 @@ def whole_number(text: str) -> int:
     return int(value)
 
 
-def memory(text: str) -> int:
+def byte_count(text: str) -> int:
     """A number of bytes from 1G on, as 4G or 1500M."""
     match = re.fullmatch(r"([0-9]{1,6})([MGT])B?", text.upper())
     found = int(match[1]) * 2 ** {"M": 20, "G": 30, "T": 40}[match[2]] if match else 0
@@ -169,7 +169,7 @@ def memory(text: str) -> int:
     return found
 
 
-def quality(text: str) -> int:
+def quality_number(text: str) -> int:
     """A whole number from 1 to 100."""
     if not re.fullmatch(r"0*([1-9][0-9]?|100)", text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 100")
@@ -198,6 +198,47 @@ WITH_BORDER = ("frame", "border")
 MAX_PIXELS = 500_000_000  # of an image, unless the user says otherwise
 
 
+# What argparse takes for each option, by its first name; those of `Options`.
+OPTIONS: dict[str, dict[str, Any]] = {}
+
+
+class Option:
+    """An option, where `Options` declares it. The attribute there is the default.
+
+    Args:
+        flag: its name on the command line; by default that of the attribute.
+        parsed: what else argparse takes for it.
+    """
+
+    def __init__(self, default: Any, flag: str = "", **parsed: Any) -> None:
+        self.default, self.flag, self.parsed = default, flag, parsed
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        flag = self.flag or f"--{name.replace('_', '-')}"
+        OPTIONS[flag] = {"dest": name, "default": self.default, **self.parsed}
+        setattr(owner, name, self.default)
+
+
+def switch(about: str, default: bool | None = False, action: Any = "store_true") -> Any:
+    """An option without a value."""
+    return Option(default, action=action, help=about)
+
+
+def taking(
+    metavar: str | tuple[str, ...], kind: Callable[[str], Any], about: str, default: Any = None, **more: Any
+) -> Any:
+    """An option with a value."""
+    return Option(default, metavar=metavar, type=kind, help=about, **more)
+
+
+def choice(choices: tuple[str, ...], about: str, default: str | None = None, **more: Any) -> Any:
+    """An option that is one of a few words."""
+    return Option(default, choices=choices, help=about, **more)
+
+
+COEFFICIENT_NAMES = ",".join(COEFFICIENTS).upper()
+
+
 class Options(argparse.Namespace):
     """The parsed options, in the units of the command line. What a command does not have is as not given."""
 
@@ -205,208 +246,153 @@ class Options(argparse.Namespace):
     sources: list[Path]
     target: Path
     shell: Shell
-    scale: float | None = None
-    shear: float | None = None
-    rotate: float | None = None
-    translate: list[float] | None = None
-    matrix: list[float] | None = None
-    perspective: list[tuple[Point, Point]] | None = None
-    lens: tuple[float, ...] | None = None
-    distort: tuple[float, ...] | None = None
-    calibration: Path | None = None
-    camera: tuple[float, float, float, float] | None = None
-    model: ModelName = "brown_conrady"
-    flow: Path | None = None
-    size: tuple[int, int] | None = None
-    fit: tuple[int, int] | None = None
-    enlarge: bool = False
-    expand: bool = False
-    crop: bool = False
-    filter_mode: ResizeFilterName = "linear"
-    antialias: bool | None = None
-    linear_light: bool = False
-    address_mode: AddressName = "frame"
-    border: tuple[float, ...] | None = None
-    alpha: bool = False
-    format: FormatName | None = None
-    quality: int | None = None
-    subsampling: Subsampling | None = None
-    compare: bool = False
-    preview: bool = False
-    strip: bool = False
-    force: bool = False
-    overwrite: bool = False
-    preserve_times: bool = False
-    skip_existing: bool = False
-    page: int | None = None
-    max_pixels: int | None = None
-    recursive: bool = False
-    jobs: int | None = None
-    tile: bool = False
-    memory: int | None = None
-    quiet: bool = False
-    verbose: bool = False
-    device: tuple[str | None, int] = (None, 0)
-
-
-def switch(about: str) -> dict[str, Any]:
-    """An option without a value."""
-    return {"action": "store_true", "help": about}
-
-
-def taking(metavar: str | tuple[str, ...], kind: Callable[[str], Any], about: str, **more: Any) -> dict[str, Any]:
-    """An option with a value."""
-    return {"metavar": metavar, "type": kind, "help": about, **more}
-
-
-def choice(choices: tuple[str, ...], about: str, **more: Any) -> dict[str, Any]:
-    """An option that is one of a few words."""
-    return {"choices": choices, "help": about, **more}
-
-
-COEFFICIENT_NAMES = ",".join(COEFFICIENTS).upper()
-# What argparse takes for each option, by its first name.
-TRANSFORMS = {
-    "--scale": taking("S", positive_number, "factor of width and height, above 0, e.g. 0.5 (default: 1)"),
-    "--shear": taking("X", number, "pixels to the right for each pixel down, e.g. 0.2 (default: 0)"),
-    "--rotate": taking("DEG", number, "angle in degrees, counter-clockwise as seen, e.g. 20 (default: 0)"),
-    "--translate": taking(("X", "Y"), number, "shift right and down, in pixels, e.g. 10 -5 (default: 0 0)", nargs=2),
-    "--expand": switch("make the output large enough for the whole result"),
-    "--crop": switch("reduce the output to the largest part that the image covers"),
-    "--matrix": taking(
+    # Transforms
+    scale: float | None = taking("S", positive_number, "factor of width and height, above 0, e.g. 0.5 (default: 1)")
+    shear: float | None = taking("X", number, "pixels to the right for each pixel down, e.g. 0.2 (default: 0)")
+    rotate: float | None = taking("DEG", number, "angle in degrees, counter-clockwise as seen, e.g. 20 (default: 0)")
+    translate: list[float] | None = taking(
+        ("X", "Y"), number, "shift right and down, in pixels, e.g. 10 -5 (default: 0 0)", nargs=2
+    )
+    matrix: list[float] | None = taking(
         "N",
         number,
         "six numbers A B C D E F of an affine matrix, row by row, from pixels of the input to pixels of the output, "
         "e.g. 1 0 10 0 1 -5 or 1,0,10,0,1,-5; or nine of a homography, e.g. 1 0 0 0 1 0 0 0.001 1",
         nargs=6,
-    ),
-    "--perspective": taking(
+    )
+    perspective: list[tuple[Point, Point]] | None = taking(
         "X,Y:X,Y",
         point_pair,
         "four points of the input, such as the corners of a page, and their positions in the output, in pixels",
         nargs=4,
-    ),
-    "--lens": taking(COEFFICIENT_NAMES, coefficient_list, "remove a lens distortion, e.g. -0.28,0.07"),
-    "--distort": taking(COEFFICIENT_NAMES, coefficient_list, "apply a lens distortion, e.g. -0.28,0.07"),
-    "--camera": taking(
+    )
+    lens: tuple[float, ...] | None = taking(
+        COEFFICIENT_NAMES, coefficient_list, "remove a lens distortion, e.g. -0.28,0.07"
+    )
+    distort: tuple[float, ...] | None = taking(
+        COEFFICIENT_NAMES, coefficient_list, "apply a lens distortion, e.g. -0.28,0.07"
+    )
+    calibration: Path | None = taking(
+        "FILE", path, "remove the distortion that a YAML or JSON file of OpenCV describes, e.g. camera.yml"
+    )
+    camera: tuple[float, float, float, float] | None = taking(
         "FX,FY,CX,CY",
-        camera,
+        camera_numbers,
         "focal lengths and principal point of --lens and --distort, in pixels, e.g. 910,910,960,540 (default: both "
         "lengths are the longer side of the image, and the point is its center)",
-    ),
-    "--model": choice(
+    )
+    model: ModelName = choice(
         get_args(ModelName),
         "lens model of --lens and --distort: brown_conrady with k1,k2,p1,p2,k3, or fisheye with k1,k2,k3,k4 "
         "(default: brown_conrady)",
-        default="brown_conrady",
-    ),
-    "--calibration": taking(
-        "FILE",
-        path,
-        "remove the distortion that a YAML or JSON file of OpenCV describes, e.g. camera.yml",
-    ),
-    "--flow": taking("FILE.npy", path, "file of displacements from output to input, in pixels, e.g. flow.npy"),
-    "--size": taking(
-        "WxH", size, "width and height of the output in pixels, e.g. 640x480 (default: those of the input)"
-    ),
-    "--fit": taking(
-        "WxH", size, "the largest size of the same proportions within this width and height, e.g. 1600x1600"
-    ),
-    "--enlarge": switch("with --fit, enlarge smaller images too"),
-}
-READS = {
-    "--filter": choice(
+        "brown_conrady",
+    )
+    flow: Path | None = taking("FILE.npy", path, "file of displacements from output to input, in pixels, e.g. flow.npy")
+    size: tuple[int, int] | None = taking(
+        "WxH", size_pair, "width and height of the output in pixels, e.g. 640x480 (default: those of the input)"
+    )
+    fit: tuple[int, int] | None = taking(
+        "WxH", size_pair, "the largest size of the same proportions within this width and height, e.g. 1600x1600"
+    )
+    enlarge: bool = switch("with --fit, enlarge smaller images too")
+    expand: bool = switch("make the output large enough for the whole result")
+    crop: bool = switch("reduce the output to the largest part that the image covers")
+    # Reading
+    filter_mode: ResizeFilterName = choice(
         FILTERS,
         "how pixels are blended: point takes the nearest one, linear blends linearly, cubic is Catmull-Rom, lagrange "
         "the cubic through four pixels; lanczos2 and lanczos3 are sharper, mitchell, gaussian and bspline softer "
         "(default: %(default)s)",
-        dest="filter_mode",
-        default="cubic",
-    ),
-    "--antialias": {
-        "action": argparse.BooleanOptionalAction,
-        "default": None,
-        "help": "average over the area that each output pixel covers (default: no)",
-    },
-    "--linear-light": switch("decode colors as sRGB and blend light (default: blend values as they are stored)"),
-    "--address": choice(
+        "cubic",
+        flag="--filter",
+    )
+    antialias: bool | None = switch(
+        "average over the area that each output pixel covers (default: no)", None, argparse.BooleanOptionalAction
+    )
+    linear_light: bool = switch("decode colors as sRGB and blend light (default: blend values as they are stored)")
+    address_mode: AddressName = choice(
         ADDRESSES,
         "what lies outside the input: frame, the border color with a sharp edge; border, the border color blended "
         "with the outermost pixels, as in a texture unit; clamp, the edge pixel; wrap, the input repeated; mirror, the "
         "input mirrored; reflect, the same without repeating the edge pixel; sphere, a panorama around the globe "
         "(default: frame)",
-        dest="address_mode",
-        default="frame",
-    ),
-    "--border-color": taking(
+        "frame",
+        flag="--address",
+    )
+    border: tuple[float, ...] | None = taking(
         "VALUES",
         color,
         "color outside the input: G, G,A, R,G,B or R,G,B,A, each from 0 to 255, also for 16-bit images, e.g. 255,0,0; "
         "or #rrggbb, #rrggbbaa, white, gray, black (default: black, or transparent if the image has alpha)",
-        dest="border",
-    ),
-}
-WRITES = {
-    "--alpha": switch("add an alpha channel: pixels outside the input are transparent"),
-    "--format": choice(
+        flag="--border-color",
+    )
+    # Writing
+    alpha: bool = switch("add an alpha channel: pixels outside the input are transparent")
+    format: FormatName | None = choice(
         get_args(FormatName),
         "output format of the files of a folder and of stdout (default: that of each input; png for stdout)",
-    ),
-    "--quality": taking(
-        "Q",
-        quality,
-        "quality of JPEG and WebP, from 1 to 100, e.g. 85 (default: 95 for JPEG, lossless WebP)",
-    ),
-    "--subsampling": choice(
+    )
+    quality: int | None = taking(
+        "Q", quality_number, "quality of JPEG and WebP, from 1 to 100, e.g. 85 (default: 95 for JPEG, lossless WebP)"
+    )
+    subsampling: Subsampling | None = choice(
         get_args(Subsampling),
         "color subsampling of JPEG: none (444), along rows (422), or along rows and columns (420) (default: 444)",
-    ),
-    "--compare": switch("write the input and the result side by side"),
-    "--preview": switch("write one small image of the first input and its result, side by side"),
-}
-FILES = {
-    "--strip": switch(
+    )
+    compare: bool = switch("write the input and the result side by side")
+    preview: bool = switch("write one small image of the first input and its result, side by side")
+    # Files
+    strip: bool = switch(
         "drop EXIF and GPS, XMP, IPTC, comments, text and resolution; color profiles stay, or the colors would change"
-    ),
-    "--force": switch("replace files that are read-only"),
-    "--overwrite": switch("replace files that exist in the folder OUT, and allow an output that is also an input"),
-    "--preserve-times": switch("copy the modification and access times of the input"),
-    "--skip-existing": switch(
+    )
+    force: bool = switch("replace files that are read-only")
+    overwrite: bool = switch("replace files that exist in the folder OUT, and allow an output that is also an input")
+    preserve_times: bool = switch("copy the modification and access times of the input")
+    skip_existing: bool = switch(
         "skip inputs whose output exists, for example to resume a run that was stopped; with --tile, write the "
         "missing tiles of a file"
-    ),
-    "--page": taking(
+    )
+    page: int | None = taking(
         "N",
         whole_number,
         "page of a TIFF, or frame of an animation, counted from 1, e.g. 2 (default: all pages of a TIFF)",
-    ),
-    "--max-pixels": taking(
+    )
+    max_pixels: int | None = taking(
         "N",
         whole_number,
         "largest number of pixels of an input or an output, e.g. 2e9 (default: 500 million; with --tile no limit)",
-    ),
-}
-RUNNING = {
-    "--recursive": switch("read subfolders too, and make the same subfolders in OUT"),
-    "--jobs": taking(
+    )
+    # Running
+    recursive: bool = switch("read subfolders too, and make the same subfolders in OUT")
+    jobs: int | None = taking(
         "N",
         whole_number,
         "number of threads that read and write files, e.g. 2 (default: the number of cores, at most 16)",
-    ),
-    "--tile": switch("warp one TIFF of any size tile by tile, within --memory; --resume goes on after a stop"),
-    "--memory": taking("SIZE", memory, "memory that --tile may use, at least 1G, e.g. 4G (default: 2G)"),
-    "--quiet": switch("print only errors"),
-    "--verbose": switch("print a line for each image of a folder"),
-    "--device": taking(
+    )
+    tile: bool = switch("warp one TIFF of any size tile by tile, within --memory; --resume goes on after a stop")
+    memory: int | None = taking("SIZE", byte_count, "memory that --tile may use, at least 1G, e.g. 4G (default: 2G)")
+    quiet: bool = switch("print only errors")
+    verbose: bool = switch("print a line for each image of a folder")
+    device: tuple[str | None, int] = taking(
         "NAME[:N]",
-        device,
+        named_device,
         "cpu, gpu or tpu, and the number of the device, from 0, e.g. gpu:1 (default: the first device of JAX)",
-        default=(None, 0),
-    ),
-}
-OPTIONS: dict[str, dict[str, Any]] = {**TRANSFORMS, **READS, **WRITES, **FILES, **RUNNING}
+        (None, 0),
+    )
+
+
 OTHER_NAMES = {"--skip-existing": ("--resume",), "--angle": ("--rotate",)}
+# What commands take beside options.
 PATHS: dict[str, dict[str, Any]] = {
-    "sources": taking("IN", path, "image files, folders of image files, or - for stdin", nargs="+"),
-    "target": taking("OUT", path, "the file to write, a folder for several files, or - for stdout"),
+    "sources": {
+        "metavar": "IN",
+        "type": path,
+        "help": "image files, folders of image files, or - for stdin",
+        "nargs": "+",
+    },
+    "target": {
+        "metavar": "OUT",
+        "type": path,
+        "help": "the file to write, a folder for several files, or - for stdout",
+    },
 }

@@ -23,8 +23,9 @@ import jax
 import numpy as np
 
 from ..sampler import Sampler
+from ..warp.options import ReadOptions
 from ..warp.sized.image import WarpResult, warp
-from ..warp.sized.mappings import Array, Device, ReadOptions, Size
+from ..warp.sized.mappings import Array, Device, Size
 from .files.codecs import find_picture, fit_picture, read_picture, write_picture
 from .files.inputs import STREAM, PictureFile, format_of, read_errors
 from .files.metadata import Picture, add_alpha, check_pixels, check_sides
@@ -158,7 +159,8 @@ def read_options(options: Options) -> ReadOptions:
     antialias = (is_resize and not is_point) if options.antialias is None else options.antialias
     filter_mode = "linear" if options.filter_mode == "area" else options.filter_mode
     sampler = Sampler(address_mode=address_mode, filter_mode=filter_mode)
-    return ReadOptions(sampler, antialias, is_frame and not is_point, options.linear_light, is_area)
+    frame, light = is_frame and not is_point, options.linear_light
+    return ReadOptions(sampler, antialias=antialias, area=is_area, frame=frame, linear_light=light, alpha=True)
 
 
 # Images as a stream
@@ -304,7 +306,7 @@ def shrunk(pixels: Array, device: Device) -> Array:
     size = resize.output_size(source)
     if size == source:
         return pixels
-    read = ReadOptions(Sampler(address_mode="clamp"), antialias=True)
+    read = ReadOptions(Sampler(address_mode="clamp"), antialias=True, alpha=True)
     border = np.zeros(pixels.shape[-1], pixels.dtype)
     return warp(pixels, resize.mapping(source, size), border, size=size, read=read, device=device).pixels()
 

@@ -255,4 +255,4 @@ def read_axes(
     grid = IndexGrid(function, tuple(sizes), moved, extension.fold_of(reading.order), extension.stops)
     arrays, stacks = split((*operands, *others))
     spec = ReadSpec(tuple(axes), Decoding.ELEMENT, dtype, grid=grid, stacks=stacks)
-    return read_texels(texels, color, Read(spec, arrays))
+    return read_texels(texels, color, Read(spec.made_deterministic(None), arrays))

@@ -280,7 +280,7 @@ def plan_pyramid(
     axes, dtype = pyramid_axes(sizes, rows, hashed, ndim, kernel), rounded_dtype(stored, sums)
     stacks = None, None, Stack(-1, tuple(reversed(range(ndim))))
     spec = ReadSpec(axes, Decoding.ELEMENT, np.dtype(dtype), grid=scaled_points, stacks=stacks)
-    return Read(spec, (level, scale, points[..., None, :]))
+    return Read(spec.made_deterministic(None), (level, scale, points[..., None, :]))
 
 
 def scaled_points(level: jax.Array, scale: jax.Array, *points: jax.Array) -> Arrays:

@@ -71,25 +71,13 @@ def warp_image(
         check_reads(name, options, ndim, pixels.dtype, pixels.shape)
         image, options = parts_of_image(name, pixels, options)
         return from_parts(warp_image(name, image, function, parameters, output_shape, options, footprint))
-    pixels, options, result = as_numbers(pixels, options)
+    pixels, options = as_numbers(pixels, options)
     check_reads(name, options, ndim, pixels.dtype, pixels.shape)
     arrays, shape = batched(name, argument, pixels, parameters, tuple(output_shape))
     if 0 in shape:
-        return jnp.zeros(shape, result)
-    return warp_checked(
-        pixels,
-        arrays,
-        footprint,
-        options.border_color,
-        function=function,
-        output_shape=tuple(output_shape),
-        sampler=options.sampler,
-        antialias=options.antialias,
-        planar=options.planar,
-        kept_axes=options.kept_axes,
-        batch=len(shape) - ndim - 1,
-        dtype=result,
-    )
+        return jnp.zeros(shape, options.result)
+    sizes, batch = tuple(output_shape), len(shape) - ndim - 1
+    return warp_checked(pixels, arrays, footprint, options, function=function, output_shape=sizes, batch=batch)
 
 
 def batched(
@@ -164,11 +152,11 @@ def parts_of_image(name: str, image: Any, options: ReadOptions) -> tuple[jax.Arr
             f"{name}: dtype is {options.dtype}, expected {stored}, that of the image; leave dtype out, and convert the "
             "result."
         )
-    return parts_of(image), dataclasses.replace(options, border_color=color)
+    return parts_of(image), options.replace(border_color=color)
 
 
-def as_numbers(image: Any, options: ReadOptions) -> tuple[Any, ReadOptions, np.dtype[Any]]:
-    """An image that holds numbers, the options to read it with, and the dtype of the result.
+def as_numbers(image: Any, options: ReadOptions) -> tuple[Any, ReadOptions]:
+    """An image that holds numbers, and the options to read it with, which name the dtype of the result.
 
     The default dtype is that of the image, and float32 where the sampler reads fractions. A mask of bool is read as 0
     and 1; a filter that blends returns float32.
@@ -176,12 +164,12 @@ def as_numbers(image: Any, options: ReadOptions) -> tuple[Any, ReadOptions, np.d
     sampler = options.sampler
     is_mask, fractions = image.dtype == jnp.bool_, sampler.read_mode is not ReadMode.ELEMENT
     blends = options.antialias or sampler.kernel.blends
-    own_dtype = np.dtype(np.float32) if fractions or (is_mask and blends) else np.dtype(image.dtype)
-    result: np.dtype[Any] = own_dtype if options.dtype is None else np.dtype(options.dtype)
+    if options.dtype is None:
+        options = options.replace(dtype=np.dtype(np.float32 if fractions or (is_mask and blends) else image.dtype))
     if is_mask:
         image = image.astype(np.float32 if blends else np.uint8)
-        options = dataclasses.replace(options, sampler=dataclasses.replace(sampler, read_mode="element", srgb=False))
-    return image, options, result
+        options = options.with_sampler(read_mode="element", srgb=False)
+    return image, options
 
 
 class Window(NamedTuple):
@@ -194,24 +182,20 @@ class Window(NamedTuple):
     starts: Arrays
 
 
-@typed_jit("function", "output_shape", "sampler", "antialias", "batch", "dtype", "planar", "kept_axes")
+@typed_jit("function", "output_shape", "batch")
 def warp_checked(
     image: jax.Array,
     parameters: tuple[Operand, ...],
     footprint: tuple[Arrays, ...] | None,
-    border_color: ArrayLike | None,
+    options: ReadOptions,
     window: Window | None = None,
     *,
     function: GridFunction,
     output_shape: tuple[int, ...],
-    sampler: Sampler,
-    antialias: bool,
     batch: int,
-    dtype: np.dtype[Any],
-    planar: bool = False,
-    kept_axes: tuple[int, ...] = (),
 ) -> jax.Array:
-    ndim = len(output_shape)
+    ndim, dtype, border_color = len(output_shape), options.result, options.border_color
+    sampler, antialias = options.sampler, options.antialias
     rounds = not jnp.issubdtype(dtype, jnp.floating)
     if rounds:  # then there is no gradient
         image, parameters, border_color = jax.lax.stop_gradient((image, parameters, border_color))
@@ -234,8 +218,8 @@ def warp_checked(
 
     def read(image: jax.Array, *operands: jax.Array) -> jax.Array:
         some = joined(operands, stacks)
-        how = {"as_numbers": as_integers, "materialized": not rounds, "planar": planar and not rounds}
-        return read_at(stored(image), function, some, sampler, kept_axes, **how)
+        how = {"as_numbers": as_integers, "materialized": not rounds, "planar": options.planar and not rounds}
+        return read_at(stored(image), function, some, sampler, options.kept_axes, **how)
 
     def read_smoothed(image: jax.Array, *arrays: jax.Array) -> jax.Array:
         coords, *sides = (arrays[k : k + ndim] for k in range(0, len(arrays), ndim))

@@ -16,6 +16,7 @@ from .._checks.numbers import as_array, as_float, at_full_width, is_integer
 from .._checks.words import shown
 from .._reads.arguments import check_known_dtype
 from .._tables.address_rules import ADDRESS_RULES
+from .._tables.filter_kernels import POINT, FilterKernel
 from .._tables.storage_formats import sum_dtype
 from ..modes import AddressMode, FilterMode, choose
 from ..sampler import AddressModeLike, FilterModeLike, Sampler, mode_of
@@ -159,25 +160,69 @@ def as_matrix(
 # How an image is read
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+STATIC = {"static": True}
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
 class ReadOptions:
-    """How to read an image, and the dtype of the result.
+    """How to read an image, and the dtype of the result. Programs take the border color as an operand.
 
     Attributes:
         sampler: with the filter mode and the address modes of the read. Its `normalized_coords` is ignored.
         border_color: in units of the image's values, a scalar or (C,); ``None`` is zero.
         antialias: whether to smooth the image as far as the output shrinks it.
         dtype: of the result; ``None`` is the dtype of the image.
+        area: whether a resize takes the mean over footprints, in place of the sampler's filter.
         planar: whether channels came first, and the result's do, as in `ReadSpec`.
         kept_axes: the numbers of axes, slowest first, along which each pixel shows its own texel, unfiltered.
+        frame: whether the border color is blended in outside a picture under every address mode; see `sized.pixels`.
+        linear_light: whether a picture's linear light is blended, not its codes.
+        alpha: whether the last of a picture's 2 or 4 channels is an alpha, which weights the colors.
     """
 
-    sampler: Sampler
+    sampler: Sampler = dataclasses.field(metadata=STATIC)
     border_color: ArrayLike | None = None
-    antialias: bool = False
-    dtype: DTypeLike | None = None
-    planar: bool = False
-    kept_axes: tuple[int, ...] = ()
+    antialias: bool = dataclasses.field(default=False, metadata=STATIC)
+    dtype: np.dtype[Any] | None = dataclasses.field(default=None, metadata=STATIC)
+    area: bool = dataclasses.field(default=False, metadata=STATIC)
+    planar: bool = dataclasses.field(default=False, metadata=STATIC)
+    kept_axes: tuple[int, ...] = dataclasses.field(default=(), metadata=STATIC)
+    frame: bool = dataclasses.field(default=False, metadata=STATIC)
+    linear_light: bool = dataclasses.field(default=False, metadata=STATIC)
+    alpha: bool = dataclasses.field(default=False, metadata=STATIC)
+
+    def replace(self, **changes: Any) -> "ReadOptions":
+        """A copy of these options with changes."""
+        return dataclasses.replace(self, **changes)
+
+    def with_sampler(self, **changes: Any) -> "ReadOptions":
+        """A copy of these options with changes of the sampler."""
+        return self.replace(sampler=dataclasses.replace(self.sampler, **changes))
+
+    @property
+    def kernel(self) -> FilterKernel:
+        """The filter."""
+        return POINT if self.area else self.sampler.kernel
+
+    @property
+    def result(self) -> np.dtype[Any]:
+        """The dtype of the result, where it is known."""
+        assert self.dtype is not None
+        return self.dtype
+
+    @property
+    def is_point(self) -> bool:
+        """Whether texels are returned as stored."""
+        return self.sampler.filter_mode == "point"
+
+    def has_alpha(self, channels: int) -> bool:
+        """Whether a picture of so many channels has an alpha that weights its colors."""
+        return self.alpha and channels in (2, 4) and not self.is_point
+
+    def has_numbers(self, channels: int) -> bool:
+        """Whether texels of so many channels are decoded before the read, not in it."""
+        return self.has_alpha(channels) or (self.linear_light and not self.is_point)
 
 
 def read_options(

@@ -24,7 +24,7 @@ from ..sampling import sample
 from ..texture import cubemap
 from .coordinate_functions import Arrays, aligned, coordinates
 from .images import as_blended, as_numbers, check_image, converted, warp_image
-from .options import ReadOptions, ShapeLike, resolve_sampler, result_dtype, spatial_shape
+from .options import ShapeLike, read_options, spatial_shape
 
 # The vectors along s, along t, and outward, of each face.
 FACE_AXES = np.array(
@@ -85,13 +85,13 @@ def equirectangular_to_cubemap(
     height, width = spatial_shape(name, image, None, 2)
     pixels = jnp.asarray(image)
     check_image(name, pixels, 2)
-    how, rows = resolve_sampler(name, sampler, filter, None), 0
-    if width % 2 == 0 and how.arithmetic is Arithmetic.FLOAT:
-        how = dataclasses.replace(how, address_mode="sphere")
+    options, rows = read_options(name, sampler, filter, None, None, antialias, dtype), 0
+    if width % 2 == 0 and options.sampler.arithmetic is Arithmetic.FLOAT:
+        options = options.with_sampler(address_mode="sphere")
     else:  # an odd width, or hardware arithmetic
-        how = dataclasses.replace(how, address_mode=("wrap", "clamp"))
-        rows = height // 2 if antialias else min(max(how.kernel.reach, CUBIC_REACH), height)
-    pixels, options, result = as_numbers(pixels, ReadOptions(how, None, antialias, result_dtype(name, dtype)))
+        options = options.with_sampler(address_mode=("wrap", "clamp"))
+        rows = height // 2 if antialias else min(max(options.kernel.reach, CUBIC_REACH), height)
+    pixels, options = as_numbers(pixels, options)
     sizes = constants(pixels, size, width, height, rows)
     # The faces, one below the other, form an image of 6 N rows.
     shape, footprint = (6 * size, size), None
@@ -106,7 +106,6 @@ def equirectangular_to_cubemap(
         # either. The extents in longitude and latitude are sides of a rectangle that contains it.
         along_u, along_v = (jnp.sqrt(a * a + b * b) for a, b in zip(*sides))
         footprint = (along_u, jnp.zeros_like(along_u)), (jnp.zeros_like(along_v), along_v)
-    options = dataclasses.replace(options, dtype=result)
     pixels = beyond_poles(pixels, rows) if rows else pixels
     tall = warp_image(name, pixels, to_equirectangular, sizes, shape, options, footprint)
     return tall.reshape(*tall.shape[:-3], 6, size, size, tall.shape[-1])
@@ -157,8 +156,8 @@ def cubemap_to_equirectangular(
         raise ValueError(f"{name}: faces has shape {texels.shape}, expected (..., 6, N, N, C), six square faces.")
     check_image(name, texels, 3, "faces")
     shape = spatial_shape(name, texels, output_shape, 2, "faces")
-    how = resolve_sampler(name, sampler, filter, None, AddressMode.CLAMP)
-    texels, options, result = as_numbers(texels, ReadOptions(how, None, antialias, result_dtype(name, dtype)))
+    options = read_options(name, sampler, filter, None, None, antialias, dtype, AddressMode.CLAMP)
+    texels, options = as_numbers(texels, options)
     if options.sampler.decoding is not Decoding.ELEMENT:
         check_sampler(name, TextureKind.CUBEMAP, texels.dtype, 1, texels.shape[-2], options.sampler)
     texels, how, scale = as_blended(texels, options.sampler, antialias)
@@ -178,7 +177,7 @@ def cubemap_to_equirectangular(
 
     for _ in range(texels.ndim - 4):
         read = jax.vmap(read)
-    return converted(read(texels) * scale, result)
+    return converted(read(texels) * scale, options.result)
 
 
 def constants(image: jax.Array, *sizes: int) -> list[jax.Array]:

@@ -1,6 +1,5 @@
 """Resizes by filters as wide as the step between output pixels, along one axis after the other."""
 
-import dataclasses
 import functools
 import math
 from collections.abc import Sequence
@@ -94,34 +93,33 @@ def resize(
     shape = spatial_shape(name, image, output_shape)
     pixels = as_array(image)
     check_image(name, pixels, len(shape), may_be_complex=True)
-    options, area = resize_options(sampler, filter, address, border_color, antialias, dtype)
+    options = resize_options(sampler, filter, address, border_color, antialias, dtype)
     check_reads(name, options, len(shape), pixels.dtype, pixels.shape)
-    check_edges(name, edges, sampler, address, options.sampler, area)
+    check_edges(name, edges, sampler, address, options)
     if is_complex(pixels.dtype):
         image, options = parts_of_image(name, pixels, options)
         again = functools.partial(resize, filter=filter, address=address, antialias=antialias, edges=edges)
         return from_parts(again(image, output_shape, sampler, border_color=options.border_color))
     if hints.is_on():
         hints.mention_swapped_shape(name, shape, pixels.shape)
-    kernel = POINT if area else options.sampler.kernel
     steps = tuple(n / m for n, m in zip(pixels.shape[-1 - len(shape) : -1], shape))
     if edges == "renormalize":
-        return filtered(pixels, shape, steps, kernel, dataclasses.replace(options, antialias=antialias), edges)
-    options = dataclasses.replace(options, antialias=is_widened(steps, kernel, area=area, antialias=antialias))
+        return filtered(pixels, shape, steps, options.with_sampler(address_mode="border"), renormalized=True)
+    options = options.replace(antialias=is_widened(steps, options))
     # A tap of weight zero would make NaN of an infinite texel, so an axis that keeps its size is not filtered.
     kept = tuple(axis for axis, step in enumerate(steps) if step == 1)
     if (options.antialias or len(kept) == len(steps)) and not single_read(options.sampler):
-        return filtered(pixels, shape, steps, kernel, options, edges)
+        return filtered(pixels, shape, steps, options)
     options = with_reads_along(options, steps)
     if options.sampler.arithmetic is Arithmetic.FLOAT:
-        options = dataclasses.replace(options, kept_axes=kept)
+        options = options.replace(kept_axes=kept)
     parameters = [jnp.full([1] * len(shape), step, sum_dtype(pixels.dtype)) for step in steps[::-1]]
     return warp_image(name, pixels, scaled_points, parameters, shape, options)
 
 
-def is_widened(steps: Sequence[float], kernel: FilterKernel, *, area: bool, antialias: bool) -> bool:
+def is_widened(steps: Sequence[float], options: ReadOptions) -> bool:
     """Whether a resize takes a widened filter, and not single reads."""
-    return area or (antialias and kernel.blends and max(steps) > 1)
+    return options.area or (options.antialias and options.kernel.blends and max(steps) > 1)
 
 
 def resize_options(
@@ -132,8 +130,8 @@ def resize_options(
     antialias: bool,
     dtype: DTypeLike | None,
     name: str = "resize",
-) -> tuple[ReadOptions, bool]:
-    """The options of a resize, and whether its filter is ``"area"``, which no sampler has."""
+) -> ReadOptions:
+    """The options of a resize."""
     area = filter is not None and choose(name, "filter", filter, ResizeFilter) is AREA
     read_filter = None if area else cast(FilterModeLike, filter)
     options = read_options(name, sampler, read_filter, address, border_color, antialias, dtype, AddressMode.CLAMP)
@@ -150,11 +148,11 @@ def resize_options(
                 f"{name}: filter is {filter!r}, the mean of many pixels, but sampler has "
                 f"{single_read(options.sampler)}, an option of single reads; leave it out, or use filter='linear'."
             )
-    return options, area
+    return options.replace(area=area)
 
 
 def check_edges(
-    name: str, edges: str, sampler: Sampler | None, address: AddressLike | None, resolved: Sampler, area: bool
+    name: str, edges: str, sampler: Sampler | None, address: AddressLike | None, options: ReadOptions
 ) -> None:
     """Checks the options that contradict `edges`."""
     check_word(name, "edges", edges, EDGES)
@@ -165,13 +163,13 @@ def check_edges(
             f"{name}: edges is {edges!r}, which ignores pixels outside, but an address mode is given; leave out edges, "
             "or address and the sampler's address_mode."
         )
-    if area or not resolved.kernel.blends:
-        word = "area" if area else str(resolved.filter)
+    if not options.kernel.blends:
+        word = "area" if options.area else str(options.sampler.filter)
         raise ValueError(f"{name}: edges is {edges!r}, but the filter {word!r} reads nothing outside; leave edges out.")
-    if single_read(resolved):
+    if single := single_read(options.sampler):
         raise ValueError(
-            f"{name}: edges is {edges!r}, but sampler has {single_read(resolved)}, which needs an address mode; leave "
-            "out one of the two."
+            f"{name}: edges is {edges!r}, but sampler has {single}, which needs an address mode; leave out one "
+            "of the two."
         )
 
 
@@ -184,26 +182,23 @@ def single_read(sampler: Sampler) -> str:
 
 def with_reads_along(options: ReadOptions, steps: Sequence[float]) -> ReadOptions:
     """The options of a resize by single reads, with as many reads along the longest step as it needs."""
-    sampler = options.sampler
     *_, next_longest, longest = sorted(max(step, 1.0) for step in steps)
     reads = min(round(longest / next_longest), MAX_ANISOTROPY)
-    if options.antialias and sampler.max_anisotropy == 1 and reads > 1:
+    if options.antialias and options.sampler.max_anisotropy == 1 and reads > 1:
         # At one level for all axes, an axis that shrinks less would be smoothed as much as the longest.
-        sampler = dataclasses.replace(sampler, max_anisotropy=reads)
-    return dataclasses.replace(options, sampler=sampler)
+        return options.with_sampler(max_anisotropy=reads)
+    return options
 
 
 # Widened filters
 
 
 def filtered(
-    image: Any, shape: tuple[int, ...], steps: tuple[float, ...], kernel: FilterKernel, options: ReadOptions, edges: str
+    image: Any, shape: tuple[int, ...], steps: tuple[float, ...], options: ReadOptions, *, renormalized: bool = False
 ) -> jax.Array:
     """The image resized by a filter that is stretched by the steps of its axes, slowest axis first."""
-    if edges == "renormalize":
-        options = dataclasses.replace(options, sampler=dataclasses.replace(options.sampler, address_mode="border"))
-    pixels, options, result = as_numbers(image, options)
-    sampler, ndim = options.sampler, len(shape)
+    pixels, options = as_numbers(image, options)
+    sampler, result, ndim = options.sampler, options.result, len(shape)
     sums = sum_dtype(pixels.dtype)
     halved = image.dtype == sums and any(step != 1 for step in steps)
     rules = sampler.address_rules(ndim)[::-1]
@@ -220,9 +215,9 @@ def filtered(
     if rules[-1] is SPHERE:
         values = values if steps[-2] == 1 else circles_of_sphere(values)
         rules = (*rules[:-2], WRAP, WRAP)
-    how = {"widened": options.antialias, "renormalized": edges == "renormalize", "halved": halved}
+    how = {"widened": options.antialias, "renormalized": renormalized, "halved": halved}
     first = values.ndim - 1 - ndim
-    filters = filters_of_axes(values.shape[first:-1], shape, steps, kernel, rules, **how)
+    filters = filters_of_axes(values.shape[first:-1], shape, steps, options.kernel, rules, **how)
     at_once = color is None and not halved and jnp.issubdtype(result, jnp.integer)
     values = scaled(values, [(first + axis, each) for axis, each in filters], result if at_once else sums)
     values = doubled(values) if halved else values

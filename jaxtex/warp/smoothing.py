@@ -64,32 +64,21 @@ def _read(texture: Texture, coords: Arrays, sides: tuple[Arrays, ...], *, sample
     num_levels = len(chain_shapes(texture.kind, texture.shape, None, "resample"))
     at = smoothing_at(texture, coords, sides, sampler, num_levels)
     numbers, sizes = functools.partial(decoded, texture, sampler.decoding, at.sums), texture.shape[-2::-1]
+    first = functools.partial(sharp, texture, at, sampler, materialized=not alone)
 
-    def first() -> jax.Array:
-        return sharp(texture, at, sampler, materialized=not alone)
+    def second() -> jax.Array:
+        return smooth_in_chain(next_level(numbers()), sizes, at._replace(level=None), sampler)
 
-    def from_finest() -> jax.Array:
-        return smooth(texture, at, sampler, materialized=not alone)
-
-    def from_two_levels() -> jax.Array:
-        coarse = smooth_in_chain(next_level(numbers()), sizes, at._replace(level=None), sampler)
-        return blended(from_finest(), coarse, at.level)
-
-    def from_chain() -> jax.Array:
+    def chain() -> jax.Array:
         return smooth_in_chain(with_levels(numbers(), num_levels=num_levels), sizes, at, sampler)
 
     if num_levels == 1:
         return first()
     if not alone:
-        return blended(first(), from_chain(), at.share)
+        return blended(first(), chain(), at.share)
     # The chain takes most of the time, so it is computed only if a sample needs it.
-    branches = (
-        first,
-        lambda: blended(first(), from_finest(), at.share),
-        lambda: blended(first(), from_two_levels(), at.share),
-        lambda: blended(first(), from_chain(), at.share),
-    )
-    return cast(jax.Array, jax.lax.switch(reads_needed(at), branches))
+    finest = functools.partial(smooth, texture, at, sampler, materialized=False)
+    return switched(at, reads_needed(at), first, finest, second, chain)
 
 
 class Smoothing(NamedTuple):
@@ -140,6 +129,35 @@ def smoothing_at(
 def reads_needed(at: Smoothing) -> jax.Array:
     """The first of `SHARP` to `CHAIN` that suffices for all samples."""
     return functools.reduce(jnp.add, (jnp.any(a).astype(jnp.int32) for a in (at.share > 0, at.level > 0, at.level > 1)))
+
+
+def switched(
+    at: Smoothing,
+    reads: jax.Array,
+    first: Callable[[], jax.Array],
+    finest: Callable[[], jax.Array],
+    second: Callable[[], jax.Array] | None = None,
+    chain: Callable[[], jax.Array] | None = None,
+) -> jax.Array:
+    """The first of four reads that suffices for all samples; the program branches.
+
+    Args:
+        reads: its number, of `SHARP` to `CHAIN`; up to `FINEST` without a chain.
+        first: the sampler's own read.
+        finest, second, chain: the smooth reads of the finest level, of the second one, and of a chain if there is one.
+    """
+
+    def two_levels() -> jax.Array:
+        assert second is not None
+        coarse = second()
+        return blended(finest(), coarse, at.level)
+
+    def smoothed(smooth: Callable[[], jax.Array]) -> jax.Array:
+        return blended(first(), smooth(), at.share)
+
+    smooth = [finest] if chain is None else [finest, two_levels, chain]
+    branches = [first, *(functools.partial(smoothed, each) for each in smooth)]
+    return cast(jax.Array, jax.lax.switch(reads, branches))
 
 
 def sharp(texture: Texture | SizedTexture, at: Smoothing, sampler: Sampler, *, materialized: bool) -> jax.Array:

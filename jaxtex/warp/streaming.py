@@ -33,7 +33,7 @@ from .images import (
     warp_checked,
 )
 from .options import AddressLike, ReadOptions, ShapeLike, as_shape, read_options, spatial_shape
-from .windows import ImageLike, Span, WindowShapes, loaded, position_spans, texel_spans
+from .windows import ImageLike, Span, TexelWindow, WindowShapes, position_spans, texel_spans
 
 # Tiles of images and of volumes, unless the caller says otherwise.
 TILES = {2: (512, 512), 3: (64, 64, 64)}
@@ -46,10 +46,14 @@ PENDING = 2
 
 
 class Box(NamedTuple):
-    """A part of the output: the first pixel and the number of pixels along each axis, slowest axis first."""
+    """Pixels of the output, or beyond it: the first and the number along each axis, slowest axis first."""
 
     start: tuple[int, ...]
     shape: tuple[int, ...]
+
+    def cut(self, sizes: Sequence[int]) -> tuple[slice, ...]:
+        """The pixels that lie in an output of these sizes."""
+        return tuple(slice(at, min(at + n, size)) for at, n, size in zip(self.start, self.shape, sizes))
 
     def parts(self, shape: Sequence[int]) -> Iterator["Box"]:
         """Boxes of at most that shape, row after row."""
@@ -58,25 +62,9 @@ class Box(NamedTuple):
             ends = (at + n for at, n in zip(self.start, self.shape))
             yield Box(start, tuple(min(n, end - at) for n, at, end in zip(shape, start, ends)))
 
-
-class Tile(NamedTuple):
-    """A tile of the output.
-
-    Attributes:
-        box: the pixels that count.
-        shape: of the pixels that a program computes, from the start of the box on.
-        spans: the texels that it reads along each axis; `None` if it shows only the border.
-        window: the shape of the array that holds them.
-    """
-
-    box: Box
-    shape: tuple[int, ...]
-    spans: tuple[Span, ...] | None
-    window: tuple[int, ...]
-
-    @property
-    def starts(self) -> NDArray[np.int32]:
-        return np.array([span.first for span in self.spans or ()] or [0] * len(self.window), np.int32)
+    def covered(self, shape: tuple[int, ...]) -> Iterator["Box"]:
+        """Boxes of that shape, row after row, which may reach beyond this one."""
+        return (Box(part.start, shape) for part in self.parts(shape))
 
 
 class WindowTooLarge(ValueError):
@@ -97,13 +85,13 @@ class TileReads(NamedTuple):
         find: from a box and the shape of a program, the `position_spans` of its pixels, and the operands of `compute`.
         spans: the texels at positions; see `texel_spans`.
         shapes: of windows.
-        compute: the pixels of a tile, which the device may still be computing.
+        compute: the pixels of a box, from the texels that they read, which the device may still be computing.
     """
 
     find: Callable[[Box, tuple[int, ...]], tuple[jax.Array, Any]]
     spans: Callable[[NDArray[Any]], tuple[Span, ...] | None]
     shapes: WindowShapes
-    compute: Callable[[Tile, Any], jax.Array]
+    compute: Callable[[Box, TexelWindow, Any], jax.Array]
 
     def computed(
         self, box: Box, shape: tuple[int, ...], found: tuple[jax.Array, Any]
@@ -118,7 +106,7 @@ class TileReads(NamedTuple):
         counts = [1] * len(shape) if spans is None else [span.count for span in spans]
         window = self.shapes.holding(counts)
         if window is not None:
-            yield box, self.compute(Tile(box, shape, spans, window), operands)
+            yield box, self.compute(Box(box.start, shape), TexelWindow(spans, window), operands)
             return
         if max(box.shape) == 1:
             raise WindowTooLarge(counts)
@@ -216,10 +204,10 @@ def resample_tiles(
     options = read_options(name, sampler, filter, address, border_color, False, dtype)
     check_reads(name, options, len(shape), like.dtype, image.shape)
     texel_bytes = stored.itemsize * like.shape[-1]
-    numbers, options, result = as_numbers(np.zeros((1, 1), like.dtype), options)
+    numbers, options = as_numbers(np.zeros((1, 1), like.dtype), options)
     read_as = np.dtype(numbers.dtype)
     loaded_as = read_as if stored == like.dtype else stored
-    warp = StreamedWarp(image, function, shape, read_as, options, result, window_bytes, loaded_as)
+    warp = StreamedWarp(image, function, shape, read_as, options, window_bytes, loaded_as)
     shapes = WindowShapes(LEAST_WINDOWS[len(shape)], max(window_bytes // texel_bytes, 1))
     return warp.tiles(shapes, tuple(map(min, tile, shape)))
 
@@ -233,7 +221,6 @@ class StreamedWarp(NamedTuple):
         shape: of the output.
         dtype: in which windows are read.
         options: how they are read.
-        result: the dtype of the result.
         window_bytes: the most bytes of a window.
         loaded_as: the dtype in which windows are loaded, which JAX may not have.
     """
@@ -243,7 +230,6 @@ class StreamedWarp(NamedTuple):
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     options: ReadOptions
-    result: np.dtype[Any]
     window_bytes: int
     loaded_as: np.dtype[Any]
 
@@ -257,8 +243,7 @@ class StreamedWarp(NamedTuple):
         reads = TileReads(self.find, self.spans, shapes, self.compute)
         try:
             for box, pixels in reads.streamed(Box((0,) * len(shape), self.shape).parts(shape), shape):
-                where = tuple(slice(at, at + n) for at, n in zip(box.start, box.shape))
-                yield where, np.asarray(pixels)[tuple(slice(0, n) for n in box.shape)]
+                yield box.cut(self.shape), np.asarray(pixels)[tuple(slice(0, n) for n in box.shape)]
         except WindowTooLarge as error:
             raise ValueError(
                 f"resample_tiles: {error}, in a window of at least {shapes.least} along each axis, but "
@@ -280,26 +265,22 @@ class StreamedWarp(NamedTuple):
     def spans(self, positions: NDArray[Any]) -> tuple[Span, ...] | None:
         return texel_spans(positions, self.axes, self.image.shape[:-1], [axis.kernel for axis in self.axes[:1]])
 
-    def compute(self, tile: Tile, coords: Arrays) -> jax.Array:
-        window = np.zeros((*tile.window, self.image.shape[-1]), self.loaded_as)
-        if tile.spans is not None:
-            loaded(self.image, tile.spans, window)
-        window = in_dtype_of_jax("resample_tiles", "image", window)
+    def compute(self, box: Box, window: TexelWindow, coords: Arrays) -> jax.Array:
+        texels = np.zeros((*window.shape, self.image.shape[-1]), self.loaded_as)
+        window.load(self.image, texels)
+        texels = in_dtype_of_jax("resample_tiles", "image", texels)
         sizes, starts = (
-            tuple(jnp.asarray(n, jnp.int32) for n in some) for some in (self.image.shape[:-1], tile.starts)
+            tuple(jnp.asarray(n, jnp.int32) for n in some) for some in (self.image.shape[:-1], window.starts)
         )
         return warp_checked(
-            window,
-            floating_parameters(coords, len(tile.shape), window),
+            texels,
+            floating_parameters(coords, len(box.shape), texels),
             None,
-            self.options.border_color,
+            self.options,
             Window(sizes, starts),
             function=stored_points,
-            output_shape=tile.shape,
-            sampler=self.options.sampler,
-            antialias=False,
+            output_shape=box.shape,
             batch=0,
-            dtype=self.result,
         )
 
 

@@ -156,6 +156,31 @@ def run_of(first: int, last: int) -> np.ndarray[Any, np.dtype[np.int32]]:
     return np.minimum(np.arange(first, first + length), last).astype(np.int32)
 
 
+class TexelWindow(NamedTuple):
+    """The texels that a tile reads.
+
+    Attributes:
+        spans: the texels along each axis; `None` if the tile shows only the border.
+        shape: of the array that holds them, from its first texel on.
+    """
+
+    spans: tuple[Span, ...] | None
+    shape: tuple[int, ...]
+
+    @property
+    def starts(self) -> np.ndarray[Any, np.dtype[np.int32]]:
+        """The first texel along each axis."""
+        return np.array([span.first for span in self.spans or ()] or [0] * len(self.shape), np.int32)
+
+    def load(self, image: ImageLike, into: np.ndarray) -> None:
+        """Fills an array with the texels of an image, any array with an axis of channels behind those of the spans."""
+        if self.spans is None:
+            return
+        for pieces in itertools.product(*(span.pieces(size) for span, size in zip(self.spans, image.shape))):
+            source, target = zip(*pieces)
+            into[target] = image[source]
+
+
 class WindowShapes:
     """The shapes of windows: few, since each is compiled.
 
@@ -180,16 +205,3 @@ class WindowShapes:
                 return shape
         self.used.append(exact)
         return exact
-
-
-def loaded(image: ImageLike, spans: Sequence[Span], window: np.ndarray) -> np.ndarray:
-    """A window, filled from its first texel on with the texels of an image in spans.
-
-    Args:
-        image: any array with an axis of channels behind those of the spans.
-        window: an array of zeros, which is filled.
-    """
-    for pieces in itertools.product(*(span.pieces(size) for span, size in zip(spans, image.shape))):
-        source, target = zip(*pieces)
-        window[target] = image[source]
-    return window

@@ -13,9 +13,9 @@ import pytest
 from jaxtex.cli.lenses import Lens
 from jaxtex.cli.transforms import AffineParts, Flow, Perspective, Resize
 from jaxtex.sampler import Sampler
+from jaxtex.warp.options import ReadOptions
 from jaxtex.warp.sized import image, streams
 from jaxtex.warp.sized.image import ImageWarp, warp
-from jaxtex.warp.sized.mappings import ReadOptions
 from jaxtex.warp.sized.streams import StreamedImage
 from tests.support.tolerances import assert_exact
 
@@ -42,7 +42,7 @@ class Narrowed(Resize):
 def read(address_mode="clamp", filter_mode="linear", **options):
     """How `jaxtex warp` reads: with a frame, unless an address mode is named."""
     options.setdefault("frame", address_mode == "clamp" and filter_mode != "point")
-    return ReadOptions(Sampler(address_mode=address_mode, filter_mode=filter_mode), **options)
+    return ReadOptions(Sampler(address_mode=address_mode, filter_mode=filter_mode), alpha=True, **options)
 
 
 TURN = AffineParts(rotate=20.0, translate=(0.3, 1.7))

@@ -150,13 +150,20 @@ def plan_of_grid(
 
 
 def plan_of_texels(
-    layout: Layout, arguments: ReadArguments, level: int, space: AddressRule, layers: AddressRule, dtype: np.dtype
+    layout: Layout,
+    arguments: ReadArguments,
+    level: int,
+    space: AddressRule,
+    layers: AddressRule,
+    dtype: np.dtype,
+    deterministic: bool | None = None,
 ) -> Read:
     """The read of single texels of one level by their indices.
 
     Args:
         space: the address rule of the indices x, y, z.
         layers: the address rule of layers and faces.
+        deterministic: as in `Sampler`.
     """
     whole = functools.partial(Axis, kernel=POINT, integer=True)
     rank = [1] * arguments.coords[0].ndim
@@ -168,7 +175,8 @@ def plan_of_texels(
     ]
     present = [(axis, index) for axis, index in candidates if index is not None]
     axes, operands = zip(*present[0 if layout.num_levels > 1 else 1 :])
-    return Read(ReadSpec(axes, Decoding.ELEMENT, np.dtype(dtype)), operands)
+    spec = ReadSpec(axes, Decoding.ELEMENT, np.dtype(dtype))
+    return Read(spec.made_deterministic(deterministic), operands)
 
 
 def plan_of_level(layout: Layout, resolved: ResolvedLevel, sampler: Sampler, dtype: np.dtype) -> Read:

@@ -53,8 +53,8 @@ class ReadSpec:
         axes: the axes in stored order: level, layer, face, z, y, x.
         dtype: the dtype of the result. A read sums in `sums`, a splat in the dtype of its values; both round to it.
         deterministic: whether sums into texels have equal bits in every run.
-        deterministic_on_gpus: whether they have equal bits in programs for GPUs, by default as the caller's block or
-            XLA's flags ask. On CPUs, sums always have.
+        deterministic_on_gpus: whether they have equal bits in programs for GPUs. On CPUs, sums always have. See
+            `made_deterministic`.
         grid: the function from operands to coordinates; by default the operands are the coordinates. Operands that are
             sizes and starts of axes precede the operands of the grid.
         stacks: the stack of each operand, or `None` for an operand of one number; empty if all operands have one
@@ -85,7 +85,7 @@ class ReadSpec:
     has_color: bool = False
     planar: bool = False
     derivatives: tuple[Orders, ...] = ()
-    deterministic_on_gpus: bool = dataclasses.field(default_factory=is_deterministic)
+    deterministic_on_gpus: bool = False
 
     def __post_init__(self) -> None:
         """Rejects unsupported pairs of features; `tests/unit/reads/test_feature_pairs.py` tests all other pairs."""
@@ -107,10 +107,9 @@ class ReadSpec:
         return dataclasses.replace(self, **changes)
 
     def made_deterministic(self, deterministic: bool | None) -> "ReadSpec":
-        """This spec with deterministic sums or with others; `None` keeps what the context asks for."""
-        if deterministic is None:
-            return self
-        return self.replace(deterministic=deterministic, deterministic_on_gpus=deterministic)
+        """This spec with deterministic sums or with others; `None` is as the caller's block or XLA's flags ask."""
+        on_gpus = is_deterministic() if deterministic is None else deterministic
+        return self.replace(deterministic=bool(deterministic), deterministic_on_gpus=on_gpus)
 
     def on_gpu(self) -> "ReadSpec":
         """This spec in a program for a GPU."""

@@ -1,8 +1,9 @@
-"""The choice of the form that a primitive gets in a program. No other module decides it.
+"""The choice of the form that a primitive gets in a program.
 
 Every primitive has a general form of array operations, which runs everywhere. A `Lowering` is an alternative for one
-platform. GPU kernels run in programs of one device, inside `jax.shard_map`, and on each device's part of a program that
-XLA partitions, within the limits below. Exported programs have general forms or fallbacks, and kernels only under
+platform. Its condition stands beside it, in `cpu` and `gpu_kernels`; a form of several methods takes one by itself. GPU
+kernels run in programs of one device, inside `jax.shard_map`, and on each device's part of a program that XLA
+partitions, within the limits below. Exported programs have general forms or fallbacks, and kernels only under
 `jaxtex.kernels_in_exports`.
 """
 

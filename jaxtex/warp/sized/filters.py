@@ -11,10 +11,10 @@ import numpy as np
 from ..._engine.compute.filters import ENTRIES_AT_ONCE, ScaledFilter
 from ..._jax.barriers import materialized
 from ..._jax.indexing import gather
-from ..._tables.filter_kernels import POINT
+from ..options import ReadOptions
 from ..resizing import filters_of_axes, is_widened
-from .mappings import ReadOptions, Size
-from .tiling import Place, grid_of
+from ..streaming import Box
+from .mappings import Size
 
 # Up to so many entries are added up in one expression, as in `compute.filters`.
 AT_ONCE = 2 * ENTRIES_AT_ONCE
@@ -114,39 +114,38 @@ class ResizeFilters(NamedTuple):
         """
         sizes, shape = source[::-1], size[::-1]
         steps = [n / m for n, m in zip(sizes, shape)]
-        kernel = POINT if read.area else read.sampler.kernel
-        keeps = 1 in steps and kernel.blends and jnp.issubdtype(stored, jnp.floating)
-        if not (keeps or is_widened(steps, kernel, area=read.area, antialias=read.antialias)):
+        keeps = 1 in steps and read.kernel.blends and jnp.issubdtype(stored, jnp.floating)
+        if not (keeps or is_widened(steps, read)):
             return None
         rules = read.sampler.address_rules(2)[::-1]
         halved = stored == np.float32
-        found = filters_of_axes(sizes, shape, steps, kernel, rules, halved=halved, widened=read.antialias)
+        found = filters_of_axes(sizes, shape, steps, read.kernel, rules, halved=halved, widened=read.antialias)
         filters, first = (dict(found)[0], dict(found)[1]), found[0][0]
         return cls(first, filters, *fitting(filters, first), {})
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[Box]:
         """The tiles of the output."""
         height, width = (each.samples for each in self.filters)
-        return list(grid_of(Place(0, 0, height, width), self.counts))
+        return list(Box((0, 0), (height, width)).covered(self.counts))
 
-    def spans(self, place: Place) -> np.ndarray:
+    def spans(self, place: Box) -> np.ndarray:
         """The first and the last texel that a tile reads along each axis, (2, 2)."""
         columns = [each.rows().column[at] for each, at in zip(self.filters, self.samples(place))]
         return np.array([(column.min(), column.max()) for column in columns])
 
-    def samples(self, place: Place) -> list[slice]:
+    def samples(self, place: Box) -> tuple[slice, ...]:
         """The rows of both filters in a tile."""
-        spans = (place.row, place.height), (place.column, place.width)
-        return [slice(first, min(first + n, each.samples)) for (first, n), each in zip(spans, self.filters)]
+        return place.cut([each.samples for each in self.filters])
 
-    def shape_within(self, place: Place, stored: tuple[int, int] | None) -> ResizeShape:
+    def shape_within(self, place: Box, stored: tuple[int, int] | None) -> ResizeShape:
         """The shapes in a program for a tile, by the rows and columns that the tile reads."""
         if stored is None:
             return self.shape
         entries = max(each.rows().column.shape[1] for each in self.filters)
-        return ResizeShape(entries, (place.height, place.width), place.height, stored)
+        height, width = place.shape
+        return ResizeShape(entries, (height, width), height, stored)
 
-    def at(self, place: Place, shape: ResizeShape) -> Filters:
+    def at(self, place: Box, shape: ResizeShape) -> Filters:
         """The filters of a tile, as arrays of NumPy."""
         found: list[SizedRows] = []
         for axis, samples in enumerate(self.samples(place)):

@@ -1,6 +1,5 @@
 """The warp of one image, tile by tile, by programs that serve images of many sizes."""
 
-import dataclasses
 import functools
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -11,9 +10,11 @@ import numpy as np
 
 from .. import smoothing
 from ..coordinate_functions import scaled
+from ..options import ReadOptions
+from ..streaming import Box
 from .filters import ResizeFilters
 from .kept import kept
-from .mappings import Array, Device, Mapping, PerPixelParameters, ReadOptions, Size
+from .mappings import Array, Device, Mapping, PerPixelParameters, Size
 from .programs import DeviceTexels, TileOperands, TileProgram
 from .texels import (
     LEAST_COPIED,
@@ -29,7 +30,7 @@ from .texels import (
     memory_for,
     with_levels,
 )
-from .tiling import LARGE, Place, shape_in, tiles_of
+from .tiling import LARGE, shape_in, tiles_of
 
 # Vectors of 512 bits, where the processor has them. XLA's default is 256 bits.
 CPU_OPTIONS: dict[str, str | bool] = {"xla_cpu_prefer_vector_width": "512"}
@@ -46,20 +47,21 @@ class WarpResult(NamedTuple):
     """
 
     size: Size
-    tiles: list[tuple[Place, jax.Array]]
+    tiles: list[tuple[Box, jax.Array]]
     compile_seconds: float
 
     def pixels(self) -> Array:
         """The whole image, (H, W, C)."""
         first = self.tiles[0][1]
-        tiles = (inner(place.cut(self.size), pixels) for place, pixels in self.tiles)
-        return whole(tiles, (*self.size[::-1], first.shape[-1]), first.dtype)
+        sizes = self.size[::-1]
+        tiles = (inner(place.cut(sizes), pixels) for place, pixels in self.tiles)
+        return whole(tiles, (*sizes, first.shape[-1]), first.dtype)
 
 
-def inner(where: tuple[slice, slice], pixels: jax.Array) -> tuple[tuple[slice, slice], Array]:
+def inner(where: tuple[slice, ...], pixels: jax.Array) -> tuple[tuple[slice, slice], Array]:
     """The pixels of a tile that lie in the output."""
-    height, width = (part.stop - part.start for part in where)
-    return where, np.asarray(pixels)[:height, :width]
+    rows, columns = where
+    return (rows, columns), np.asarray(pixels)[: rows.stop - rows.start, : columns.stop - columns.start]
 
 
 def whole(tiles: Iterable[tuple[tuple[slice, slice], Array]], shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -128,9 +130,9 @@ class ImageWarp(NamedTuple):
         (height, width, channels), filters = shape, None
         if mapping.function is scaled:
             filters = ResizeFilters.of((width, height), size, read, dtype)
-            read = read._replace(antialias=False)
+            read = read.replace(antialias=False)
         if read.antialias:
-            read = read._replace(sampler=dataclasses.replace(read.sampler, max_anisotropy=mapping.max_anisotropy))
+            read = read.with_sampler(max_anisotropy=mapping.max_anisotropy)
         sizes, target = (np.array(some, np.int32) for some in ((height, width), size[::-1]))
         sizes, color, target = sent((sizes, border, target), device)
         if not isinstance(mapping.parameters, PerPixelParameters):
@@ -153,7 +155,7 @@ class ImageWarp(NamedTuple):
         """The reads of `smoothing` that the output needs, whatever its texels are."""
         places, found = self.places(), smoothing.SHARP
         if not self.mapping.differs:  # one tile suffices, of a shape that has a program in any case
-            places = [Place(0, 0, *shape_in(self.size, LARGE))]
+            places = [Box((0, 0), shape_in(self.size, LARGE))]
         first, rest = places[:1], places[1:]
         for some in (first, rest):
             of_tiles = [self.run(self.program(place), "needed", place) for place in some]
@@ -198,7 +200,7 @@ class ImageWarp(NamedTuple):
         num_levels = longest_side(height, width).bit_length() - 1
         return self._replace(source=self.source._replace(numbers=into), num_levels=num_levels, reused=Reused(into))
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[Box]:
         """The tiles that cover the output."""
         if self.filters is not None:
             return self.filters.places()
@@ -207,15 +209,15 @@ class ImageWarp(NamedTuple):
         alike = self.read.antialias and self.mapping.differs
         return tiles_of(self.size, LARGE if alike else None)
 
-    def tile(self, place: Place) -> jax.Array:
+    def tile(self, place: Box) -> jax.Array:
         """The pixels of a tile, (height, width, C), of the dtype of the image."""
         program = self.program(place)
         return self.run(program, "with_alpha" if self.read.has_alpha(self.source.channels) else "opaque", place)
 
-    def program(self, place: Place) -> TileProgram:
-        shape = place.height, place.width
+    def program(self, place: Box) -> TileProgram:
+        height, width = place.shape
         on_cpu = self.programs.device.platform == "cpu"
-        program = TileProgram(self.mapping.function, shape, self.read, self.num_levels, touches=on_cpu)
+        program = TileProgram(self.mapping.function, (height, width), self.read, self.num_levels, touches=on_cpu)
         program = program._replace(stored=self.stored, dtype=self.dtype, words=self.words)
         if self.filters is None:
             return program
@@ -224,7 +226,7 @@ class ImageWarp(NamedTuple):
             resize = resize._replace(turn=resize.tile[0])
         return program._replace(shape=resize.tile, resize=resize)
 
-    def run(self, program: TileProgram, name: str, place: Place, *more: jax.Array) -> Any:
+    def run(self, program: TileProgram, name: str, place: Box, *more: jax.Array) -> Any:
         """Runs one of the programs for tiles.
 
         Args:
@@ -233,7 +235,7 @@ class ImageWarp(NamedTuple):
         parameters = parameters_of(self.mapping, place, self.size)
         if isinstance(self.mapping.parameters, PerPixelParameters):
             parameters = sent(parameters, self.programs.device)
-        origin = origin_on(place.row, place.column, self.programs.device)
+        origin = origin_on(place.start, self.programs.device)
         source = self.source
         if self.filters is not None and program.resize is not None:
             filters = sent(self.filters.at(place, program.resize), self.programs.device)
@@ -254,12 +256,12 @@ def takes_words(pixels: Array, mapping: Mapping, read: ReadOptions, device: Devi
     return packs and device.platform == "cpu" and not read.is_point and not read.has_numbers(channels)
 
 
-def parameters_of(mapping: Mapping, place: Place, size: Size) -> Sequence[Array | jax.Array]:
+def parameters_of(mapping: Mapping, place: Box, size: Size) -> Sequence[Array | jax.Array]:
     """The parameters of the coordinate function for a tile; fields have one more pixel on each side."""
     if not isinstance(mapping.parameters, PerPixelParameters):
         return mapping.parameters
     if size == (1, 1):
-        return mapping.parameters.at(Place(0, 0, 1, 1), size, 0)
+        return mapping.parameters.at(Box((0, 0), (1, 1)), size, 0)
     return mapping.parameters.at(place, size, 1)
 
 
@@ -269,9 +271,9 @@ def sent(arrays: Any, device: Device) -> Any:
 
 
 @functools.lru_cache(maxsize=2**12)
-def origin_on(row: int, column: int, device: Device) -> jax.Array:
+def origin_on(start: tuple[int, ...], device: Device) -> jax.Array:
     """The origin of a tile, on a device."""
-    return jax.device_put(np.array([row, column], np.int32), device)
+    return jax.device_put(np.array(start, np.int32), device)
 
 
 class Programs:

@@ -1,4 +1,4 @@
-"""What a warp of an image of any size is given: the mapping from output to input points, and the options of the read.
+"""The mapping from output to input points that a warp of an image of any size is given.
 
 A mapping is a static coordinate function, and its parameters, arrays.
 
@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from ...sampler import Sampler
 from ..coordinate_functions import is_affine
+from ..streaming import Box
 
 Array = npt.NDArray[Any]
 Size = tuple[int, int]  # width and height
@@ -50,13 +50,13 @@ class PerPixelParameters:
         """Arrays of the shape of the output; numbers, (1, 1), may be among them."""
         return cls(lambda rows, columns: tuple(a[np.ix_(rows, columns)] if a.size > 1 else a for a in arrays), keeps)
 
-    def at(self, place: tuple[int, int, int, int], size: Size, margin: int) -> tuple[Array | jax.Array, ...]:
+    def at(self, place: Box, size: Size, margin: int) -> tuple[Array | jax.Array, ...]:
         """The parameters of a tile and of some more pixels on each side.
 
         Pixels beyond the output have those of the nearest pixel in it.
 
         Args:
-            place: of the tile: row, column, height and width.
+            place: of the tile.
             size: width and height of the output.
         """
         if not self.keeps:
@@ -69,12 +69,11 @@ class PerPixelParameters:
         return kept[key]
 
 
-def pixel_numbers(place: tuple[int, int, int, int], size: Size, margin: int) -> tuple[Array, Array]:
+def pixel_numbers(place: Box, size: Size, margin: int) -> tuple[Array, Array]:
     """The rows and the columns of a tile and of some more pixels on each side, within the output."""
-    row, column, height, width = place
     rows, columns = (
         np.clip(np.arange(first - margin, first + n + margin, dtype=np.int32), 0, most - 1, dtype=np.int32)
-        for first, n, most in zip((row, column), (height, width), size[::-1])
+        for first, n, most in zip(*place, size[::-1])
     )
     return rows, columns
 
@@ -103,37 +102,3 @@ class Mapping(NamedTuple):
     def differs(self) -> bool:
         """Whether the footprints of pixels differ."""
         return not is_affine(self.function)
-
-
-class ReadOptions(NamedTuple):
-    """The options of a read.
-
-    Attributes:
-        antialias: whether each pixel is the mean over its footprint.
-        frame: whether the border color is blended in outside the input under every address mode; see `edges`.
-        linear_light: whether linear light is blended, not codes.
-        area: whether a resize takes the mean over footprints, in place of the filter mode.
-        alpha: whether the last of 2 or 4 channels is an alpha, which weights the colors.
-        dtype: of the result; `None` is that of the image.
-    """
-
-    sampler: Sampler
-    antialias: bool = False
-    frame: bool = False
-    linear_light: bool = False
-    area: bool = False
-    alpha: bool = True
-    dtype: np.dtype[Any] | None = None
-
-    @property
-    def is_point(self) -> bool:
-        """Whether texels are returned as stored."""
-        return self.sampler.filter_mode == "point"
-
-    def has_alpha(self, channels: int) -> bool:
-        """Whether an image of so many channels has an alpha that weights its colors."""
-        return self.alpha and channels in (2, 4) and not self.is_point
-
-    def has_numbers(self, channels: int) -> bool:
-        """Whether texels of so many channels are decoded before the read, not in it."""
-        return self.has_alpha(channels) or (self.linear_light and not self.is_point)

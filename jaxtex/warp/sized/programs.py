@@ -19,11 +19,11 @@ from ...sampler import Sampler
 from .. import smoothing
 from ..coordinate_functions import is_affine
 from ..images import converted, read_at
+from ..options import ReadOptions
 from ..smoothing import in_texels
 from ..windows import position_spans
 from . import reads as tiles
 from .filters import Filters, ResizeShape, Stored, filtered
-from .mappings import ReadOptions
 from .pixels import (
     coverage,
     may_be_covered,

@@ -4,8 +4,8 @@ A tile has the same bits as these pixels of `images.warp_image`, if texels are r
 """
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, cast
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -131,25 +131,16 @@ def read_tile_smoothed(
     """
     at = smoothing_of(texture, tile, sampler)
     first = smoothing.sharp(texture, at, sampler, materialized=False)
-
-    def smoothed(smooth: Callable[[], jax.Array]) -> jax.Array:
-        return smoothing.blended(first, smooth(), at.share)
-
-    def from_finest() -> jax.Array:
-        return smoothing.smooth(texture, at, sampler, materialized=False)
-
-    def from_two_levels() -> jax.Array:
-        assert chain is not None
-        coarse = smoothing.smooth_in_chain(chain, chain.sizes[::-1], at, sampler, second=True)
-        return smoothing.blended(from_finest(), coarse, at.level)
+    finest = functools.partial(smoothing.smooth, texture, at, sampler, materialized=False)
+    # A tile may be sharp where others of the image are smoothed.
+    reads = jnp.where(jnp.any(at.share > 0), reads, smoothing.SHARP)
+    if chain is None:
+        return smoothing.switched(at, reads, lambda: first, finest)
+    in_chain = functools.partial(smoothing.smooth_in_chain, chain, chain.sizes[::-1])
 
     def from_chain() -> jax.Array:
-        assert chain is not None
-        last = num_levels(texture.sizes)
-        within = at._replace(level=clamped(at.level, smoothing.of_chain(sampler), last))
-        return smoothing.smooth_in_chain(chain, chain.sizes[::-1], within, sampler)
+        level = clamped(at.level, smoothing.of_chain(sampler), num_levels(texture.sizes))
+        return in_chain(at._replace(level=level), sampler)
 
-    smooth = [from_finest] if chain is None else [from_finest, from_two_levels, from_chain]
-    branches = [lambda: first, *(functools.partial(smoothed, each) for each in smooth)]
-    # A tile may be sharp where others of the image are smoothed.
-    return cast(jax.Array, jax.lax.switch(jnp.where(jnp.any(at.share > 0), reads, smoothing.SHARP), branches))
+    second = functools.partial(in_chain, at, sampler, second=True)
+    return smoothing.switched(at, reads, lambda: first, finest, second, from_chain)

@@ -8,13 +8,12 @@ import numpy as np
 
 from ..._tables.filter_kernels import POINT, SPAN
 from .. import smoothing
-from ..streaming import Box, Tile, TileReads
-from ..windows import ImageLike, Span, WindowShapes, loaded, texel_spans
+from ..streaming import Box, TileReads
+from ..windows import ImageLike, Span, TexelWindow, WindowShapes, texel_spans
 from .image import ImageWarp
 from .mappings import Array
 from .programs import read_axes
 from .texels import aligned
-from .tiling import Place
 
 # Height and width of tiles. In a rotated picture, a square reads the smallest window.
 TILE = (512, 1024)
@@ -80,7 +79,7 @@ class StreamedImage:
             yield box, whole
 
     def find(self, box: Box, shape: tuple[int, ...]) -> tuple[Any, None]:
-        place = Place(*box.start, *shape)
+        place = Box(box.start, shape)
         if self.whole.filters is not None:
             return self.whole.filters.spans(place), None
         counts = jax.device_put(np.array(box.shape, np.int32), self.device)
@@ -91,14 +90,13 @@ class StreamedImage:
             return tuple(Span(int(first), int(last - first) + 1) for first, last in positions)
         return texel_spans(positions, self.axes, self.image.shape[:2], self.kernels)
 
-    def compute(self, tile: Tile, _: None) -> jax.Array:
-        height, width = tile.window
+    def compute(self, box: Box, window: TexelWindow, _: None) -> jax.Array:
+        height, width = window.shape
         texels = aligned((height * width, self.image.shape[-1]), self.image.dtype)
-        if tile.spans is not None:
-            loaded(self.image, tile.spans, texels.reshape(height, width, -1))
-        texels, starts = jax.device_put((texels, tile.starts), self.device)
+        window.load(self.image, texels.reshape(height, width, -1))
+        texels, starts = jax.device_put((texels, window.starts), self.device)
         image = self.whole._replace(
             source=self.whole.source._replace(texels=texels, starts=starts), stored=(height, width)
         )
         channels = self.image.shape[-1]
-        return image.with_numbers(height * width, height, width, channels).tile(Place(*tile.box.start, *tile.shape))
+        return image.with_numbers(height * width, height, width, channels).tile(box)

@@ -17,12 +17,11 @@ from ...modes import Arithmetic, ReadMode
 from ...sampler import FilterModeLike, ResizeFilterLike, Sampler
 from ..coordinate_functions import CoordinateFunction, GridFunction, OfCaller, check_is_elementwise, scaled
 from ..images import check_has_values, check_image, check_reads
-from ..options import AddressLike, ShapeLike, read_options, spatial_shape
-from ..options import ReadOptions as WarpOptions
+from ..options import AddressLike, ReadOptions, ShapeLike, read_options, spatial_shape
 from ..resizing import resize_options
 from ..streaming import ahead
 from .image import ImageWarp, inner, whole
-from .mappings import Array, Device, Mapping, PerPixelParameters, ReadOptions
+from .mappings import Array, Device, Mapping, PerPixelParameters
 
 DTYPES = ("uint8", "uint16", "float32")
 # How many tiles the device computes ahead.
@@ -74,7 +73,7 @@ class SizedWarp:
         name = "SizedWarp"
         options = read_options(name, sampler, filter, address, border_color, antialias, dtype)
         self._function = function
-        self._reads = SizedReads.of(name, OfCaller(function), options, antialias=antialias)
+        self._reads = SizedReads.of(name, OfCaller(function), options)
 
     @public(called="SizedWarp")
     def __call__(
@@ -154,8 +153,8 @@ class SizedResize:
         dtype: DTypeLike | None = None,
     ) -> None:
         name = "SizedResize"
-        options, area = resize_options(sampler, filter, address, None, antialias, dtype, name)
-        self._reads = SizedReads.of(name, scaled, options, antialias=antialias, area=area)
+        options = resize_options(sampler, filter, address, None, antialias, dtype, name)
+        self._reads = SizedReads.of(name, scaled, options)
 
     @public(called="SizedResize")
     def __call__(self, image: ArrayLike, output_shape: ShapeLike) -> NDArray[Any]:
@@ -209,19 +208,14 @@ class SizedReads(NamedTuple):
 
     Attributes:
         name: of the public class, for errors.
-        options: of a warp of whole images.
-        read: the options of the programs.
     """
 
     name: str
     function: GridFunction
-    options: WarpOptions
-    read: ReadOptions
+    options: ReadOptions
 
     @classmethod
-    def of(
-        cls, name: str, function: GridFunction, options: WarpOptions, *, antialias: bool, area: bool = False
-    ) -> "SizedReads":
+    def of(cls, name: str, function: GridFunction, options: ReadOptions) -> "SizedReads":
         """The reads with these options; a ValueError if programs of many sizes do not support them."""
         sampler = options.sampler
         if sampler.read_mode is not ReadMode.ELEMENT or sampler.arithmetic is Arithmetic.HARDWARE or sampler.limit:
@@ -230,8 +224,7 @@ class SizedReads(NamedTuple):
                 f"limit={sampler.limit and str(sampler.limit)!r}, expected 'element', 'float' and None; use a function "
                 f"of jaxtex.warp."
             )
-        dtype = None if options.dtype is None else np.dtype(options.dtype)
-        return cls(name, function, options, ReadOptions(sampler, antialias, area=area, alpha=False, dtype=dtype))
+        return cls(name, function, options)
 
     def checked(self, image: Any) -> NDArray[Any]:
         """An image as an array of NumPy; a ValueError if programs cannot read it."""
@@ -251,14 +244,15 @@ class SizedReads(NamedTuple):
         """The output of an image, in tiles, computed some tiles ahead."""
         per_pixel = any(p.size > 1 for p in parameters)
         given = PerPixelParameters.of_arrays(parameters, keeps=False) if per_pixel else tuple(parameters)
-        mapping = Mapping(self.function, given, self.read.sampler.max_anisotropy)
+        mapping = Mapping(self.function, given, self.options.sampler.max_anisotropy)
         border = np.zeros(pixels.shape[-1], np.float32)
         if self.options.border_color is not None:
             border[...] = np.asarray(as_float(self.options.border_color))
+        read = self.options.replace(border_color=None)  # an operand of the programs
         size, device = (shape[1], shape[0]), device_under(cast(Any, jax.config).jax_default_device)
-        warp = ImageWarp.of(pixels.shape, pixels.dtype, mapping, border, size, self.read, device).with_texels(pixels)
-        tiles = ahead(((place.cut(size), warp.tile(place)) for place in warp.places()), PENDING)
-        dtype = np.dtype(self.read.dtype or pixels.dtype)
+        warp = ImageWarp.of(pixels.shape, pixels.dtype, mapping, border, size, read, device).with_texels(pixels)
+        tiles = ahead(((place.cut(shape), warp.tile(place)) for place in warp.places()), PENDING)
+        dtype = np.dtype(read.dtype or pixels.dtype)
         return Started((inner(*tile) for tile in tiles), (*shape, pixels.shape[-1]), dtype)
 
 

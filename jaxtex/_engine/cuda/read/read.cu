@@ -32,7 +32,10 @@ template <int count, int blocks> struct NotedTiles {
 #include "read/config.cuh"
 #include "read/traced.cuh"
 
-DEVICE bool are_outside(const Coords (&coords)[reads_at_once]) {
+// The functions of sums and folds are templates: a kernel of single reads lacks the traced functions that they call. `S` is
+// `State`, and `C` is `Coords`.
+
+template <class C> DEVICE bool are_outside(const C (&coords)[reads_at_once]) {
   bool outside = true;
   for (int k = 0; k < reads_at_once; k++) outside = outside && all_outside(coords[k]);
   return outside;
@@ -40,10 +43,11 @@ DEVICE bool are_outside(const Coords (&coords)[reads_at_once]) {
 
 // Folds the first reads of a group, `reads_at_once` together: those whose taps are all inside need no checks, and those
 // whose taps are all outside are zero. Returns false if the state is final.
-DEVICE bool fold_inside(const Arrays& arrays, Position at, int part, int group, int count, State& state) {
+template <class C, class S>
+DEVICE bool fold_inside(const Arrays& arrays, Position at, int part, int group, int count, S& state) {
 #pragma unroll 1
   for (int number = 0; number < count; number += reads_at_once) {
-    Coords coords[reads_at_once];
+    C coords[reads_at_once];
     bool inside = true;
 #pragma unroll
     for (int k = 0; k < reads_at_once; k++) {
@@ -68,15 +72,17 @@ DEVICE bool fold_inside(const Arrays& arrays, Position at, int part, int group, 
 
 // The sum of all reads of a sample, or another fold of them. The loop asks only before every fourth read whether the
 // state is final, so that the loads of `reads_at_once` reads overlap.
-DEVICE State fold_of_reads(const Arrays& arrays, Position at, int part) {
+template <class C, class S> DEVICE S fold_of_reads(const Arrays& arrays, Position at, int part) {
   constexpr int first = asks_inside ? group_size / reads_at_once * reads_at_once : 0;
-  State state = no_reads();
+  S state;
+  start(state);
   for (int group = 0; group < num_reads / group_size; group++) {
-    if (!fold_inside(arrays, at, part, group, first, state)) return state;
+    if constexpr (asks_inside)
+      if (!fold_inside<C>(arrays, at, part, group, first, state)) return state;
 #pragma unroll reads_at_once
     for (int number = first; number < group_size; number++) {
       if (number % 4 == 0 && is_final(state)) return state;
-      const Coords coords = coords_of(arrays, at, group, number);
+      const C coords = coords_of(arrays, at, group, number);
       Sum term = {};
       if (counts(coords)) term = term_of(coords, read_at(arrays, at, part, coords).value);
       state = folded(state, coords, term);
@@ -89,11 +95,11 @@ DEVICE State fold_of_reads(const Arrays& arrays, Position at, int part) {
 struct Found { Result result; bool noted; };
 
 // `coords` are the coordinates of a single read; the reads of a sum compute their own.
-DEVICE Found read_sample(const Arrays& arrays, Position at, int part, const Coords& coords) {
+template <class C> DEVICE Found read_sample(const Arrays& arrays, Position at, int part, const C& coords) {
   if constexpr (num_reads > 0) {
-    return {result_of_state(fold_of_reads(arrays, at, part)), false};
+    return {result_of_state(fold_of_reads<C, State>(arrays, at, part)), false};
   } else {
-    const Read read = read_at(arrays, at, part, coords);
+    const auto read = read_at(arrays, at, part, coords);
     return {result_of_value(read.value), read.noted};
   }
 }

@@ -19,7 +19,7 @@ from ...walk.texel_order import flat_sizes
 from ...walk.texel_walk import TexelAddress, weighted
 from ..build.arrays import ArrayRole, KernelArrays
 from ..build.source import Constant, KernelSource
-from ..samples.sample_source import define_or_add, load_numbers, names_of_axes
+from ..samples.sample_source import load_numbers, names_of_axes
 from ..samples.sample_tiles import PLACE_AT, ReadThreads, offset, slice_struct
 from ..trace.elementwise import C_TYPES, literal
 from ..trace.emitter import DeviceFunctions, Scalar, names_of, scalar, struct_of_numbers
@@ -53,7 +53,7 @@ LONG_SUM = 128
 # If a sum tells apart where taps lie, reads with all taps inside need no checks, and reads with all outside are zero.
 ALL_INSIDE, ALL_OUTSIDE = "bool all_inside(const Coords& coords)", "bool all_outside(const Coords& coords)"
 # The functions of a fold of reads; a sum is one, of terms.
-NO_READS, IS_FINAL = "State no_reads()", "bool is_final(const State& state)"
+START, IS_FINAL = "void start(State& state)", "bool is_final(const State& state)"
 COUNTS, TERM_OF = "bool counts(const Coords& coords)", "Sum term_of(const Coords& coords, const Sum& value)"
 FOLDED = "State folded(const State& state, const Coords& coords, const Sum& value)"
 RESULT_OF_VALUE = "Result result_of_value(const Sum& value)"
@@ -255,17 +255,11 @@ class ReadSource(KernelSource):
             functools.partial(self.read, self.value),
             *of_read,
         )
-        of_coords, axes = of_read[len(PLACE_AT) + 1 :], self.spec.axes
-        read_inside = self.inside and functools.partial(self.read, self.inside)
-        all_inside = self.inside and (lambda *coords: scalar(taps_are_inside(coords, axes)))
-        all_outside = (lambda *coords: scalar(taps_are_outside(coords, axes))) if self.skips_outside else None
-        for signature, comment, function, args in (
-            (f"Read read_inside{parameters}", "A read all of whose taps are inside.", read_inside, of_read),
-            (ALL_INSIDE, "Whether all taps of a read are known to be inside.", all_inside, of_coords),
-            (ALL_OUTSIDE, "Whether all taps of a read are known to be outside.", all_outside, of_coords),
-        ):
-            define_or_add(functions, signature, comment, function, *args)
         self.dtype = value.dtype
+        if self.inside is not None:
+            signature, inside = f"Read read_inside{parameters}", functools.partial(self.read, self.inside)
+            functions.add(signature, "A read all of whose taps are inside.", inside, *of_read)
+            self.add_where(functions, of_read[len(PLACE_AT) + 1 :])
         if self.fold is not None:
             self.add_fold(functions, self.fold, coords)
         else:
@@ -283,8 +277,16 @@ class ReadSource(KernelSource):
         others = range(self.num_results - 1, 0, -1)
         return functools.reduce(lambda rest, k: f"k == {k} ? arrays.derivative_{k} : {rest}", others, "arrays.result")
 
+    def add_where(self, functions: DeviceFunctions, coords: Sequence[Scalar]) -> None:
+        """Adds the functions that tell apart where the taps of a read lie."""
+        axes = self.spec.axes
+        inside = lambda *coords: scalar(taps_are_inside(coords, axes))
+        outside = lambda *coords: scalar(taps_are_outside(coords, axes) if self.skips_outside else False)
+        functions.add(ALL_INSIDE, "Whether all taps of a read are known to be inside.", inside, *coords)
+        functions.add(ALL_OUTSIDE, "Whether all taps of a read are known to be outside.", outside, *coords)
+
     def add_sums(self, functions: DeviceFunctions, coords: Sequence[Scalar]) -> None:
-        """Adds the functions for a sum of reads; a single read does not use all, but they must be declared."""
+        """Adds the functions for a read, and for a sum of reads if it is one."""
         width, dtype = self.num_sums, self.dtype
         row = lambda numbers: jnp.stack(numbers, -1)
         functions.add(
@@ -293,14 +295,10 @@ class ReadSource(KernelSource):
             lambda *values: row(values).astype(self.spec.dtype),
             *names_of("value.v", width, dtype),
         )
-        functions.define(RESULT_OF_STATE, "The sum.", ["return result_of_value(state);"])
-        functions.define(IS_FINAL, "Not used.", ["return false;"])
         if self.num_reads == 0:
-            functions.define(NO_READS, "Not used.", ["return State{};"])
-            functions.define(COUNTS, "Not used.", ["return true;"])
-            functions.define(TERM_OF, "Not used.", ["return value;"])
-            functions.define(FOLDED, "Not used.", ["return value;"])
             return
+        functions.define(RESULT_OF_STATE, "The sum.", ["return result_of_value(state);"])
+        functions.define(IS_FINAL, "A sum is never final.", ["return false;"])
         # The neutral element of addition: with +0, the sum of -0 would be +0.
         neutral = -0.0 if jnp.issubdtype(dtype, jnp.floating) else 0
         self.define_start(functions, [neutral] * width)
@@ -333,7 +331,6 @@ class ReadSource(KernelSource):
         width, count = self.num_sums, self.num_state
         functions.define(COUNTS, "All reads count.", ["return true;"])
         functions.define(TERM_OF, "A read has no weight.", ["return value;"])
-        functions.define(RESULT_OF_VALUE, "Not used.", ["return Result{};"])
         self.define_start(functions, fold.start(self.threads.width))
 
         def row(numbers: Sequence[jax.Array]) -> jax.Array:
@@ -355,7 +352,7 @@ class ReadSource(KernelSource):
     def define_start(self, functions: DeviceFunctions, numbers: Sequence[float]) -> None:
         """Adds the state before all reads."""
         start = ", ".join(literal(n, self.dtype) for n in numbers)
-        functions.define(NO_READS, "The state before all reads.", [f"return {{{start}}};"])
+        functions.define(START, "Sets the state before all reads.", [f"state = {{{start}}};"])
 
     @property
     def stores_aligned(self) -> bool:

@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -16,7 +16,7 @@ from ...describe.storage import Shaped, slice_of
 from ...walk.texel_order import flat_sizes
 from ..build.arrays import ArrayRole, Filled, KernelArray
 from ..build.source import KernelSource
-from ..trace.emitter import DeviceFunctions, Scalar
+from ..trace.emitter import DeviceFunctions
 from ..trace.indexing import load_row
 from .sample_tiles import PLACE_AT, Lanes, SampleTiles, offset, slice_struct
 
@@ -123,16 +123,6 @@ class SampleSource(KernelSource):
             return [offset(index, values), offset(index, self.plan.shape), texels]
 
         functions.add(f"Offsets offsets_of({AT})", "The offsets of a sample in memory.", function, *PLACE_AT)
-
-
-def define_or_add(
-    functions: DeviceFunctions, signature: str, comment: str, function: Callable[..., Any] | None, *args: Scalar
-) -> None:
-    """Adds a traced function, or without `function` a stub that is never called."""
-    if function is None:
-        functions.define(signature, "Not used.", ["return {};"])
-    else:
-        functions.add(signature, comment, function, *args)
 
 
 # The operands of a read in a kernel: how a thread loads them, and how their cotangents are stored

@@ -26,11 +26,11 @@ DEVICE void add_walks(const Arrays& arrays, const Totals& totals, float* window,
 }
 
 // Computes the cotangents of operands, and adds nothing to texels, for the samples of a tile.
-DEVICE void pull_tile(const Arrays& arrays, int tile, const Lane& lane, Sums& sums) {
+template <class C = Coords> DEVICE void pull_tile(const Arrays& arrays, int tile, const Lane& lane, Sums& sums) {
 #pragma unroll
   for (int s = 0; s < steps; s++) {
     const Position at = position_of<Tiles>(tile, lane.number, s);
-    const Coords coords = coords_of(arrays, at);
+    const C coords = coords_of(arrays, at);
     const Value value = value_if_added(value_of(arrays, at, lane.part), coords);
     pull_sample(arrays, at, coords, value, lane, sums);
   }

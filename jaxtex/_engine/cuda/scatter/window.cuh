@@ -26,15 +26,17 @@ DEVICE Value value_of(const Arrays& arrays, Position at, int part) {
 
 // A sample's value; zero if it is not added.
 DEVICE Value value_if_added(const Value& value, const Coords& coords) {
-  if (!skips || is_added(coords)) return value;
+  if (is_added(coords)) return value;
   return Value{};
 }
 
+// The functions of cotangents are templates: a kernel without cotangents lacks the traced functions that they call.
+
 // Adds to memory the cotangents that the reads of a sum share. A lane's samples are such reads. First, lanes with reads of
 // the same sum add theirs up.
-DEVICE void add_shared(const Arrays& arrays, Position at, const Lane& lane, Sums& sums) {
+template <class F = Cotangents> DEVICE void add_shared(const Arrays& arrays, Position at, const Lane& lane, Sums& sums) {
   constexpr int alike = lanes_per_sample * lanes_of_sum;
-  Cotangents found;
+  F found;
   for (int k = 0; k < num_cotangents; k++) {
     found.of[k] = sums[num_sums + k], sums[num_sums + k] = 0;
     for (int bits = lanes_per_sample; bits < alike; bits *= 2) found.of[k] += of_lane_xor(found.of[k], bits);
@@ -44,11 +46,11 @@ DEVICE void add_shared(const Arrays& arrays, Position at, const Lane& lane, Sums
 
 // Computes the cotangents of a sample's operands, summed over the lanes that share its channels. Cotangents that differ
 // from sample to sample are stored; the others are added to the sums of the tile.
-DEVICE void pull_sample(const Arrays& arrays, Position at, const Coords& coords, const Value& value, const Lane& lane,
-                        Sums& sums) {
+template <class C>
+DEVICE void pull_sample(const Arrays& arrays, Position at, const C& coords, const Value& value, const Lane& lane, Sums& sums) {
   const Offsets offsets = offsets_of(at);
   const int skipped = overlap_of<Channels>(lane.part);
-  Slopes slopes = slopes_of(arrays, coords, value, offsets.texels, first_channel<Channels>(lane.part), skipped);
+  auto slopes = slopes_of(arrays, coords, value, offsets.texels, first_channel<Channels>(lane.part), skipped);
   for (int k = 0; k < num_slopes; k++) {
     if (!lane.takes_part) slopes.along[k] = 0;
     for (int bits = 1; bits < lanes_per_sample; bits *= 2) slopes.along[k] += of_lane_xor(slopes.along[k], bits);
@@ -56,7 +58,7 @@ DEVICE void pull_sample(const Arrays& arrays, Position at, const Coords& coords,
   if (!adds_cotangents && at.exists && lane.lane % lanes_per_sample == 0)
     keep_cotangents(arrays, offsets.sample, cotangents_of(arrays, at, slopes), sums);
   if constexpr (adds_cotangents) {
-    const Cotangents found = cotangents_of(arrays, at, slopes);
+    const auto found = cotangents_of(arrays, at, slopes);
     if (at.exists && lane.lane % lanes_per_sample == 0) keep_cotangents(arrays, offsets.sample, found, sums);
     for (int k = 0; k < num_cotangents; k++) sums[num_sums + k] += at.exists ? found.of[k] : 0;
     if constexpr (!steps_along_sum) add_shared(arrays, at, lane, sums);

@@ -26,7 +26,6 @@ from ..samples.sample_source import (
     AT,
     OperandResults,
     SampleSource,
-    define_or_add,
     load_numbers,
     names_of_axes,
     stored_at,
@@ -463,7 +462,8 @@ class WindowSource(OnSquares, SampleSource):
         comment = f"The coordinates of a sample along {self.names}."
         functions.add(f"Coords coords_of({ARRAYS}, {AT})", comment, self.coords_of, *PLACE_AT)
         self.add_texels(functions)
-        self.add_cotangents(functions)
+        if self.plan.wrt:
+            self.add_cotangents(functions)
         return self.declarations()
 
     def includes(self) -> tuple[str, ...]:
@@ -486,27 +486,22 @@ class WindowSource(OnSquares, SampleSource):
             return [number, scalar(True) if address.inside is None else address.inside]
 
         def added(*coords: jax.Array) -> jax.Array:
-            assert only_within is not None
+            if only_within is None:
+                return scalar(True)
             return scalar(taps_are_available(*other_part(coords, axes, *only_within)))
 
-        define_or_add(
-            functions,
+        functions.add(
             "Texel texel_of(const int (&at)[axes])",
             f"The texel at indices before any address rule: {self.names}.",
-            texel if self.walks else None,
+            texel,
             *names_of("at", texture + self.spec.given + len(axes), INT),
         )
-        define_or_add(
-            functions,
-            "bool is_added(const Coords& coords)",
-            "Whether a sample is added: its texels are all stored.",
-            None if only_within is None else added,
-            *self.coords,
-        )
+        comment = "Whether a sample is added: its texels are all stored."
+        functions.add("bool is_added(const Coords& coords)", comment, added, *self.coords)
 
     def add_cotangents(self, functions: DeviceFunctions) -> None:
         """Adds the functions that compute and store the cotangents of operands."""
-        pulls, wrt = bool(self.plan.wrt), tuple(n for some in self.cotangents.numbers for n in some)
+        wrt = tuple(n for some in self.cotangents.numbers for n in some)
         of_numbers = self.spec.replace(stacks=())
 
         def cotangents(*args: jax.Array) -> Any:
@@ -518,20 +513,18 @@ class WindowSource(OnSquares, SampleSource):
 
         integers = [(name, INT) for name in ("base", "first", "skipped")]
         parameters = f"{ARRAYS}, const Coords& coords, const Value& value, int base, int first, int skipped"
-        define_or_add(
-            functions,
+        functions.add(
             f"Slopes slopes_of({parameters})",
             "A lane's part of the derivatives along coordinates, without the first `skipped` channels.",
-            self.slopes if pulls else None,
+            self.slopes,
             *integers,
             *names_of("value.v", self.lanes.width, FLOAT),
             *self.coords,
         )
-        define_or_add(
-            functions,
+        functions.add(
             f"Cotangents cotangents_of({ARRAYS}, {AT}, const Slopes& slopes)",
             "The cotangents of the operands of a sample.",
-            cotangents if pulls else None,
+            cotangents,
             *PLACE_AT,
             *names_of("slopes.along", len(self.coordinate_axes), FLOAT),
         )
