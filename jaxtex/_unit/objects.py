@@ -34,6 +34,8 @@ SLOTS_AT_A_TIME, SLOT = 512, struct.Struct("<QIIQQ")
 MOST_WAITING = 64
 # The numbers of a handle.
 HANDLE_SIZE = 3
+# Held while a thread reads arrays that it did not make, and while one is deleted: XLA ends the process at both at once.
+READING = threading.Lock()
 # Types of a device, which JAX does not declare.
 Device = Any
 # The address of a slot, and the generation of a handle.
@@ -81,9 +83,10 @@ class Slots:
 
     Attributes:
         held: what the slots name, by their addresses.
-        watched: the handles that are in memory of the device, by the address of that memory.
-        dropped: what the thread is told: the address of the memory of an array that is gone, and the handle; an event
-            that is set when all before it is done; or `None`, to end.
+        watched: the handles that arrays hold, by the identities of the arrays. Their memory would not tell: that of an
+            array that was deleted or donated is given to another one.
+        dropped: what the thread is told: the identity of an array that is gone, and the handle; an event that is set
+            when all before it is done; or `None`, to end.
     """
 
     def __init__(self, device: Device):
@@ -107,23 +110,25 @@ class Slots:
         """The handle of a new texture object, which reads a copy of the levels."""
         if self.dropped.qsize() > MOST_WAITING:
             self.wait()
-        with self.lock, driver.on_device(self.ordinal):
+        # Nothing is locked while an array is made: that may wait for the thread.
+        with driver.on_device(self.ordinal), contextlib.ExitStack() as undo:
             array = self.new_array(content)
-            try:
-                for k, (level, rows) in enumerate(zip(content.levels, content.rows, strict=True)):
-                    part = driver.level_of(array, k) if content.num_levels else array
-                    driver.copy_to_array(level.unsafe_buffer_pointer(), part, *rows)
-                made = driver.make_object(array, content.num_levels, content.texture)
-            except driver.DriverError:
-                driver.destroy_array(array, content.num_levels)
-                raise
-            address, generation = self.free_slot(content)
-            self.held[address] = Held(generation, made, array, content.num_levels)
+            undo.callback(driver.destroy_array, array, content.num_levels)
+            for k, (level, rows) in enumerate(zip(content.levels, content.rows, strict=True)):
+                part = driver.level_of(array, k) if content.num_levels else array
+                driver.copy_to_array(level.unsafe_buffer_pointer(), part, *rows)
+            made = driver.make_object(array, content.num_levels, content.texture)
+            undo.callback(driver.destroy_object, made)
+            with self.lock:
+                name = address, generation = self.free_slot(content)
+            undo.callback(self.free[content.sort].append, name)
             # The device copies meanwhile; the slot is written after that.
             numbers = np.array([address & 0xFFFFFFFF, address >> 32, generation], np.uint32)
             handle = jax.device_put(numbers, self.device)
-            self.watch(handle, handle.unsafe_buffer_pointer(), (address, generation))
             driver.write(address, SLOT.pack(made, generation, 0, self.others[content.sort], 0))
+            self.held[address] = Held(generation, made, array, content.num_levels)
+            self.watch(handle, name)
+            undo.pop_all()
         return handle
 
     def new_array(self, content: Content) -> ctypes.c_void_p:
@@ -152,11 +157,11 @@ class Slots:
 
     # Destroying
 
-    def watch(self, array: jax.Array, memory: int, name: Name) -> None:
+    def watch(self, array: jax.Array, name: Name) -> None:
         """Tells the thread when an array with a handle is gone."""
-        self.watched[memory] = name
+        self.watched[id(array)] = name
         # A finalizer runs at any time, in the middle of anything, so it takes no lock.
-        weakref.finalize(array, self.dropped.put, (memory, name)).atexit = False
+        weakref.finalize(array, self.dropped.put, (id(array), name)).atexit = False
 
     def destroy_dropped(self) -> None:
         """The thread that destroys the objects of handles that no array holds."""
@@ -179,13 +184,13 @@ class Slots:
 
         A program returns copies of its arguments, such as of a bound texture in a state that it updates.
         """
-        if not gone:
-            return []
-        for memory, name in gone:
-            if self.watched.get(memory) == name:
-                del self.watched[memory]
-        names = {name for _, name in gone}
-        return [*(names - self.copied(names))]
+        for array, name in gone:
+            if self.watched.get(array) == name:
+                del self.watched[array]
+        # What a watched array has named is looked at when it is gone. It may be donated to a program just now, whose
+        # result nobody has seen.
+        names = {name for _, name in gone if self.is_held(name)} - {*self.watched.values()}
+        return [*(names - self.copied(names))] if names else []
 
     def copied(self, names: set[Name]) -> set[Name]:
         """The handles among `names` that an array of the device holds."""
@@ -193,16 +198,15 @@ class Slots:
         for a in jax.live_arrays(self.device.platform):
             if a.shape != (HANDLE_SIZE,) or a.dtype != np.uint32:
                 continue
-            with contextlib.suppress(RuntimeError):  # it is deleted, or computed by a program that failed
+            # It may be deleted, or computed by a program that failed.
+            with contextlib.suppress(RuntimeError), READING:
                 for part in (s.data for s in a.addressable_shards if s.device == self.device):
-                    memory = part.unsafe_buffer_pointer()
-                    if memory not in self.watched:
-                        low, high, generation = map(int, np.asarray(part))
-                        name = low | high << 32, generation
+                    if id(a) not in self.watched:
+                        name = name_of(part)
                         if self.is_held(name):
-                            self.watch(a, memory, name)
-                    if self.watched.get(memory) in names:
-                        found.add(self.watched[memory])
+                            self.watch(a, name)
+                    if self.watched.get(id(a)) in names:
+                        found.add(self.watched[id(a)])
         return found
 
     def destroy(self, names: Sequence[Name]) -> None:
@@ -223,7 +227,8 @@ class Slots:
 
     def is_held(self, name: Name) -> bool:
         address, generation = name
-        return address in self.held and self.held[address].generation == generation
+        held = self.held.get(address)  # another thread may take it away
+        return held is not None and held.generation == generation
 
     def wait(self, seconds: float = 60) -> None:
         """Waits until the objects of all arrays that are gone are destroyed."""
@@ -251,10 +256,19 @@ def slots_of(device: Device) -> Slots:
     return Slots(device)
 
 
+def name_of(handle: jax.Array) -> Name:
+    """What a handle on one device names."""
+    low, high, generation = map(int, np.asarray(handle))
+    return low | high << 32, generation
+
+
 def destroy(handle: jax.Array) -> None:
-    """Destroys the texture objects of a handle, after the programs that use them."""
+    """Destroys the texture objects of a handle, after the programs that use them. A second time it does nothing."""
+    if handle.is_deleted():
+        return
     for shard in handle.addressable_shards:
-        if shard.device.platform == "gpu":
-            low, high, generation = map(int, np.asarray(shard.data))
-            slots_of(shard.device).destroy([(low | high << 32, generation)])
-    handle.delete()
+        name = name_of(shard.data)
+        if any(name):  # it has a texture unit
+            slots_of(shard.device).destroy([name])
+    with READING:
+        handle.delete()
