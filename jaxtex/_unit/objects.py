@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 from . import driver
 
@@ -35,7 +36,7 @@ MOST_WAITING = 64
 # The numbers of a handle.
 HANDLE_SIZE = 3
 # Held while a thread reads arrays that it did not make, and while one is deleted: XLA ends the process at both at once.
-READING = threading.Lock()
+READING = threading.RLock()
 # Types of a device, which JAX does not declare.
 Device = Any
 # The address of a slot, and the generation of a handle.
@@ -78,15 +79,22 @@ class Held(NamedTuple):
     num_levels: int
 
 
+# The slots of all devices that have some.
+ALL: "weakref.WeakSet[Slots]" = weakref.WeakSet()
+
+
 class Slots:
     """The slots of a device. Its methods may be called by several threads.
 
     Attributes:
         held: what the slots name, by their addresses.
-        watched: the handles that arrays hold, by the identities of the arrays. Their memory would not tell: that of an
-            array that was deleted or donated is given to another one.
-        dropped: what the thread is told: the identity of an array that is gone, and the handle; an event that is set
-            when all before it is done; or `None`, to end.
+        arrays: those that hold a handle, or may hold one, by their identities, which a later array may have again.
+            Their memory would not tell: that of an array that was deleted or donated is given to another one.
+        watched: the handles that are known of them.
+        unseen: those whose handles nobody has read, as programs returned them.
+        undecided: handles of arrays that are gone, which an unseen array may hold.
+        dropped: what the thread is told: the identity of an array that is gone, and the handle if it was known; an
+            event that is set when all before it is done; or `None`, to end.
     """
 
     def __init__(self, device: Device):
@@ -96,13 +104,18 @@ class Slots:
         self.others: dict[Hashable, int] = {}
         self.sorts: dict[int, Hashable] = {}
         self.held: dict[int, Held] = {}
+        self.noting = threading.RLock()  # held for a moment while these change
+        self.arrays: dict[int, weakref.ref[jax.Array]] = {}
         self.watched: dict[int, Name] = {}
-        self.dropped: queue.SimpleQueue[tuple[int, Name] | threading.Event | None] = queue.SimpleQueue()
+        self.unseen = set[int]()
+        self.undecided = set[Name]()
+        self.dropped: queue.SimpleQueue[tuple[int, Name | None] | threading.Event | None] = queue.SimpleQueue()
         self.last_program = jax.jit(lambda x: x + 1)
         self.token = jax.device_put(np.zeros((), np.int32), device)
         self.thread = threading.Thread(target=self.destroy_dropped, name="jaxtex-unit", daemon=True)
         self.thread.start()
         atexit.register(self.end)
+        ALL.add(self)
 
     # Making
 
@@ -159,9 +172,27 @@ class Slots:
 
     def watch(self, array: jax.Array, name: Name) -> None:
         """Tells the thread when an array with a handle is gone."""
-        self.watched[id(array)] = name
+        with self.noting:
+            self.arrays[id(array)] = weakref.ref(array)
+            self.watched[id(array)] = name
+            self.unseen.discard(id(array))
         # A finalizer runs at any time, in the middle of anything, so it takes no lock.
         weakref.finalize(array, self.dropped.put, (id(array), name)).atexit = False
+
+    def note(self, array: jax.Array) -> None:
+        """Tells the thread of an array that may hold a handle."""
+        with self.noting:
+            if self.found(id(array)) is array:
+                return
+            self.arrays[id(array)] = weakref.ref(array)
+            self.watched.pop(id(array), None)
+            self.unseen.add(id(array))
+        weakref.finalize(array, self.dropped.put, (id(array), None)).atexit = False
+
+    def found(self, identity: int) -> jax.Array | None:
+        """The array of an identity, if it still exists."""
+        ref = self.arrays.get(identity)
+        return ref() if ref else None
 
     def destroy_dropped(self) -> None:
         """The thread that destroys the objects of handles that no array holds."""
@@ -179,17 +210,36 @@ class Slots:
             if None in found:
                 return
 
-    def without_arrays(self, gone: Sequence[tuple[int, Name]]) -> list[Name]:
+    def without_arrays(self, gone: Sequence[tuple[int, Name | None]]) -> list[Name]:
         """The handles of arrays that are gone, without those that another array holds, which is then watched.
 
-        A program returns copies of its arguments, such as of a bound texture in a state that it updates.
+        A program returns copies of its arguments, such as of a bound texture in a state that it updates. While it is
+        called, an array that is donated to it holds no handle any more, and the result does not exist yet.
         """
-        for array, name in gone:
-            if self.watched.get(array) == name:
-                del self.watched[array]
-        # What a watched array has named is looked at when it is gone. It may be donated to a program just now, whose
-        # result nobody has seen.
-        names = {name for _, name in gone if self.is_held(name)} - {*self.watched.values()}
+        with self.noting:
+            for identity, _ in gone:
+                if self.found(identity) is None:
+                    self.arrays.pop(identity, None)
+                    self.watched.pop(identity, None)
+                    self.unseen.discard(identity)
+        names = {name for name in self.undecided.union(name for _, name in gone if name) if self.is_held(name)}
+        self.undecided = set[Name]()
+        if not names:
+            return []
+        looked_at = set[int]()
+        while new := self.unseen - looked_at:
+            for a in map(self.found, new):
+                if a is None:
+                    continue
+                with contextlib.suppress(RuntimeError), READING:
+                    for part in (shard.data for shard in a.addressable_shards if shard.device == self.device):
+                        self.watch(a, name_of(part))
+            looked_at |= new
+        if self.unseen:
+            # They are deleted: they were donated. When they are gone, too, the results are there to be looked at.
+            self.undecided = names
+            return []
+        names -= {*self.watched.values()}
         return [*(names - self.copied(names))] if names else []
 
     def copied(self, names: set[Name]) -> set[Name]:
@@ -201,7 +251,7 @@ class Slots:
             # It may be deleted, or computed by a program that failed.
             with contextlib.suppress(RuntimeError), READING:
                 for part in (s.data for s in a.addressable_shards if s.device == self.device):
-                    if id(a) not in self.watched:
+                    if id(a) not in self.watched or self.found(id(a)) is not a:
                         name = name_of(part)
                         if self.is_held(name):
                             self.watch(a, name)
@@ -254,6 +304,14 @@ def other_object(content: Content) -> int:
 @functools.cache
 def slots_of(device: Device) -> Slots:
     return Slots(device)
+
+
+def note(handle: object) -> None:
+    """Notes that an array may hold a handle, before the arrays go that were given to the program that returned it."""
+    if ALL and isinstance(handle, jax.Array) and not isinstance(handle, Tracer) and not handle.is_deleted():
+        for slots in [*ALL]:
+            if slots.device in handle.devices():
+                slots.note(handle)
 
 
 def name_of(handle: jax.Array) -> Name:

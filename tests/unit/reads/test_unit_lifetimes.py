@@ -269,6 +269,25 @@ def test_a_donated_handle_is_one_of_its_copy(units, texture):
     assert bound_objects(fake) == 0
 
 
+def test_what_is_donated_just_now_keeps_its_object(units, texture):
+    """Between the call, which deletes the array, and its result, no array holds the handle."""
+    fake, slots = units
+    first = jt.unit.bind(texture, HARDWARE, keep_texels=False)
+    expected, number = fake.read(first.handle), np.array(first.handle)
+    second = jax.jit(lambda t: dataclasses.replace(t, handle=t.handle ^ jnp.uint32(0)))(first)
+    second.handle.delete()  # as a call does to which it is donated
+    del first
+    settled(slots)
+    third = dataclasses.replace(second, handle=jax.device_put(number.copy(), slots.device))
+    del second
+    settled(slots)
+    assert fake.read(third.handle) == expected
+    assert not slots.unseen
+    del third
+    settled(slots)
+    assert (bound_objects(fake), slots.undecided, slots.watched, slots.arrays) == (0, set(), {}, {})
+
+
 def test_an_end_at_once_makes_handles_read_the_other_object(units, texture):
     """At the end of a block, by `destroy`, and by `destroyTextureObject`; a second end is none."""
     fake, slots = units
@@ -338,6 +357,7 @@ def test_slots_are_used_again(units, texture):
     assert most <= 2 * objects.MOST_WAITING + 64
     assert (fake.count("allocate"), bound_objects(fake), len(slots.held)) == (1, 0, 0)
     assert not slots.watched
+    assert not slots.arrays
     assert len(fake.arrays) == 1  # of the other object
     assert sum(map(len, slots.free.values())) == objects.SLOTS_AT_A_TIME
 
@@ -394,6 +414,7 @@ def test_a_bind_that_fails_leaves_nothing(units, function):
 
 
 def test_threads_bind_and_drop(units, texture):
+    """One thread donates a texture to program after program."""
     fake, slots = units
     failed = []
 
@@ -409,7 +430,19 @@ def test_threads_bind_and_drop(units, texture):
         except Exception as error:
             failed.append(error)
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
+    turn = jax.jit(lambda t: dataclasses.replace(t, handle=t.handle ^ jnp.uint32(0)), donate_argnums=0)
+
+    def keep():
+        try:
+            state = jt.unit.bind(texture, HARDWARE, keep_texels=False)
+            expected = fake.read(state.handle)
+            for _ in range(1000):
+                state = turn(state)
+                assert fake.read(state.handle) == expected
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(6)] + [threading.Thread(target=keep)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -418,7 +451,7 @@ def test_threads_bind_and_drop(units, texture):
     settled(slots)
     assert not failed
     assert (bound_objects(fake), len(slots.held)) == (0, 0)
-    assert fake.count("destroy_object") == 240
+    assert fake.count("destroy_object") == 241
 
 
 def test_a_driver_that_fails_does_not_end_the_thread(units, texture):
