@@ -15,7 +15,6 @@ from .texture import Texels, Texture, build, chain_shapes, check_shape
 __all__ = ["block_compressed"]
 __dir__ = listing(__all__)
 
-NAME = "block_compressed"
 KINDS = tuple(kind for kind in TextureKind if kind.texel_ndim > 1)
 
 
@@ -81,30 +80,46 @@ def block_compressed(
         >>> jt.sample(texture, (0.5, 0.5), jt.Sampler(read_mode="normalized_float"))
         Array([1., 0., 0., 1.], dtype=float32)
     """
-    block_format = choose(NAME, "format", format, BlockFormat)
-    chosen = choose(NAME, "kind", kind, KINDS)
-    front = check_shape(NAME, chosen, shape)
+    return texture_of_blocks("block_compressed", blocks, format, shape, kind, border_color)
+
+
+def texture_of_blocks(
+    name: str,
+    blocks: Texels,
+    format: BlockFormat | str,
+    shape: tuple[int, ...],
+    kind: TextureKind | str,
+    border_color: ArrayLike | None,
+) -> Texture:
+    """`block_compressed` for the function `name`, which errors name."""
+    block_format = choose(name, "format", format, BlockFormat)
+    chosen = choose(name, "kind", kind, KINDS)
+    front = check_shape(name, chosen, shape)
     chain = isinstance(blocks, tuple | list)
     named = {f"blocks[{k}]": level for k, level in enumerate(blocks)} if chain else {"blocks": blocks}
-    shapes = chain_shapes(chosen, (*front, 1), len(named), NAME, "blocks")
+    shapes = chain_shapes(chosen, (*front, 1), len(named), name, "blocks")
     levels = [
-        decoded(check_blocks(argument, level, block_format, shape[:-1]), block_format=block_format, shape=shape[:-1])
+        decoded(
+            check_blocks(name, argument, level, block_format, shape[:-1]), block_format=block_format, shape=shape[:-1]
+        )
         for (argument, level), shape in zip(named.items(), shapes)
     ]
-    return build(chosen, levels if chain else levels[0], border_color, NAME)
+    return build(chosen, levels if chain else levels[0], border_color, name)
 
 
-def check_blocks(argument: str, blocks: object, block_format: BlockFormat, shape: tuple[int, ...]) -> jax.Array:
+def check_blocks(
+    name: str, argument: str, blocks: object, block_format: BlockFormat, shape: tuple[int, ...]
+) -> jax.Array:
     """The bytes of a level, as many as its shape needs."""
     if getattr(blocks, "dtype", None) not in (np.uint8, np.uint32):
         raise TypeError(
-            f"{NAME}: {argument} is {described(blocks)}, expected an array of uint8 or of uint32; "
+            f"{name}: {argument} is {described(blocks)}, expected an array of uint8 or of uint32; "
             f"numpy.frombuffer(data, numpy.uint8) makes one of bytes."
         )
     array, needed, row = on_device(blocks), bytes_of(block_format, shape), FORMATS[block_format]
     if array.nbytes != needed:
         raise ValueError(
-            f"{NAME}: {argument} has {array.nbytes} bytes, expected {needed}: {block_format.value} stores {shape} "
+            f"{name}: {argument} has {array.nbytes} bytes, expected {needed}: {block_format.value} stores {shape} "
             f"texels in {needed // row.size} blocks of {row.size} bytes, each of {row.side} by {row.side} texels."
         )
     return array if array.dtype == np.uint8 else jax.lax.bitcast_convert_type(array, jnp.uint8)

@@ -22,7 +22,7 @@ from ._reads.arguments import check_texture
 from ._reads.unit import UnitTexture
 from ._tables.address_rules import CLAMP
 from ._unit import driver, objects
-from .compressed import block_compressed, check_blocks
+from .compressed import check_blocks, texture_of_blocks
 from .modes import Arithmetic, BlockFormat, FilterMode, ReadMode, TextureKind, choose
 from .sampler import Sampler, check_sampler
 from .sampling import check_on_knots
@@ -141,7 +141,9 @@ def bind_compressed(
     if (row := FORMATS[block_format]).side == 1:
         raise ValueError(f"{name}: format is {block_format.value!r}, whose words are no blocks; use block_compressed.")
     # The texture as `block_compressed` decodes it: its texels, or their shapes and dtype alone.
-    decode = functools.partial(block_compressed, format=format, shape=shape, kind=kind, border_color=border_color)
+    decode = functools.partial(
+        texture_of_blocks, name, format=format, shape=shape, kind=kind, border_color=border_color
+    )
     levels = [*blocks] if isinstance(blocks, tuple | list) else [blocks]
     has_unit = on_gpus(levels[0])
     texture = decode(blocks) if keep_texels or not has_unit else jax.eval_shape(decode, blocks)
@@ -159,7 +161,7 @@ def bind_compressed(
     if border_color is not None:
         texture = dataclasses.replace(texture, border_color=jnp.asarray(border_color))
     sizes = [level[:-1] for level in texture.level_shapes or (texture.shape,)]
-    given = [check_blocks(f"blocks[{k}]", a, block_format, n) for k, (a, n) in enumerate(zip(levels, sizes))]
+    given = [check_blocks(name, f"blocks[{k}]", a, block_format, n) for k, (a, n) in enumerate(zip(levels, sizes))]
     code = driver.OF_BLOCKS[block_format.value] + (sampler.srgb and block_format.value in driver.WITH_SRGB)
     handle = handle_of(texture, sampler, given, sizes, Format(code, row.channels, row.size, row.side))
     return with_handle(texture, sampler, handle, keep_texels=keep_texels)
@@ -199,25 +201,24 @@ def check_known(name: str, argument: str, values: object) -> None:
 
 def check_bound(name: str, texture: Texture, sampler: Sampler) -> None:
     """Checks that a texture unit reads such a texture so, as hardware arithmetic does."""
-    kind, shape, num_levels = texture.kind, texture.shape, texture.num_levels
+    kind, shape = texture.kind, texture.shape
     if sampler.arithmetic is not Arithmetic.HARDWARE:
         raise ValueError(
             f"{name}: sampler has arithmetic='float', and a texture unit computes in fixed point; use "
             "arithmetic='hardware'."
         )
-    check_sampler(name, kind, texture.dtype, num_levels, shape[-2], sampler)
-    if shape[-1] > MAX_CHANNELS:
+    check_sampler(name, kind, texture.dtype, texture.num_levels, shape[-2], sampler)
+    if not 1 <= shape[-1] <= MAX_CHANNELS:
         raise ValueError(
-            f"{name}: texture has {shape[-1]} channels, and a texture unit reads up to {MAX_CHANNELS}; bind several "
+            f"{name}: texture has {shape[-1]} channels, and a texture unit reads 1 to {MAX_CHANNELS}; bind several "
             "textures."
         )
     if not sampler.normalized_coords and not kind.is_cube:
         repeating = [rule.name for rule in sampler.address_rules(kind.texel_ndim) if rule.repeats]
-        if repeating or num_levels > 1:
-            asked = f"address_mode={repeating[0]!r}" if repeating else "a mip chain"
+        if repeating:
             raise ValueError(
                 f"{name}: sampler has normalized_coords=False, but a texture unit takes normalized coordinates for "
-                f"{asked}; use normalized_coords=True."
+                f"address_mode={repeating[0]!r}; use normalized_coords=True."
             )
 
 

@@ -18,7 +18,7 @@ from .._hardware.read import result_dtype
 from .._jax.calls import typed_jit
 from .._jax.primitives import straight_through
 from .._tables.storage_formats import is_blended, rounded_dtype
-from .._unit.objects import destroy
+from .._unit.objects import destroy, note
 from ..sampler import Sampler
 from ..texture import Texture
 from . import calls
@@ -42,6 +42,10 @@ class UnitTexture(Texture):
     handle: jax.Array | None = None
     sampler: Sampler = dataclasses.field(default=Sampler(), metadata={"static": True})
     stored: tuple[tuple[int, ...], Any] = dataclasses.field(default=((), None), metadata={"static": True})
+
+    def __post_init__(self):
+        super().__post_init__()
+        note(self.handle)
 
     @property
     def batch_ndim(self) -> int:

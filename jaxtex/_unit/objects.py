@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 from . import driver
 
@@ -34,6 +35,8 @@ SLOTS_AT_A_TIME, SLOT = 512, struct.Struct("<QIIQQ")
 MOST_WAITING = 64
 # The numbers of a handle.
 HANDLE_SIZE = 3
+# Held while a thread reads arrays that it did not make, and while one is deleted: XLA ends the process at both at once.
+READING = threading.RLock()
 # Types of a device, which JAX does not declare.
 Device = Any
 # The address of a slot, and the generation of a handle.
@@ -76,14 +79,22 @@ class Held(NamedTuple):
     num_levels: int
 
 
+# The slots of all devices that have some.
+ALL: "weakref.WeakSet[Slots]" = weakref.WeakSet()
+
+
 class Slots:
     """The slots of a device. Its methods may be called by several threads.
 
     Attributes:
         held: what the slots name, by their addresses.
-        watched: the handles that are in memory of the device, by the address of that memory.
-        dropped: what the thread is told: the address of the memory of an array that is gone, and the handle; an event
-            that is set when all before it is done; or `None`, to end.
+        arrays: those that hold a handle, or may hold one, by their identities, which a later array may have again.
+            Their memory would not tell: that of an array that was deleted or donated is given to another one.
+        watched: the handles that are known of them.
+        unseen: those whose handles nobody has read, as programs returned them.
+        undecided: handles of arrays that are gone, which an unseen array may hold.
+        dropped: what the thread is told: the identity of an array that is gone, and the handle if it was known; an
+            event that is set when all before it is done; or `None`, to end.
     """
 
     def __init__(self, device: Device):
@@ -93,13 +104,18 @@ class Slots:
         self.others: dict[Hashable, int] = {}
         self.sorts: dict[int, Hashable] = {}
         self.held: dict[int, Held] = {}
+        self.noting = threading.RLock()  # held for a moment while these change
+        self.arrays: dict[int, weakref.ref[jax.Array]] = {}
         self.watched: dict[int, Name] = {}
-        self.dropped: queue.SimpleQueue[tuple[int, Name] | threading.Event | None] = queue.SimpleQueue()
+        self.unseen = set[int]()
+        self.undecided = set[Name]()
+        self.dropped: queue.SimpleQueue[tuple[int, Name | None] | threading.Event | None] = queue.SimpleQueue()
         self.last_program = jax.jit(lambda x: x + 1)
         self.token = jax.device_put(np.zeros((), np.int32), device)
         self.thread = threading.Thread(target=self.destroy_dropped, name="jaxtex-unit", daemon=True)
         self.thread.start()
         atexit.register(self.end)
+        ALL.add(self)
 
     # Making
 
@@ -107,23 +123,25 @@ class Slots:
         """The handle of a new texture object, which reads a copy of the levels."""
         if self.dropped.qsize() > MOST_WAITING:
             self.wait()
-        with self.lock, driver.on_device(self.ordinal):
+        # Nothing is locked while an array is made: that may wait for the thread.
+        with driver.on_device(self.ordinal), contextlib.ExitStack() as undo:
             array = self.new_array(content)
-            try:
-                for k, (level, rows) in enumerate(zip(content.levels, content.rows, strict=True)):
-                    part = driver.level_of(array, k) if content.num_levels else array
-                    driver.copy_to_array(level.unsafe_buffer_pointer(), part, *rows)
-                made = driver.make_object(array, content.num_levels, content.texture)
-            except driver.DriverError:
-                driver.destroy_array(array, content.num_levels)
-                raise
-            address, generation = self.free_slot(content)
-            self.held[address] = Held(generation, made, array, content.num_levels)
+            undo.callback(driver.destroy_array, array, content.num_levels)
+            for k, (level, rows) in enumerate(zip(content.levels, content.rows, strict=True)):
+                part = driver.level_of(array, k) if content.num_levels else array
+                driver.copy_to_array(level.unsafe_buffer_pointer(), part, *rows)
+            made = driver.make_object(array, content.num_levels, content.texture)
+            undo.callback(driver.destroy_object, made)
+            with self.lock:
+                name = address, generation = self.free_slot(content)
+            undo.callback(self.free[content.sort].append, name)
             # The device copies meanwhile; the slot is written after that.
             numbers = np.array([address & 0xFFFFFFFF, address >> 32, generation], np.uint32)
             handle = jax.device_put(numbers, self.device)
-            self.watch(handle, handle.unsafe_buffer_pointer(), (address, generation))
             driver.write(address, SLOT.pack(made, generation, 0, self.others[content.sort], 0))
+            self.held[address] = Held(generation, made, array, content.num_levels)
+            self.watch(handle, name)
+            undo.pop_all()
         return handle
 
     def new_array(self, content: Content) -> ctypes.c_void_p:
@@ -152,11 +170,29 @@ class Slots:
 
     # Destroying
 
-    def watch(self, array: jax.Array, memory: int, name: Name) -> None:
+    def watch(self, array: jax.Array, name: Name) -> None:
         """Tells the thread when an array with a handle is gone."""
-        self.watched[memory] = name
+        with self.noting:
+            self.arrays[id(array)] = weakref.ref(array)
+            self.watched[id(array)] = name
+            self.unseen.discard(id(array))
         # A finalizer runs at any time, in the middle of anything, so it takes no lock.
-        weakref.finalize(array, self.dropped.put, (memory, name)).atexit = False
+        weakref.finalize(array, self.dropped.put, (id(array), name)).atexit = False
+
+    def note(self, array: jax.Array) -> None:
+        """Tells the thread of an array that may hold a handle."""
+        with self.noting:
+            if self.found(id(array)) is array:
+                return
+            self.arrays[id(array)] = weakref.ref(array)
+            self.watched.pop(id(array), None)
+            self.unseen.add(id(array))
+        weakref.finalize(array, self.dropped.put, (id(array), None)).atexit = False
+
+    def found(self, identity: int) -> jax.Array | None:
+        """The array of an identity, if it still exists."""
+        ref = self.arrays.get(identity)
+        return ref() if ref else None
 
     def destroy_dropped(self) -> None:
         """The thread that destroys the objects of handles that no array holds."""
@@ -174,18 +210,37 @@ class Slots:
             if None in found:
                 return
 
-    def without_arrays(self, gone: Sequence[tuple[int, Name]]) -> list[Name]:
+    def without_arrays(self, gone: Sequence[tuple[int, Name | None]]) -> list[Name]:
         """The handles of arrays that are gone, without those that another array holds, which is then watched.
 
-        A program returns copies of its arguments, such as of a bound texture in a state that it updates.
+        A program returns copies of its arguments, such as of a bound texture in a state that it updates. While it is
+        called, an array that is donated to it holds no handle any more, and the result does not exist yet.
         """
-        if not gone:
+        with self.noting:
+            for identity, _ in gone:
+                if self.found(identity) is None:
+                    self.arrays.pop(identity, None)
+                    self.watched.pop(identity, None)
+                    self.unseen.discard(identity)
+        names = {name for name in self.undecided.union(name for _, name in gone if name) if self.is_held(name)}
+        self.undecided = set[Name]()
+        if not names:
             return []
-        for memory, name in gone:
-            if self.watched.get(memory) == name:
-                del self.watched[memory]
-        names = {name for _, name in gone}
-        return [*(names - self.copied(names))]
+        looked_at = set[int]()
+        while new := self.unseen - looked_at:
+            for a in map(self.found, new):
+                if a is None:
+                    continue
+                with contextlib.suppress(RuntimeError), READING:
+                    for part in (shard.data for shard in a.addressable_shards if shard.device == self.device):
+                        self.watch(a, name_of(part))
+            looked_at |= new
+        if self.unseen:
+            # They are deleted: they were donated. When they are gone, too, the results are there to be looked at.
+            self.undecided = names
+            return []
+        names -= {*self.watched.values()}
+        return [*(names - self.copied(names))] if names else []
 
     def copied(self, names: set[Name]) -> set[Name]:
         """The handles among `names` that an array of the device holds."""
@@ -193,16 +248,15 @@ class Slots:
         for a in jax.live_arrays(self.device.platform):
             if a.shape != (HANDLE_SIZE,) or a.dtype != np.uint32:
                 continue
-            with contextlib.suppress(RuntimeError):  # it is deleted, or computed by a program that failed
+            # It may be deleted, or computed by a program that failed.
+            with contextlib.suppress(RuntimeError), READING:
                 for part in (s.data for s in a.addressable_shards if s.device == self.device):
-                    memory = part.unsafe_buffer_pointer()
-                    if memory not in self.watched:
-                        low, high, generation = map(int, np.asarray(part))
-                        name = low | high << 32, generation
+                    if id(a) not in self.watched or self.found(id(a)) is not a:
+                        name = name_of(part)
                         if self.is_held(name):
-                            self.watch(a, memory, name)
-                    if self.watched.get(memory) in names:
-                        found.add(self.watched[memory])
+                            self.watch(a, name)
+                    if self.watched.get(id(a)) in names:
+                        found.add(self.watched[id(a)])
         return found
 
     def destroy(self, names: Sequence[Name]) -> None:
@@ -223,7 +277,8 @@ class Slots:
 
     def is_held(self, name: Name) -> bool:
         address, generation = name
-        return address in self.held and self.held[address].generation == generation
+        held = self.held.get(address)  # another thread may take it away
+        return held is not None and held.generation == generation
 
     def wait(self, seconds: float = 60) -> None:
         """Waits until the objects of all arrays that are gone are destroyed."""
@@ -251,10 +306,27 @@ def slots_of(device: Device) -> Slots:
     return Slots(device)
 
 
+def note(handle: object) -> None:
+    """Notes that an array may hold a handle, before the arrays go that were given to the program that returned it."""
+    if ALL and isinstance(handle, jax.Array) and not isinstance(handle, Tracer) and not handle.is_deleted():
+        for slots in [*ALL]:
+            if slots.device in handle.devices():
+                slots.note(handle)
+
+
+def name_of(handle: jax.Array) -> Name:
+    """What a handle on one device names."""
+    low, high, generation = map(int, np.asarray(handle))
+    return low | high << 32, generation
+
+
 def destroy(handle: jax.Array) -> None:
-    """Destroys the texture objects of a handle, after the programs that use them."""
+    """Destroys the texture objects of a handle, after the programs that use them. A second time it does nothing."""
+    if handle.is_deleted():
+        return
     for shard in handle.addressable_shards:
-        if shard.device.platform == "gpu":
-            low, high, generation = map(int, np.asarray(shard.data))
-            slots_of(shard.device).destroy([(low | high << 32, generation)])
-    handle.delete()
+        name = name_of(shard.data)
+        if any(name):  # it has a texture unit
+            slots_of(shard.device).destroy([name])
+    with READING:
+        handle.delete()
