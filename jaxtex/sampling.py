@@ -3,7 +3,7 @@
 import dataclasses
 import warnings
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import jax
 import jax.numpy as jnp
@@ -150,7 +150,7 @@ def sample(
         if texture.sampler == sampler:
             from ._reads import unit  # loaded for textures that are bound to a texture unit
 
-            return unit.sample(texture, arguments, dtype=result)
+            return unit.sample(cast(unit.UnitTexture, texture), arguments, dtype=result)
         return calls.sample(texture, arguments, sampler=sampler, dtype=result)
     if sampler.arithmetic is Arithmetic.HARDWARE:
         raise ValueError(
@@ -250,7 +250,7 @@ def gather(
     if texture.sampler == sampler:
         from ._reads import unit
 
-        return unit.gather(texture, arguments, component=component, dtype=result)
+        return unit.gather(cast(unit.UnitTexture, texture), arguments, component=component, dtype=result)
     return calls.gather(texture, arguments, sampler=sampler, component=component, dtype=result)
 
 

@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -224,7 +224,7 @@ def check_bound(name: str, texture: Texture, sampler: Sampler) -> None:
 
 def on_gpus(texels: Any) -> bool:
     """Whether an array is on GPUs, or would be put there."""
-    devices = texels.devices() if isinstance(texels, jax.Array) else jax.devices()
+    devices = cast(Any, texels.devices() if isinstance(texels, jax.Array) else jax.devices())
     return all(device.platform == "gpu" for device in devices)
 
 
@@ -280,7 +280,7 @@ def handle_of(
             "unit.bind: texture is sharded, and each texture unit reads a whole texture; replicate it with "
             "jax.device_put(texture, NamedSharding(mesh, P()))."
         )
-    handles = []
+    handles: list[Any] = []
     for number, shard in enumerate(first.addressable_shards):
         parts = [level.addressable_shards[number].data for level in levels]
         handles.append(objects.slots_of(shard.device).made(content(parts)))

@@ -57,7 +57,8 @@ def check_texture(
             f"{name}: {argument} is {described(texture)}, expected a Texture; {texture_call(texture, coords)}."
         )
     mention_dropped(name, texture)
-    is_given_up = texture.sampler is not None and texture.texels is None
+    texels: Any = texture.texels
+    is_given_up = texture.sampler is not None and texels is None
     if is_given_up and (sampler or texture.sampler) != texture.sampler:
         raise ValueError(
             f"{name}: {argument} was bound with keep_texels=False, and {name} reads its texels here, for only sample "

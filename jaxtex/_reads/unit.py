@@ -39,9 +39,9 @@ class UnitTexture(Texture):
         stored: the shape of the finest level, and the dtype of the texels.
     """
 
-    handle: jax.Array | None = None
-    sampler: Sampler = dataclasses.field(default=Sampler(), metadata={"static": True})
-    stored: tuple[tuple[int, ...], Any] = dataclasses.field(default=((), None), metadata={"static": True})
+    handle: jax.Array = dataclasses.field(kw_only=True)
+    sampler: Sampler = dataclasses.field(default=Sampler(), kw_only=True, metadata={"static": True})
+    stored: tuple[tuple[int, ...], Any] = dataclasses.field(kw_only=True, metadata={"static": True})
 
     def __post_init__(self):
         super().__post_init__()
@@ -49,7 +49,8 @@ class UnitTexture(Texture):
 
     @property
     def batch_ndim(self) -> int:
-        return 0 if self.texels is None else Texture.batch_ndim.fget(self)
+        texels: Any = self.texels
+        return 0 if texels is None else super().batch_ndim
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -99,7 +100,8 @@ class Emulation(NamedTuple):
 
 def with_texels(texture: Texture) -> Texture:
     """The texture, if its texels are kept."""
-    if texture.texels is None:
+    texels: Any = texture.texels
+    if texels is None:
         raise ValueError(
             "jaxtex.unit: the texture was bound with keep_texels=False, and this program reads its texels: it runs on "
             "a device without a texture unit, computes a derivative, or reads in another way than by the sampler that "
@@ -178,8 +180,7 @@ def as_single(a: jax.Array) -> jax.Array:
 
 def level_of(texture: UnitTexture, arguments: ReadArguments) -> str:
     """How the mip level is given; see `UnitRead`."""
-    is_long = texture.sampler is not None and texture.sampler.max_anisotropy > 1
-    if arguments.ddx is not None and (is_long or texture.num_levels > 1):
+    if arguments.ddx is not None and (texture.sampler.max_anisotropy > 1 or texture.num_levels > 1):
         return "grad"
     if texture.num_levels == 1:
         return "level zero"

@@ -6,7 +6,7 @@ Source: the CUDA Driver API, "Memory Management" and "Texture Object Management"
 import contextlib
 import ctypes
 import functools
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 LIBRARY = "libcuda.so.1"
@@ -158,7 +158,7 @@ def context_of(ordinal: int) -> ctypes.c_void_p:
 
 
 @contextlib.contextmanager
-def on_device(ordinal: int) -> Iterator[None]:
+def on_device(ordinal: int) -> Generator[None]:
     """Makes the context of a GPU the current one of this thread."""
     call("cuCtxPushCurrent_v2", context_of(ordinal))
     try:

@@ -20,7 +20,7 @@ import struct
 import threading
 import weakref
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import numpy as np
@@ -110,7 +110,7 @@ class Slots:
         self.unseen = set[int]()
         self.undecided = set[Name]()
         self.dropped: queue.SimpleQueue[tuple[int, Name | None] | threading.Event | None] = queue.SimpleQueue()
-        self.last_program = jax.jit(lambda x: x + 1)
+        self.last_program: Any = jax.jit(incremented)
         self.token = jax.device_put(np.zeros((), np.int32), device)
         self.thread = threading.Thread(target=self.destroy_dropped, name="jaxtex-unit", daemon=True)
         self.thread.start()
@@ -245,7 +245,7 @@ class Slots:
     def copied(self, names: set[Name]) -> set[Name]:
         """The handles among `names` that an array of the device holds."""
         found = set[Name]()
-        for a in jax.live_arrays(self.device.platform):
+        for a in cast(list[Any], jax.live_arrays(self.device.platform)):
             if a.shape != (HANDLE_SIZE,) or a.dtype != np.uint32:
                 continue
             # It may be deleted, or computed by a program that failed.
@@ -299,6 +299,10 @@ def other_object(content: Content) -> int:
     plain = driver.TextureDescriptor(flags=driver.READ_AS_INTEGER | driver.NORMALIZED_COORDINATES)
     plain.address_modes[:] = [1] * 3
     return driver.make_object(array, 0, plain)
+
+
+def incremented(x: jax.Array) -> jax.Array:
+    return x + 1
 
 
 @functools.cache
