@@ -7,10 +7,13 @@ import re
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import jaxtex as jt
 from tests.support.host_kernels import noted_kernels
 from tests.support.tolerances import named
+
+pytestmark = pytest.mark.usefixtures("on_a_cpu")
 
 HARDWARE = jt.Sampler(arithmetic="hardware")
 POINT = jt.Sampler(arithmetic="hardware", filter_mode="point")

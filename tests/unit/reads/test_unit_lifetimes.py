@@ -21,16 +21,20 @@ IMAGE = np.arange(4 * 6 * 2, dtype=np.float32).reshape(4, 6, 2)
 OUT_OF_MEMORY = driver.DriverError("no memory", driver.OUT_OF_MEMORY)
 
 
+# The driver reads memory of the host.
+pytestmark = pytest.mark.usefixtures("on_a_cpu")
+
+
 @pytest.fixture
-def units():
+def units(on_a_cpu):
     """The driver, and the slots of the first device."""
     with devices_with_units() as (fake, slots_of):
-        yield fake, slots_of(jax.devices()[0])
+        yield fake, slots_of(jax.devices("cpu")[0])
         gc.collect()
 
 
 @pytest.fixture
-def texture():
+def texture(on_a_cpu):
     return jt.texture2d(jnp.asarray(IMAGE))
 
 
@@ -55,7 +59,7 @@ def sampler(**options):
 
 
 def texels(*shape, dtype=np.float32):
-    return jnp.asarray(np.arange(np.prod(shape)).reshape(shape).astype(dtype))
+    return np.arange(np.prod(shape)).reshape(shape).astype(dtype)
 
 
 WRAP, CLAMP, MIRROR, BORDER = range(4)
@@ -470,7 +474,7 @@ def test_a_driver_that_fails_does_not_end_the_thread(units, texture):
 
 def test_each_device_of_a_mesh_has_its_object(texture):
     """And what is not whole on each device is refused."""
-    devices = jax.devices()
+    devices = jax.devices("cpu")
     if len(devices) < 2:
         pytest.skip("needs two devices")
     mesh = jax.make_mesh((2,), ("a",), devices=devices[:2])
