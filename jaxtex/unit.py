@@ -95,6 +95,8 @@ def bind(texture: Texture, sampler: Sampler | None = None, *, keep_texels: bool 
     levels = texture.levels
     if texture.num_channels == 3:
         levels = tuple(jnp.pad(level, [(0, 0)] * (level.ndim - 1) + [(0, 1)]) for level in levels)
+    if levels[0].devices() != texture.texels.devices():  # a default device has computed them
+        levels = jax.device_put(levels, texture.texels.sharding)
     channels = levels[0].shape[-1]
     stored = Format(driver.FORMATS[str(texture.dtype)], channels, channels * texture.dtype.itemsize)
     handle = handle_of(texture, sampler, levels, [level.shape[:-1] for level in levels], stored)

@@ -155,11 +155,17 @@ def by_unit(
     returned = result_dtype(texture.dtype, texture.sampler.decoding)
 
     def value(texture: UnitTexture, arguments: ReadArguments) -> jax.Array:
-        numbers = jax.tree.map(as_single, arguments)
+        numbers, level = jax.tree.map(as_single, arguments), level_of(texture, arguments)
+        if level == "level zero":
+            # What chooses among levels has no effect, but for its shape.
+            numbers = numbers._replace(lod=None, ddx=None, ddy=None)
+            if numbers.shape != arguments.shape:
+                first, *others = numbers.coords
+                numbers = numbers._replace(coords=(jnp.broadcast_to(first, arguments.shape), *others))
         operands, tree = jax.tree.flatten((numbers, texture.bound))
         read = UnitRead(
             kind=texture.kind,
-            level=level_of(texture, arguments),
+            level=level,
             component=component,
             dtype=returned,
             num_channels=texture.num_channels if component is None else 4,
