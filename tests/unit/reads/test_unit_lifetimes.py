@@ -388,9 +388,10 @@ def test_a_bind_without_memory_waits_for_what_is_gone(units, texture):
     gc.collect()
     bound = jt.unit.bind(texture, HARDWARE)
     assert waited.is_set()
-    # The new array came after the old one was destroyed.
+    # The new array came after the old one was destroyed, which the thread may do at any time from `del` on.
     order = [name for name, *_ in fake.log if name in ("make_array", "destroy_array")]
-    assert order[-3:] == ["make_array", "destroy_array", "make_array"]
+    assert order[-1] == "make_array"
+    assert "destroy_array" in order[-3:-1]
     assert bound_objects(fake) == 1
     fake.errors["make_array"] = [OUT_OF_MEMORY, OUT_OF_MEMORY]
     with pytest.raises(RuntimeError, match="no memory"):
