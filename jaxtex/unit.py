@@ -42,7 +42,7 @@ MANY_LEVELS = 1000.0
 NOTHING = {"f": ("float32", 0x7FC00000), "i": ("int32", 0), "u": ("uint32", 0)}
 
 
-@public(called="unit.bind")
+@public
 def bind(texture: Texture, sampler: Sampler | None = None, *, keep_texels: bool = True) -> Texture:
     """Copies a texture into the blocks that the texture unit of a GPU reads, and binds it with a sampler.
 
@@ -83,13 +83,13 @@ def bind(texture: Texture, sampler: Sampler | None = None, *, keep_texels: bool 
         >>> jt.sample(texture, (0.5, 0.25))
         Array([0.5], dtype=float32)
     """
-    check_texture("unit.bind", texture)
-    check_known("unit.bind", "texture", texture)
+    check_texture("bind", texture)
+    check_known("bind", "texture", texture)
     if isinstance(texture, UnitTexture):
-        raise ValueError("unit.bind: texture is bound already; pass the texture that was bound, texture.bound.")
+        raise ValueError("bind: texture is bound already; pass the texture that was bound, texture.bound.")
     sampler = sampler or UNIT
-    check_bound("unit.bind", texture, sampler)
-    check_on_knots("unit.bind", texture, sampler)
+    check_bound("bind", texture, sampler)
+    check_on_knots("bind", texture, sampler)
     if not on_gpus(texture.texels):
         return without_unit(texture, sampler)
     levels = texture.levels
@@ -103,7 +103,7 @@ def bind(texture: Texture, sampler: Sampler | None = None, *, keep_texels: bool 
     return with_handle(texture, sampler, handle, keep_texels=keep_texels)
 
 
-@public(called="unit.bind_compressed")
+@public
 def bind_compressed(
     blocks: ArrayLike | Sequence[ArrayLike],
     format: BlockFormat | str,
@@ -137,7 +137,7 @@ def bind_compressed(
         >>> jt.sample(jt.unit.bind_compressed(red, "bc1", (4, 4)), (0.5, 0.5))
         Array([1., 0., 0., 1.], dtype=float32)
     """
-    name = "unit.bind_compressed"
+    name = "bind_compressed"
     block_format = choose(name, "format", format, BlockFormat)
     check_known(name, "blocks", blocks)
     if (row := FORMATS[block_format]).side == 1:
@@ -147,7 +147,7 @@ def bind_compressed(
         texture_of_blocks, name, format=format, shape=shape, kind=kind, border_color=border_color
     )
     levels = [*blocks] if isinstance(blocks, tuple | list) else [blocks]
-    has_unit = on_gpus(levels[0])
+    has_unit = bool(levels) and on_gpus(levels[0])
     texture = decode(blocks) if keep_texels or not has_unit else jax.eval_shape(decode, blocks)
     is_float = texture.dtype == jnp.float16
     if sampler is None:
@@ -279,7 +279,7 @@ def handle_of(
         return objects.slots_of(device).made(content(levels))
     if not isinstance(first.sharding, NamedSharding) or not first.sharding.is_fully_replicated:
         raise ValueError(
-            "unit.bind: texture is sharded, and each texture unit reads a whole texture; replicate it with "
+            "bind: texture is sharded, and each texture unit reads a whole texture; replicate it with "
             "jax.device_put(texture, NamedSharding(mesh, P()))."
         )
     handles: list[Any] = []
