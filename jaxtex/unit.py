@@ -44,7 +44,7 @@ NOTHING = {"f": ("float32", 0x7FC00000), "i": ("int32", 0), "u": ("uint32", 0)}
 
 @public
 def bind(texture: Texture, sampler: Sampler | None = None, *, keep_texels: bool = True) -> Texture:
-    """Copies a texture into the blocks that the texture unit of a GPU reads, and binds it with a sampler.
+    """Copies a texture into a CUDA array, and makes a texture object of it, by which the texture unit of a GPU reads.
 
     Reads of the result with `sampler`, or without a sampler, are instructions of the unit, inside `jax.jit`, too:
     `sample` with every kind of level of detail, `gather`, kernels of `fused_map`, and `jaxtex.cuda`. They return the
@@ -65,7 +65,7 @@ def bind(texture: Texture, sampler: Sampler | None = None, *, keep_texels: bool 
         A `Texture` with a `sampler`, and a handle as a further leaf. The copy lies outside of the memory that XLA
         manages, and takes at least that of the texels. It is destroyed when no array holds the handle, after the
         programs that use it, or at the end of a block ``with bind(...) as texture``. Reads by a copied handle then
-        return NaN, or 0. Its ``bound`` is the texture that was bound.
+        return NaN, or 0. Its attribute ``bound`` is the texture without the texture object.
 
     Gradients: none in `texture`. Reads of the result have derivatives with respect to coordinates, level of detail and
         the kept texels: those of the float read, as for ``arithmetic="hardware"``.

@@ -1,9 +1,8 @@
 """`python -m benchmarks.kernels`: programs around reads as one kernel each, and all their gradients.
 
-Beside `jaxtex.fused_map` stand the same function of a texture that is bound to the texture unit, the function by
-`jax.vmap`, a CUDA kernel with texture objects, a kernel that
-Dr.Jit traces, kernels of NVIDIA Warp, and a function that `torch.compile` compiles. Every result is compared with that
-of `jax.vmap`, or of `fused_map` if it is left out.
+Beside `jaxtex.fused_map` stand the same function of a bound texture, the function by `jax.vmap`, a CUDA kernel with
+texture objects, a kernel that Dr.Jit traces, kernels of NVIDIA Warp, and a function that `torch.compile` compiles.
+Every result is compared with that of `jax.vmap`, or of `fused_map` if it is left out.
 """
 
 import re

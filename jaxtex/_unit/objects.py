@@ -1,4 +1,4 @@
-"""Texture objects that live as long as an array that names them, and never longer than a kernel can know.
+"""Texture objects: how the arrays of a program name them, and when they are destroyed.
 
 A handle is an array of three numbers: the address of a slot in memory of the device, in two words, and a generation. A
 slot holds a texture object, the generation of the handles that may use it, and another object of the same sort, whose
@@ -31,11 +31,11 @@ from . import driver
 # The slots of a sort are allocated together, so many at a time. A slot is an object, a generation and padding, then
 # another object and padding.
 SLOTS_AT_A_TIME, SLOT = 512, struct.Struct("<QIIQQ")
-# If so many objects wait to be destroyed, a new one waits for them.
+# If more objects than this wait to be destroyed, `made` waits for them.
 MOST_WAITING = 64
 # The numbers of a handle.
 HANDLE_SIZE = 3
-# Held while a thread reads arrays that it did not make, and while one is deleted: XLA ends the process at both at once.
+# Held while the thread reads an array of the caller, and while one is deleted: XLA aborts if both happen at once.
 READING = threading.RLock()
 # Types of a device, which JAX does not declare.
 Device = Any

@@ -32,10 +32,8 @@ DEVICE uint64 texture_object(uint32 low, uint32 high, uint32 generation) {
   return (uint64)(lives ? kept.v[1] : other.v[1]) << 32 | (lives ? kept.v[0] : other.v[0]);
 }
 """
-# All threads have the same handles. Those of a texture that no texture unit has are zeros.
+# A handle of zeros names no object: the texture was bound where there is no texture unit. All threads return then.
 IS_BOUND = "if (!({0} | {1})) return;"
-
-
 # By the kind of dtype of a result: its type in C, in PTX, the letter of its registers, and the dtype.
 RESULTS = {
     "f": ("float", "f32", "f", np.float32),
