@@ -138,8 +138,13 @@ def texel_position(x: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array | int
     else:
         x = jnp.where(jnp.abs(x) < POSITION_LIMIT, x, 0)
     whole = jnp.floor(x)
-    part = jnp.floor((x - whole) * ONE + 0.5) if bits else jnp.zeros_like(x)
-    return whole.astype(jnp.int32), part.astype(jnp.int32)
+    if not bits:
+        return whole.astype(jnp.int32), jnp.zeros_like(x, jnp.int32)
+    # All of this is exact; the fraction of a coordinate between -1/2 and 0 is not.
+    scaled = x * ONE
+    low = jnp.floor(scaled)
+    nearest = low + (scaled - low >= 0.5).astype(x.dtype)
+    return whole.astype(jnp.int32), (nearest - whole * ONE).astype(jnp.int32)
 
 
 # Stencils: the texels of one slice of one mip level

@@ -13,7 +13,7 @@ import pytest
 
 import jaxtex as jt
 from tests.recorded.recorded_reads import data, read_all, recorded_cases
-from tests.support.arrays import normal
+from tests.support.arrays import near_ties, normal
 from tests.support.tolerances import assert_close, assert_exact, assert_trees_close, named
 
 CASES = recorded_cases()
@@ -117,6 +117,14 @@ def test_texels_that_differ_in_exponent():
     found = read({n: (data()[f"{n}/texels"], tuple(data()[f"{n}/coords"].T)) for n in EXPONENTS})
     for name, values in found.items():
         assert not unlike(np.asarray(values), data()[f"{name}/out"]).any(), name
+
+
+def test_coordinates_in_texels_are_rounded_exactly():
+    """To 1/256, halves up; between -1/2 and 0, too, where a fraction has more bits than a float."""
+    x, ramp = near_ties(), 256 * np.arange(1.0, 6.0, dtype=np.float32)[:, None]
+    values = jt.sample(jt.texture1d(ramp), (x,), HARDWARE("border", normalized_coords=False))[:, 0]
+    inside = x > -0.5 + 1 / 256
+    assert_same(values[inside], (np.floor(x.astype(np.float64) * 256 + 0.5) + 128).astype(np.float32)[inside])
 
 
 def test_srgb_table():

@@ -12,6 +12,7 @@ import pytest
 import jaxtex as jt
 from jaxtex._unit import driver, objects
 from tests.recorded.recorded_reads import KINDS, recorded_cases
+from tests.support.arrays import near_ties
 from tests.support.tolerances import assert_exact, named
 
 pytestmark = pytest.mark.gpu
@@ -111,6 +112,14 @@ def test_drawn_reads_have_the_bits_of_hardware_arithmetic(start):
     """200 in all."""
     found = {seed: different(seed) for seed in range(start, 40 if start == 0 else 200)}
     assert not {seed: row for seed, row in found.items() if row[0]}
+
+
+def test_coordinates_in_texels_are_rounded_exactly():
+    texture = jt.texture2d(np.arange(40.0, dtype=np.float32).reshape(5, 8, 1) ** 2)
+    sampler = jt.Sampler(arithmetic="hardware", normalized_coords=False, address_mode="border")
+    x = near_ties()
+    coords = np.tile(x, 2), np.concatenate([x[::-1], np.full_like(x, 1.25)])
+    assert_exact(jt.sample(jt.unit.bind(texture, sampler), coords), jt.sample(texture, coords, sampler))
 
 
 def test_recorded_reads():
