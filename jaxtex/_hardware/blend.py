@@ -26,7 +26,8 @@ import numpy as np
 
 from .._engine.compute import texel_value
 from .._engine.compute.texel_value import SRGB_TO_LINEAR, is_color
-from .._jax.calls import typed_jit, where_needed
+from .._jax.branches import where_needed
+from .._jax.calls import typed_jit
 from .._jax.float_bits import EXPONENT, SIGN, SMALLEST_NORMAL, bits_of, float_of
 from .._jax.indexing import entry
 from .._jax.instructions import flushed_product, normal_product, shifted_pair

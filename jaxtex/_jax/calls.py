@@ -1,18 +1,16 @@
 """Calls of functions in programs: a typed `jax.jit`, calls that kernels know by name, and the callees of equations."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import jax
-import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Operands = TypeVar("Operands")
 
 # The names of calls for which kernels have rules.
-WHERE_NEEDED = "jaxtex_where_needed"
 OF_CALLER = "jaxtex_function_of_caller"
 EXACT = "jaxtex_exact"
 
@@ -40,30 +38,6 @@ def named_call(name: str, *static: str) -> Callable[[Function], Function]:
         return typed_jit(*static, inline=False)(function)
 
     return decorated
-
-
-@named_call(WHERE_NEEDED, "function", "branches_differ")
-def where_needed(
-    condition: jax.Array,
-    function: Callable[[Operands], Sequence[jax.Array]],
-    operands: Operands,
-    otherwise: Sequence[jax.Array],
-    *,
-    branches_differ: bool = True,
-) -> list[jax.Array]:
-    """The arrays of ``function(operands)`` where `condition` holds, and of `otherwise` elsewhere.
-
-    Array operations select. A thread of a kernel branches if `condition` holds for any of its numbers; the arrays of
-    `otherwise` are the last arguments of the call.
-
-    Args:
-        function: static, and hashed; element by element.
-        otherwise: as many arrays, of the same dtypes.
-        branches_differ: whether the two differ where `condition` does not hold. If not, arrays are not selected.
-    """
-    if not branches_differ:
-        return list(function(operands))
-    return [jnp.where(condition, needed, other) for needed, other in zip(function(operands), otherwise)]
 
 
 @named_call(OF_CALLER, "function")

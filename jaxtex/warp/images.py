@@ -1,6 +1,7 @@
 """The read that all warps share: images of any dtype and batch, at the points of a coordinate function."""
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -13,10 +14,12 @@ from jax.typing import ArrayLike
 from .._checks.hints import mention_layout
 from .._checks.numbers import as_array, as_float
 from .._engine.compute.operators import over_batch
+from .._engine.compute.programs import stacks_of_one
 from .._engine.compute.texel_value import decode
 from .._engine.describe.footprint import footprint_level
-from .._engine.describe.operands import Operand, Stacked, joined, numbers, split
+from .._engine.describe.operands import Operand, Stacked, Stacks, joined, numbers, split
 from .._engine.describe.plan import SizedTexture
+from .._engine.rules.programs import samples_of
 from .._jax.barriers import with_materialized
 from .._jax.calls import typed_jit
 from .._jax.float_bits import rounded_to
@@ -37,6 +40,8 @@ TEXTURES = {1: texture1d, 2: texture2d, 3: texture3d}
 KINDS = {1: TextureKind.TEXTURE1D, 2: TextureKind.TEXTURE2D, 3: TextureKind.TEXTURE3D}
 # Integers that hardware arithmetic blends as fractions of their largest value.
 BLENDED_AS_FRACTIONS = (jnp.uint8, jnp.uint16)
+# The most channels of a pixel that a thread computes and rounds.
+MOST_CHANNELS = 32
 
 
 def warp_image(
@@ -207,25 +212,25 @@ def warp_checked(
         image, sampler, scale = as_blended(image, sampler, antialias)
     color = None if border_color is None else as_float(border_color) / scale
 
-    def texture(image: jax.Array) -> Texture:
+    def texture(image: jax.Array, color: jax.Array | None) -> Texture:
         return TEXTURES[ndim](image, border_color=color)
 
-    def stored(image: jax.Array) -> Texture | SizedTexture:
+    def stored(image: jax.Array, color: jax.Array | None) -> Texture | SizedTexture:
         if window is None:
-            return texture(image)
+            return texture(image, color)
         texels = image.reshape(-1, image.shape[-1])
         return SizedTexture(texels, window.sizes, color, window=image.shape[:-1], starts=window.starts)
 
-    def read(image: jax.Array, *operands: jax.Array) -> jax.Array:
+    def read(image: jax.Array, *operands: jax.Array, color: jax.Array | None, stacks: Stacks = stacks) -> jax.Array:
         some = joined(operands, stacks)
         how = {"as_numbers": as_integers, "materialized": not rounds, "planar": options.planar and not rounds}
-        return read_at(stored(image), function, some, sampler, options.kept_axes, **how)
+        return read_at(stored(image, color), function, some, sampler, options.kept_axes, **how)
 
     def read_smoothed(image: jax.Array, *arrays: jax.Array) -> jax.Array:
         coords, *sides = (arrays[k : k + ndim] for k in range(0, len(arrays), ndim))
         if smoothed:
-            return smoothing.read_smoothed(texture(image), coords, sides, sampler, alone=batch == 0)
-        return sample_in_chain(texture(image), coords, sides, sampler)
+            return smoothing.read_smoothed(texture(image, color), coords, sides, sampler, alone=batch == 0)
+        return sample_in_chain(texture(image, color), coords, sides, sampler)
 
     if antialias:
         given = numbers(operands, stacks)
@@ -234,11 +239,33 @@ def warp_checked(
         out = over_batch(read_smoothed, batch)(image, *coords, *(a for side in sides for a in side))
         return converted(out * scale, dtype)
 
-    def rounded(image: jax.Array, *operands: jax.Array) -> jax.Array:
-        return converted(over_batch(read, batch)(image, *operands) * scale, dtype)
+    def pixels(image: jax.Array, *operands: jax.Array) -> jax.Array:
+        return converted(over_batch(functools.partial(read, color=color), batch)(image, *operands) * scale, dtype)
 
-    # Numbers are rounded in the loop that reads them.
-    return (with_materialized(rounded, (0,)) if rounds else rounded)(image, *operands)
+    if not rounds:
+        return pixels(image, *operands)
+    returned = image.dtype if sampler.decoding is Decoding.ELEMENT and not sampler.kernel.blends else None
+    if window is not None or returned == dtype or not is_small(image, operands):
+        # Numbers are rounded in the loop that reads them.
+        return with_materialized(pixels, (0,))(image, *operands)
+    # A thread reads and rounds a pixel.
+    colors = [] if color is None else [color.reshape(*[1] * batch, *color.shape)]
+
+    def pixel(image: jax.Array, *args: jax.Array) -> list[jax.Array]:
+        color, operands = (*args[: len(colors)], None)[0], args[len(colors) :]
+        return [converted(read(image, *operands, color=color, stacks=stacks_of_one(stacks)) * scale, dtype)]
+
+    def in_one_kernel(*args: jax.Array) -> jax.Array:
+        textures = 1 + len(colors)
+        of_all = (*[None] * textures, *(stacks or [None] * len(operands)))
+        return samples_of(pixel, args, shared=range(textures), stacks=of_all, batch=batch)[0]
+
+    return with_materialized(in_one_kernel, (0,))(image, *colors, *operands)
+
+
+def is_small(image: jax.Array, operands: Sequence[jax.Array]) -> bool:
+    """Whether a thread can compute all channels of a pixel, in float32."""
+    return image.shape[-1] <= MOST_CHANNELS and all(a.dtype == np.float32 for a in operands)
 
 
 def read_at(

@@ -10,7 +10,8 @@ from jaxtex._engine.cuda.trace.emitter import IDENTITIES, RULES, Emitter, Unknow
 from jaxtex._engine.cuda.trace.indexing import load_row
 from jaxtex._engine.cuda.trace.matrices import MATRICES
 from jaxtex._engine.cuda.trace.meanings import MEANINGS
-from jaxtex._jax.calls import CALLS, where_needed
+from jaxtex._jax.branches import where_needed
+from jaxtex._jax.calls import CALLS
 from tests.support.emitted import INF, NAN, assert_as_jax, numbers, primitives
 from tests.support.host_compiler import Thread, run_threads
 

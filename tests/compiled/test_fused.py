@@ -40,6 +40,7 @@ NORMALIZED = jt.Sampler(read_mode="normalized_float", address_mode="border")
 BORDER = jt.Sampler(address_mode="border")
 CUBIC = jt.Sampler(filter_mode="cubic", address_mode="mirror")
 TRILINEAR = jt.Sampler(mipmap_filter_mode="linear")
+REPEATED = jt.Sampler(address_mode="wrap", mipmap_filter_mode="linear")
 WIDE = {"ddx": (0.1, 0.02), "ddy": (0.01, 0.2)}
 
 
@@ -196,6 +197,18 @@ CASES = {
     "levels": Case(lambda x, y, chain: jt.sample(chain, (x, y), TRILINEAR, lod=2 * x), (X, Y, CHAIN)),
     "a footprint": Case(
         lambda x, y, chain: jt.sample(chain, (x, y), jt.Sampler(max_anisotropy=4), **WIDE), (X, Y, CHAIN), wrt=()
+    ),
+    "a footprint that repeats": Case(
+        lambda x, y, chain: jt.sample(
+            chain, (1.7 * x, y), jt.Sampler(max_anisotropy=4, address_mode=("wrap", "mirror")), **WIDE
+        ),
+        (X, Y, CHAIN),
+    ),
+    "levels in a loop": Case(
+        lambda x, y, chain: jax.lax.fori_loop(
+            0, 3, lambda k, a: a + jt.sample(chain, (x + 0.7 * k, y), REPEATED, lod=k + x), jnp.zeros(3)
+        ),
+        (X, Y, CHAIN),
     ),
     "a footprint, hardware": Case(
         lambda x, y, chain: jt.sample(chain, (x, y), jt.Sampler(max_anisotropy=4, arithmetic="hardware"), **WIDE),

@@ -5,8 +5,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..._jax.primitives import at_front
+from ..describe.operands import Stack
 from ..describe.program import Program, traced
 from ..describe.unit import UnitRead, unit_read_p
 
@@ -117,3 +119,43 @@ def of_one_sample(
     grid = tuple(range(rank))
     given = [jnp.expand_dims(handle, grid), *numbers]
     return given, {"program": program, "sizes": sizes, "places": (grid,) * len(given), "result_places": (grid,)}
+
+
+def over_samples(
+    one: Callable[..., Sequence[jax.Array]],
+    args: Sequence[jax.Array],
+    shared: Sequence[int],
+    stacks: Sequence[Stack | None],
+    batch: int,
+) -> tuple[list[jax.Array], dict[str, Any]]:
+    """A function of one sample as a program over all samples: its operands, and its parameters.
+
+    Args:
+        one: ``one(*args)`` returns the results of one sample.
+        args: arrays with `batch` axes in front, then axes of samples, all of one rank, and sizes that broadcast.
+        shared: the positions of the arrays that all samples share, such as a texture, which have no axes of samples.
+        stacks: for each of `args`, the stack of an array that holds several numbers of each sample.
+    """
+
+    def axes_of(k: int, a: jax.Array) -> tuple[int, ...]:
+        """The axes of an array that are axes of the grid."""
+        stack = stacks[k]
+        return tuple(n for n in range(a.ndim) if stack is None or n != a.ndim + stack.axis)
+
+    samples = [[a.shape[n] for n in axes_of(k, a)] for k, a in enumerate(args) if k not in shared]
+    rank = len(samples[0])
+    fronts = [(*args[k].shape[:batch], *[1] * (rank - batch)) for k in shared]
+    sizes = np.broadcast_shapes(*map(tuple, samples), *fronts)
+    given = [jnp.expand_dims(a, range(batch, rank)) if k in shared else a for k, a in enumerate(args)]
+    places = tuple(tuple(range(rank)) if k in shared else axes_of(k, a) for k, a in enumerate(args))
+    types = [
+        jax.ShapeDtypeStruct([n for k, n in enumerate(a.shape) if k not in p], a.dtype) for a, p in zip(given, places)
+    ]
+    program = traced(one, types)
+    result_places = (tuple(range(rank)),) * len(program.results)
+    return given, {"program": program, "sizes": sizes, "places": places, "result_places": result_places}
+
+
+def stacks_of_one(stacks: Sequence[Stack | None]) -> tuple[Stack | None, ...]:
+    """The stacks of one sample, whose numbers lie along the only axis."""
+    return tuple(stack and stack._replace(axis=-1) for stack in stacks)

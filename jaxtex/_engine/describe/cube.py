@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._jax.calls import typed_jit, where_needed
+from ..._jax.branches import where_needed
+from ..._jax.calls import typed_jit
 from ..._tables.address_rules import AddressRule, SameInEveryLevel, Size, StoredTap, TapsOfAxes, is_inside
 from .footprint import limited
 from .operands import Arrays, Coords

@@ -25,6 +25,7 @@ The weights are piecewise functions with half-open pieces [i, i + 1): at a kink,
 """
 
 import functools
+import importlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -266,7 +267,8 @@ def read_jvp(
     """Line (a)."""
     params = {"spec": spec, "batch": batch, "storage": storage}
     if not spec.is_plain or (spec.expected is not None and storage != WHOLE):
-        return jvp_of_meaning(read_p, read_meaning)(primals, tangents, **params)
+        rule = of_several_reads(read_p, read_of_whole, read_meaning)
+        return rule(primals, tangents, **params)
     if spec.expected is not None:
         return drawn_jvp(functools.partial(bind_read, read_p), expected_read, primals, tangents, spec=spec, batch=batch)
     given, moved = (views(args, READ.operands(spec, ()), storage) for args in (primals, tangents))
@@ -285,6 +287,37 @@ def tangent_of_read(tangents: dict[int, Any], given: Sequence[Any], **params: An
     if tuple(tangents) == (TEXELS,):
         return bind_read(read_p, tangents[TEXELS], *given[1:], **params)
     return bind_read(pushforward_p, *tangents.values(), *given, wrt=tuple(tangents), **params)
+
+
+def of_several_reads(p: Primitive, of_whole: Callable[..., Any], meaning: Callable[..., Any]) -> Callable[..., Any]:
+    """The derivative of a primitive that equals `meaning`, several reads; `of_whole` is its meaning for whole arrays.
+
+    The tangents of operands, and those of texels where that pays, go through a program of one sample (`tangents`).
+    """
+
+    def rule(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec, batch: int, **storage: Any) -> Any:
+        params, by_samples = {"spec": spec, "batch": batch, **storage}, tangents_of_samples()
+        if storage.get("storage", WHOLE) != WHOLE or not by_samples.has_program(spec):
+            return jvp_of_meaning(p, meaning)(primals, tangents, **params)
+        out, terms = bind(p, *primals, **params), list[Any]()
+        moving = {k: t for k, t in enumerate(tangents) if is_nonzero(t)}
+        # Texels that splats add to stay outside of the program.
+        textures, channels = READ.textures(spec, ()), primals[0].shape[-1]
+        splats = () if by_samples.adds_in_program(spec, channels, alone=set(moving) <= set(textures)) else textures
+        if apart := {k: moving.pop(k) for k in splats if k in moving}:
+            known = [apart.get(k, ad.Zero(jax.typeof(a).to_tangent_aval())) for k, a in enumerate(primals)]
+            terms.append(jvp_of_nonzero(functools.partial(of_whole, spec=spec, batch=batch), primals, known))
+        if moving:
+            found = by_samples.tangent_by_samples(of_whole, primals, moving, spec=spec, batch=batch)
+            terms.append(found if p.multiple_results else found[0])
+        return out, jax.tree.map(lambda *parts: functools.reduce(jnp.add, parts), *terms)
+
+    return rule
+
+
+def tangents_of_samples() -> Any:
+    """The module `tangents`, loaded on first use because it loads programs."""
+    return importlib.import_module(".tangents", __package__)
 
 
 def splat_jvp(
@@ -655,6 +688,7 @@ define(
     derivatives_meaning,
     static=("spec", "batch"),
     linear_in=lambda *, spec, **_: READ.textures(spec, ()),
+    jvp=of_several_reads(read_derivatives_p, derivatives_meaning, derivatives_meaning),
     batch=batching_rule(read_derivatives_p, READ),
     form=array_form(operators.derivatives, lambda _: (0,)),
     types=types_of_derivatives,

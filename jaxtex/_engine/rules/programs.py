@@ -26,7 +26,18 @@ from ..._jax.indexing import as_varying
 from ..._jax.primitives import define, is_nonzero, on_one_device
 from ..._jax.versions import on_mesh_of
 from ..compute.linearization import summed_to
-from ..compute.programs import Places, Sizes, adjoint_by_vmap, batched, merged, samples_by_vmap, type_on_grid, with_axis
+from ..compute.programs import (
+    Places,
+    Sizes,
+    adjoint_by_vmap,
+    batched,
+    merged,
+    over_samples,
+    samples_by_vmap,
+    type_on_grid,
+    with_axis,
+)
+from ..describe.operands import Stack
 from ..describe.program import Program
 from ..forms.choice import LOWERINGS
 
@@ -40,6 +51,19 @@ def samples(program: Program, operands: Sequence[jax.Array], wanted: Wanted) -> 
     """The results of a program of one sample; under `jax.vmap`, of all samples of a grid."""
     static = {"program": program, "sizes": (), "places": ((),) * len(operands), "wanted": wanted}
     return bind(samples_p, *operands, **static, result_places=((),) * len(program.results))
+
+
+def samples_of(
+    one: Callable[..., Sequence[jax.Array]],
+    args: Sequence[jax.Array],
+    *,
+    shared: Sequence[int],
+    stacks: Sequence[Stack | None],
+    batch: int,
+) -> list[jax.Array]:
+    """The results of a function of one sample for all samples, by one kernel on a GPU; see `over_samples`."""
+    given, static = over_samples(one, args, shared, stacks, batch)
+    return bind(samples_p, *given, **static, wanted=((),) * len(static["program"].results))
 
 
 def bind(p: Primitive, *args: jax.Array, **params: Any) -> list[jax.Array]:

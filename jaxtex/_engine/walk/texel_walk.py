@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import DTypeLike
 
-from ..._jax.calls import where_needed
+from ..._jax.branches import where_needed
 from ..._jax.instructions import instruction
 from ..._tables.address_rules import CLAMP, Addressed, Size, clamp, is_inside
 from ..._tables.filter_kernels import POINT, Weight

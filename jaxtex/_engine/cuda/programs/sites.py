@@ -10,19 +10,19 @@ import dataclasses
 import functools
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, jaxprs_in_params
 
 from ...._jax.calls import called, exactly
 from ...._jax.primitives import MEANINGS, as_tuple
 from ...._jax.versions import generator_of_key, line_of, sizes_of_scan
 from ...compute.operators import result, value
-from ...describe.program import CONTROL, MOST_NUMBERS, bound, run_equations
+from ...describe.program import CONTROL, MOST_NUMBERS, bound, equations, run_equations
 from ...describe.spec import ReadSpec
 from ...describe.storage import WHOLE
 from ...walk.texel_order import flat_sizes
@@ -72,10 +72,10 @@ def equation(eqn: JaxprEqn, args: list[Any], within: Jaxpr) -> Sequence[Any]:
     if not any(isinstance(a, Part | Key) for a in args):
         if name == "texture_unit_read":
             return [exact_read(eqn, args)]
-        if eqn.primitive in MEANINGS and name != "straight_through":
+        if eqn.primitive in MEANINGS and name not in ("straight_through", "where_needed"):
             return by_meaning(inspect.unwrap(eqn.primitive.impl), eqn, args)  # of numbers: by array operations
-        body = called(eqn)
-        return run(body, args) if body is not None and name == "jit" else bound(eqn, args, within)
+        if name != "jit" and not any(inner.primitive in MEANINGS for inner in equations_in(eqn)):
+            return bound(eqn, args, within)
     body = called(eqn)
     if body is not None:
         if name in ("checkpoint", "remat2"):
@@ -92,6 +92,11 @@ def equation(eqn: JaxprEqn, args: list[Any], within: Jaxpr) -> Sequence[Any]:
     if eqn.primitive in MEANINGS:
         return by_meaning(MEANINGS[eqn.primitive], eqn, args)
     return bound(eqn, [loaded(a, name) for a in args], within)
+
+
+def equations_in(eqn: JaxprEqn) -> Iterator[JaxprEqn]:
+    """The equations of the programs that an equation runs."""
+    return (inner for program in jaxprs_in_params(eqn.params) for inner in equations(program))
 
 
 def loaded(a: Any, name: str) -> Any:

@@ -1,11 +1,14 @@
 """Rules of branches and loops."""
 
+import functools
 from collections.abc import Sequence
 
+import jax
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
+from jax.extend.core import Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
 from jax.typing import DTypeLike
 
+from ...._jax.branches import meaning
 from ...._jax.versions import sizes_of_scan
 from .numbers import Rule
 from .statements import MOST_KEPT, Names, Number, Statements, are_known, as_array, aval_of
@@ -16,15 +19,18 @@ MOST_UNROLLED, MOST_EQUATIONS = 16, 2048
 PLATFORM = "cuda"
 
 
-def where_needed(statements: Statements, body: ClosedJaxpr, args: list[Names]) -> list[Names]:
+def where_needed(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> list[Names]:
     """The results of `where_needed`, by a branch that is taken if any number needs it. Equal calls share one branch."""
-    key = body, *((names.shape, *names.flat) for names in args)
+    types = tuple((aval_of(var).shape, aval_of(var).dtype) for var in eqn.invars)
+    key = (*eqn.params.values(), types, *((names.shape, *names.flat) for names in args))
     if key not in statements.branches:
-        condition, count = " || ".join(dict.fromkeys(args[0].flat)), len(body.jaxpr.outvars)
+        condition, count = " || ".join(dict.fromkeys(args[0].flat)), len(eqn.outvars)
+        structs = (jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in types)
+        body = jax.make_jaxpr(functools.partial(meaning, **eqn.params))(*structs)
         with statements.scope(diverges=True) as lines:
             needed = statements.run(body.jaxpr, body.consts, args)
         results = []
-        for var, names, other in zip(body.jaxpr.outvars, needed, args[-count:]):
+        for var, names, other in zip(eqn.outvars, needed, args[-count:]):
             results.append(statements.variables(aval_of(var).dtype, np.broadcast_to(other, names.shape)))
             lines.extend(f"{name} = {number};" for name, number in zip(results[-1].flat, names.flat))
         statements.branches[key] = results

@@ -15,7 +15,8 @@ import numpy as np
 from jax.extend.core import Jaxpr, JaxprEqn, Literal, Var
 from jax.typing import ArrayLike, DTypeLike
 
-from ...._jax.calls import EXACT, OF_CALLER, WHERE_NEEDED, called
+from ...._jax.branches import where_needed_p
+from ...._jax.calls import EXACT, OF_CALLER, called
 from ...._jax.instructions import INSTRUCTIONS
 from ...._jax.versions import expansion, line_of
 from .branches import BRANCHES, where_needed
@@ -102,13 +103,13 @@ class Emitter(Statements):
             expression = INSTRUCTIONS.get(eqn.params.get("name", ""))
             if expression is not None and args:  # operands that JAX knows are constants of the body
                 return [self.define_each(aval_of(eqn.outvars[0]).dtype, expression.format, *args)]
-            if eqn.params.get("name") == WHERE_NEEDED:
-                return where_needed(self, body, args)
             if eqn.params.get("name") == EXACT:
                 with self.exactly(True):
                     return self.run(body.jaxpr, body.consts, args)
             run = self.run_of_caller if eqn.params.get("name") == OF_CALLER else self.run
             return run(body.jaxpr, body.consts, args)
+        if eqn.primitive is where_needed_p:
+            return where_needed(self, eqn, args)
         if name in MEANINGS:
             return self.meaning(functools.partial(MEANINGS[name], **eqn.params), eqn, args)
         expand = expansion(eqn)
