@@ -10,7 +10,7 @@ import numpy as np
 from ._checks.calls import public
 from ._checks.words import listing
 from ._engine.compute.texel_value import decode
-from ._engine.describe.plan import layout_of, space_axes
+from ._engine.describe.plan import Layout
 from ._engine.rules.filters import convolve
 from ._jax.calls import typed_jit
 from ._reads.arguments import check_texture
@@ -87,7 +87,7 @@ def _filtered(texture: Texture, *, sampler: Sampler) -> Texture:
     if is_complex(texture.dtype):
         return by_parts(_filtered, texture, sampler=sampler)
     dtype = sum_dtype(texture.dtype)
-    texels, axes = decode(texture.texels, sampler.decoding, dtype), space_axes(layout_of(texture), sampler)
+    texels, axes = decode(texture.texels, sampler.decoding, dtype), Layout.of(texture).axes(sampler)
     # Weights sum to one: the color, subtracted everywhere, leaves zero outside, and is added again afterwards.
     color = texture.border_color
     if color is None or not any(axis.address.has_outside for axis in axes):

@@ -23,7 +23,7 @@ from ._engine.compute.texel_value import in_wide_texels, wide_dtype
 from ._engine.compute.texel_write import numbers
 from ._engine.describe.arguments import ReadArguments
 from ._engine.describe.axis import Axis
-from ._engine.describe.plan import layout_of, plan_of_texels
+from ._engine.describe.plan import Layout, plan_of_texels
 from ._engine.describe.spec import Read
 from ._engine.walk.texel_walk import only_address
 from ._jax.calls import typed_jit
@@ -375,7 +375,7 @@ def access(name: str, texture: Texture, arguments: ReadArguments, level: int, mo
     if mode is BoundaryMode.CLAMP:
         space, layers = CLAMP, LAST
     operands = arguments.as_operands(integer=True)
-    read = plan_of_texels(layout_of(texture), operands, level, space, layers, texture.dtype)
+    read = plan_of_texels(Layout.of(texture), operands, level, space, layers, texture.dtype)
     if mode is BoundaryMode.TRAP:
         inside = only_address(read.operands, read.spec.axes).inside
         assert inside is not None

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jax.export import is_symbolic_dim
 from jax.extend.core import Primitive
 from jax.interpreters import batching, mlir
@@ -63,3 +64,30 @@ materialized_p.def_abstract_eval(lambda *avals: list(avals))
 batching.primitive_batchers[materialized_p] = lambda args, dims: (materialized_p.bind(*args), dims)
 mlir.register_lowering(materialized_p, lambda ctx, *arrays: list(arrays))
 mlir.register_lowering(materialized_p, mlir.lower_fun(in_call, multiple_results=True), platform="cpu")
+
+
+# Masks of samples
+
+# A mask of taps holds for all channels of a sample. In XLA's programs for CPUs, the loop over samples has an inner loop
+# over channels. LLVM hoists a condition that all channels share out of the inner loop, as a branch, and then vectorizes
+# neither loop. So every channel compares the mask with a number of its own, a zero behind a barrier that hides its
+# value from LLVM, and the condition stays a mask.
+
+# A function from a mask of samples, S, to a mask that broadcasts to S + (C,).
+ForChannels = Callable[[jax.Array], jax.Array]
+# Beyond these limits, a mask of its own for every channel does not pay off: with more channels, LLVM vectorizes the
+# inner loop behind the branch; with more taps, it makes no branch.
+MOST_CHANNELS, MOST_TAPS = 8, 8
+
+
+def alike(condition: jax.Array) -> jax.Array:
+    """A mask that all channels share, S + (1,)."""
+    return condition[..., None]
+
+
+def one_by_one(channels: int, taps: int = 1) -> ForChannels:
+    """A function to a mask with a comparison for every channel, if channels and taps are few; otherwise `alike`."""
+    if not 1 < channels <= MOST_CHANNELS or taps > MOST_TAPS:
+        return alike
+    zeros = materialized(jnp.zeros(channels, jnp.int32))
+    return lambda condition: alike(condition).astype(jnp.int32) > zeros.reshape(*[1] * condition.ndim, -1)

@@ -40,6 +40,12 @@ def named_call(name: str, *static: str) -> Callable[[Function], Function]:
     return decorated
 
 
+def rounded_up(number: int, digits: int) -> int:
+    """`number`, rounded up to `digits` significant binary digits, so that one program serves many sizes."""
+    step = 2 ** max(number.bit_length() - digits, 0)
+    return -(-number // step) * step
+
+
 @named_call(OF_CALLER, "function")
 def of_caller(function: Callable[..., Any], *args: jax.Array) -> Any:
     """The results of a user's function, which may hold any primitive; static and hashed."""

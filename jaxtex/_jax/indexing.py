@@ -171,6 +171,35 @@ def over_examples(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *arrays: jax.vmap(function)(*with_batch_alike(*arrays))
 
 
+def vmapped(function: Callable[..., Any], arrays: list[jax.Array]) -> Any:
+    """`function` over the first axis of `arrays`, which stays an axis that the partitioner can divide."""
+    return jax.vmap(function)(with_batch_alike(*arrays))
+
+
+def over_batch(function: Callable[..., Any], batch: int, each: Callable[..., Any] = vmapped) -> Callable[..., Any]:
+    """`function` over `batch` leading axes of arrays, or of trees of arrays, along which each has the batch size or 1.
+
+    Args:
+        each: ``each(f, arrays)`` maps `f` over the first axis of a list of arrays.
+    """
+    if batch == 0:
+        return function
+
+    def run(*args: Any) -> Any:
+        arrays, tree = cast(tuple[list[jax.Array], Any], jax.tree.flatten(args))
+        size = max(a.shape[0] for a in arrays)
+        batched = [a.shape[0] == size for a in arrays]
+
+        def once(mapped: list[jax.Array]) -> Any:
+            rest = iter(mapped)
+            one = [next(rest) if b else a.squeeze(0) for a, b in zip(arrays, batched)]
+            return over_batch(function, batch - 1, each)(*jax.tree.unflatten(tree, one))
+
+        return each(once, [a for a, b in zip(arrays, batched) if b])
+
+    return run
+
+
 def as_varying(x: jax.Array, *like: jax.Array) -> jax.Array:
     """`x`, cast to vary along the mesh axes along which any of `like` does."""
     missing = tuple(sorted(frozenset[str]().union(*map(varying_axes, like)) - varying_axes(x)))

@@ -19,12 +19,10 @@ from .._engine.describe.plan import (
     Layout,
     ResolvedLevel,
     SizedTexture,
-    layout_of,
     plan_of_grid,
     plan_of_level,
     plan_of_texels,
     sizes_of,
-    space_axes,
 )
 from .._engine.describe.spec import Combination, Read
 from .._engine.walk.drawn_taps import DrawnTaps
@@ -130,7 +128,7 @@ def one_read(
     arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype
 ) -> jax.Array:
     """The read of a call in one arithmetic."""
-    return arithmetic.read(texture, plan_of_call(arithmetic, layout_of(texture), arguments, sampler, dtype))
+    return arithmetic.read(texture, plan_of_call(arithmetic, Layout.of(texture), arguments, sampler, dtype))
 
 
 def drawn_read(
@@ -143,7 +141,7 @@ def drawn_read(
     dtype: np.dtype,
 ) -> jax.Array:
     """The read of one drawn tap, or of two; see `jaxtex._engine.walk.drawn_taps`."""
-    expected = plan_of_call(FLOAT, layout_of(texture), arguments, sampler, dtype)
+    expected = plan_of_call(FLOAT, Layout.of(texture), arguments, sampler, dtype)
     spec, operands = expected.spec, (number, *expected.operands)
     taps = DrawnTaps(spec.axes, spec.grid)
 
@@ -236,7 +234,7 @@ def sample_grid(
     blended = as_numbers or (is_blended(texture.dtype) and blends(texture, sampler))
     sums, differentiable = numbers_of(texture, sampler.decoding, split(operands)[0], blends=blended)
     dtype = sums if as_numbers else rounded_dtype(own_dtype(texture, sampler), sums)
-    read = plan_of_grid(layout_of(texture), function, operands, sampler, dtype, affine_axes, sizes_of(texture))
+    read = plan_of_grid(Layout.of(texture), function, operands, sampler, dtype, affine_axes, sizes_of(texture))
     read = read.replace(materialized=materialized, planar=planar)
     if nearest_axes:
         axes = (a._replace(kernel=POINT) if k in nearest_axes else a for k, a in enumerate(read.spec.axes))
@@ -280,7 +278,7 @@ def positions(texture: Texture, arguments: ReadArguments, *, sampler: Sampler) -
     """The coordinates of a read in texels, x first."""
     arguments = arguments.as_operands(beside=[as_float(a).dtype for a in jax.tree.leaves(texture.knots)])
     arguments = at_positions(texture, arguments, sampler)
-    scaled = zip(arguments.coords, space_axes(layout_of(texture), sampler)[::-1])
+    scaled = zip(arguments.coords, Layout.of(texture).axes(sampler)[::-1])
     return tuple(x * axis.known_size if axis.normalized else x for x, axis in scaled)
 
 
@@ -303,7 +301,7 @@ def fetch(texture: Texture, arguments: ReadArguments, *, level: int) -> jax.Arra
         return by_parts(fetch, texture, arguments, level=level)
     sums, _ = numbers_of(texture, Decoding.ELEMENT, (), blends=False)
     dtype = rounded_dtype(texture.dtype, sums)
-    read = plan_of_texels(layout_of(texture), arguments.as_operands(integer=True), level, BORDER, LAST, dtype)
+    read = plan_of_texels(Layout.of(texture), arguments.as_operands(integer=True), level, BORDER, LAST, dtype)
     return read_where_placed(READ, texture.texels, None, read, texture.cut).astype(texture.dtype)
 
 
@@ -334,7 +332,7 @@ def four_texels(
     if component >= num_colors(texture.num_channels):  # alpha is linear
         sampler = dataclasses.replace(sampler, srgb=False)
     texture, (low, high) = one_channel(texture, component), LINEAR_TAPS
-    layout = layout_of(texture)
+    layout = Layout.of(texture)
     resolved = arithmetic.with_face(layout, arithmetic.resolve_level(layout, arguments, sampler))
     read = plan_of_level(layout, resolved, sampler, dtype).replace(combination=Combination.BLEND)
 

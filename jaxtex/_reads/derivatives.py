@@ -13,7 +13,7 @@ from .._engine.arithmetic import FLOAT, read_derivatives
 from .._engine.describe.arguments import ReadArguments
 from .._engine.describe.axis import Role, with_orders
 from .._engine.describe.operands import Arrays
-from .._engine.describe.plan import combination, layout_of
+from .._engine.describe.plan import Layout, combination
 from .._engine.describe.spec import Combination
 from .._jax.calls import typed_jit
 from .._tables.storage_formats import is_complex, rounded_dtype
@@ -85,7 +85,7 @@ def in_one_look(
     texture: Texture, arguments: ReadArguments, *, wanted: Sequence[tuple[int, ...]], sampler: Sampler, dtype: np.dtype
 ) -> list[jax.Array]:
     """The derivatives along the coordinates in each entry of `wanted`, in one walk over the taps."""
-    read = plan_of_call(FLOAT, layout_of(texture), arguments, sampler, dtype)
+    read = plan_of_call(FLOAT, Layout.of(texture), arguments, sampler, dtype)
     axes = read.spec.axes
     space = [k for k, axis in enumerate(axes) if axis.role is Role.SPACE][::-1]  # x first
     orders = [tuple(sum(space[i] == k for i in along) for k in range(len(axes))) for along in wanted]

@@ -17,7 +17,7 @@ import numpy as np
 from .._checks.numbers import as_float
 from .._engine.arithmetic import FLOAT, READ, read_where_placed
 from .._engine.describe.arguments import ReadArguments
-from .._engine.describe.plan import ResolvedLevel, combination, layout_of, plan_of_level, plan_of_texels
+from .._engine.describe.plan import Layout, ResolvedLevel, combination, plan_of_level, plan_of_texels
 from .._engine.describe.spec import Combination, Read
 from .._engine.walk.combinations import clipped, highest, lowest, nearest_taps
 from .._jax.barriers import materialized
@@ -84,7 +84,7 @@ class Cells(NamedTuple):
             windows = jnp.stack([knots[k : knots.size + 1 + k - count] for k in range(count)], -1)
             table = Texture(windows, None, TextureKind.TEXTURE1D)
             at = ReadArguments((first,))
-            plan = plan_of_texels(layout_of(table), at, 0, CLAMP, CLAMP, knots.dtype, self.deterministic)
+            plan = plan_of_texels(Layout.of(table), at, 0, CLAMP, CLAMP, knots.dtype, self.deterministic)
             return jnp.moveaxis(read_where_placed(READ, table.texels, None, plan), -1, 0)
 
         return straight_through(looked_up, read, self.knots, first)
@@ -155,7 +155,7 @@ def cells_of(
 
 def cells_of_axes(texture: Texture, sampler: Sampler, dtype: np.dtype) -> list[Cells | None]:
     """The cells of each axis, x first; `None` for an axis without knots."""
-    layout = layout_of(texture)
+    layout = Layout.of(texture)
     rules = sampler.address_rules(texture.kind.texel_ndim)
     cells: list[Cells | None] = []
     for k, (knots, size, rule) in enumerate(zip(texture.knots or (), layout.sizes[::-1], rules)):
@@ -192,7 +192,7 @@ def cubic_read(texture: Texture, arguments: ReadArguments, *, sampler: Sampler, 
     cells = cells_of_axes(texture, sampler, arguments.coords[0].dtype)
     of_axes = [None if axis is None else axis.taps(x) for x, axis in zip(arguments.coords, cells)]
     uneven = [taps for taps in of_axes if taps is not None]
-    layout, limits = layout_of(texture), combination(sampler) is Combination.LIMITED
+    layout, limits = Layout.of(texture), combination(sampler) is Combination.LIMITED
 
     def plan(taps: Sequence[jax.Array]) -> Read:
         rest = iter(taps)

@@ -343,3 +343,20 @@ def evaluate(polynomial: tuple[float, ...], x: jax.Array) -> Weight:
         if coefficient:
             value = value + coefficient
     return value
+
+
+# Mip levels
+
+
+def halving_weights(size: int) -> np.ndarray:
+    """The weights of the three texels that each texel of the next level covers, (3, max(size >> 1, 1)), float64.
+
+    Texel i of m covers [i n / m, (i + 1) n / m) of n: of 2i all but i / m, 2i + 1 whole, of 2i + 2 the first
+    (i + 1) / m.
+    """
+    m = size >> 1
+    if m == 0 or size == 2 * m:
+        weights = (1.0, 0.0, 0.0) if m == 0 else (0.5, 0.5, 0.0)
+        return np.tile(np.array(weights)[:, None], max(m, 1))
+    along = np.arange(m) / m
+    return np.stack([(1 - along) * (m / size), np.full(m, m / size), (along + 1 / m) * (m / size)])

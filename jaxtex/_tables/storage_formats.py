@@ -141,3 +141,15 @@ def codes_of(light: jax.Array) -> jax.Array:
     """The codes of linear light."""
     curve = (1 + OFFSET) * jnp.maximum(light, LAST_LINEAR_LIGHT) ** (1 / EXPONENT) - OFFSET
     return jnp.where(light <= LAST_LINEAR_LIGHT, light * SLOPE, curve)
+
+
+# Words of four bytes that hold uint8 texels, the first channel lowest
+
+WORD = np.dtype(np.uint32)
+
+
+def bytes_in(words: jax.Array, channels: int) -> jax.Array:
+    """The byte of each channel, uint8, (..., channels), from words, (..., 1) or (..., channels)."""
+    axis = words.ndim - 1
+    shift = jax.lax.broadcasted_iota(WORD, [1] * axis + [channels], axis) * 8
+    return (words >> shift).astype(np.uint8)

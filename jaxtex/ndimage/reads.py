@@ -9,22 +9,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._engine.arithmetic import read_texels
-from .._engine.describe.axis import Axis, Role
-from .._engine.describe.operands import Coords, Operand, as_given, covering, split
-from .._engine.describe.spec import Read, ReadSpec
+from .._engine.api import Axis, Operand, covering, plan_of_axes, read_texels
 from .._jax.calls import typed_jit
 from .._jax.indexing import reshaped
 from .._tables.address_rules import BORDER, CLAMP
 from .._tables.filter_kernels import POINT, b_spline
-from .._tables.storage_formats import Decoding, complex_dtype, is_complex, rounded_dtype
+from .._tables.storage_formats import complex_dtype, is_complex, rounded_dtype
 from ..splines import filtered_along
 from .arguments import Reading, as_channels, as_result
 from .extensions import Fold
 
 Arrays = tuple[jax.Array, ...]
 # Maps operands to an index for each moved axis, slowest first; elementwise and static.
-IndexFunction = Callable[..., Coords]
+IndexFunction = Callable[..., Arrays]
 
 
 class IndexGrid(NamedTuple):
@@ -45,7 +42,7 @@ class IndexGrid(NamedTuple):
     fold: Fold | None
     stops: bool
 
-    def __call__(self, *operands: jax.Array) -> Coords:
+    def __call__(self, *operands: jax.Array) -> Arrays:
         own = len(operands) - (len(self.sizes) - len(self.moved))
         found = dict(zip(self.moved, self.function(*operands[:own])))
         others = iter(operands[own:])
@@ -57,6 +54,11 @@ class IndexGrid(NamedTuple):
             found = {k: self.fold(index, self.sizes[k]) for k, index in found.items()}
         coords = [found[k] if k in found else next(others) for k in range(len(self.sizes))]
         return covering((*front, *coords), operands)
+
+
+def as_given(*indices: jax.Array) -> Arrays:
+    """The indices of operands that are indices."""
+    return indices
 
 
 def is_within(index: jax.Array, size: int) -> jax.Array:
@@ -250,9 +252,7 @@ def read_axes(
     others = tuple(at_axis(index_line(n, np.dtype(np.int32)), k, rank) for k, n in enumerate(sizes) if k not in moved)
     if extension.stops:
         # One more axis, of one element, which samples outside miss.
-        axes.insert(0, Axis(1, POINT, BORDER, integer=True, role=Role.LAYER))
+        axes.insert(0, Axis.of_layers(1, BORDER))
         texels = texels.reshape(1, *sizes, channels)
     grid = IndexGrid(function, tuple(sizes), moved, extension.fold_of(reading.order), extension.stops)
-    arrays, stacks = split((*operands, *others))
-    spec = ReadSpec(tuple(axes), Decoding.ELEMENT, dtype, grid=grid, stacks=stacks)
-    return read_texels(texels, color, Read(spec.made_deterministic(None), arrays))
+    return read_texels(texels, color, plan_of_axes(axes, grid, (*operands, *others), dtype))

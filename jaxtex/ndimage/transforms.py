@@ -11,7 +11,7 @@ from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.calls import check_function, public
 from .._checks.numbers import as_array
-from .._engine.describe.operands import Coords, Operand, Stack, Stacked, as_given
+from .._engine.api import Operand, Stacked
 from .._jax.calls import typed_jit
 from .._reads.arguments import check_number, converted
 from .arguments import (
@@ -27,7 +27,7 @@ from .arguments import (
     reading_of,
 )
 from .extensions import Mode
-from .reads import Arrays, index_grid, index_lines, read, read_lines
+from .reads import Arrays, as_given, index_grid, index_lines, read, read_lines
 
 
 @public
@@ -92,8 +92,7 @@ def map_coordinates(
     if is_sequence(coordinates):
         return read_at(name, array, indices, cval, reading)
     whole = as_floats(name, "coordinates", strong(as_array(coordinates)), reading.sums)
-    stack = Stacked(whole, Stack(-whole.ndim, tuple(range(array.ndim))))
-    return read_all(array, (stack,), as_cval(name, cval, array, reading), reading)
+    return read_all(array, (Stacked.first(whole),), as_cval(name, cval, array, reading), reading)
 
 
 @public
@@ -220,7 +219,7 @@ class Affine(NamedTuple):
     rows: int
     columns: int
 
-    def __call__(self, *operands: jax.Array) -> Coords:
+    def __call__(self, *operands: jax.Array) -> Arrays:
         indices, elements = operands[: self.columns], operands[self.columns :]
         step = self.columns + 1
         return tuple(row_times(elements[k * step : (k + 1) * step], indices) for k in range(self.rows))

@@ -13,8 +13,7 @@ from jax.typing import ArrayLike
 from .._checks.calls import public
 from .._checks.numbers import as_float, as_integer, is_integer
 from .._checks.words import shown
-from .._engine.describe.plan import Layout, plan_of_grid
-from .._engine.rules.concatenated import BatchedRead, concatenated
+from .._engine.api import Layout, Read, concatenated, plan_of_grid
 from .._jax.indexing import explicit_sharding, reshaped
 from .._tables.storage_formats import rounded_dtype, sum_dtype
 from ..modes import TextureKind
@@ -149,11 +148,11 @@ def windows(points: jax.Array, *volumes: jax.Array, radius: int) -> jax.Array:
     offsets = jnp.arange(-radius, radius + 1, dtype=jnp.int32).astype(points.dtype)
     # Offsets of x stand along rows.
     across, down = offsets[None, :, None], offsets[None, None, :]
-    reads = list[BatchedRead]()
+    reads = list[tuple[jax.Array, Read, int]]()
     for k, volume in enumerate(volumes):
         x, y = (reshaped(points[..., axis], (count, 1, 1)) / 2**k + 0.5 for axis in range(2))
         images = reshaped(volume, (count, *volume.shape[3:], 1))
         layout, dtype = Layout(TextureKind.TEXTURE2D, images.shape[1:]), rounded_dtype(volume.dtype, points.dtype)
         read = plan_of_grid(layout, displaced, (x, y, across, down), ZEROS, dtype)
-        reads.append(BatchedRead(images, read, 1))
+        reads.append((images, read, 1))
     return reshaped(concatenated(reads, 1), (*front, len(reads) * len(offsets) ** 2))

@@ -13,16 +13,11 @@ from jax.typing import ArrayLike, DTypeLike
 from .._checks.calls import public
 from .._checks.numbers import as_float, as_integer, as_number, is_integer
 from .._checks.words import check_word, shown
-from .._engine.describe.hashing import pyramid_axes
-from .._engine.describe.operands import Arrays, Stack
-from .._engine.describe.spec import Read, ReadSpec
-from .._engine.rules import primitives
-from .._engine.rules.concatenated import BatchedRead, concatenated
+from .._engine.api import Read, concatenated, plan_of_pyramid, read_texels
 from .._jax.calls import typed_jit
 from .._jax.indexing import everywhere
 from .._reads.arguments import check_dtype, check_key, converted
-from .._tables.filter_kernels import LINEAR, SMOOTHSTEP, FilterKernel
-from .._tables.storage_formats import Decoding, rounded_dtype, sum_dtype
+from .._tables.filter_kernels import LINEAR, SMOOTHSTEP
 from .shapes import check_shape
 
 NAME = "multiresolution_grid"
@@ -242,50 +237,18 @@ def encoded(tables: Any, points: ArrayLike, *, grid: MultiresolutionGrid) -> jax
     shape = *place.shape[:-1], grid.num_levels * grid.features_per_level
     if not isinstance(tables, tuple):
         table = check_table("tables", tables, sum(grid.table_sizes), grid)
-        read = plan_pyramid(table.dtype, place, grid.scales, sizes, grid.table_sizes, grid.hashed, kernel)
-        return primitives.read(everywhere(table), None, read).reshape(shape).astype(table.dtype)
+        read = plan_of_pyramid(table.dtype, place, grid.scales, sizes, grid.table_sizes, grid.hashed, kernel)
+        return read_texels(everywhere(table), None, read).reshape(shape).astype(table.dtype)
     given = cast(tuple[Any, ...], tables)
     if len(given) != grid.num_levels:
         raise ValueError(f"{NAME}: tables holds {len(given)} tables, expected {grid.num_levels}, one for each level.")
-    reads: list[BatchedRead] = []
+    reads: list[tuple[jax.Array, Read, int]] = []
     for k, rows in enumerate(grid.table_sizes):
         table = check_table(f"tables[{k}]", given[k], rows, grid)
         level = grid.scales[k : k + 1], sizes[k : k + 1], (rows,), grid.hashed[k : k + 1]
         # A point may read any row of the table.
-        reads.append(BatchedRead(everywhere(table), plan_pyramid(table.dtype, place, *level, kernel)))
+        reads.append((everywhere(table), plan_of_pyramid(table.dtype, place, *level, kernel), 0))
     return concatenated(reads, place.ndim - 1).reshape(shape).astype(given[0].dtype)
-
-
-def plan_pyramid(
-    stored: np.dtype[Any],
-    points: jax.Array,
-    scales: Sequence[float],
-    sizes: Sequence[int],
-    rows: Sequence[int],
-    hashed: Sequence[bool],
-    kernel: FilterKernel = LINEAR,
-) -> Read:
-    """The read of all levels of a pyramid of grids, whose levels lie one after the other in a table.
-
-    Args:
-        stored: the floating dtype of the table, ``(sum of rows, C)``.
-        points: S + (ndim,), x first. In a level a point lies at its scale times the point, in vertices; the first
-            vertex is at 0.5.
-        sizes, rows, hashed, kernel: as in `hashing.pyramid_axes`.
-    """
-    ndim, front = points.shape[-1], [1] * (points.ndim - 1)
-    level = jnp.asarray(np.arange(len(sizes), dtype=np.int32).reshape(*front, -1))
-    scale = jnp.asarray(scales, points.dtype).reshape(*front, -1)
-    sums = sum_dtype(stored, points.dtype)
-    axes, dtype = pyramid_axes(sizes, rows, hashed, ndim, kernel), rounded_dtype(stored, sums)
-    stacks = None, None, Stack(-1, tuple(reversed(range(ndim))))
-    spec = ReadSpec(axes, Decoding.ELEMENT, np.dtype(dtype), grid=scaled_points, stacks=stacks)
-    return Read(spec.made_deterministic(None), (level, scale, points[..., None, :]))
-
-
-def scaled_points(level: jax.Array, scale: jax.Array, *points: jax.Array) -> Arrays:
-    """The coordinates of points in a level of a pyramid: a grid."""
-    return level, *(point * scale + 1 for point in points)
 
 
 def check_table(argument: str, value: Any, rows: int, grid: MultiresolutionGrid) -> jax.Array:

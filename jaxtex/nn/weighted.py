@@ -13,10 +13,7 @@ from jax.typing import ArrayLike
 from .._checks.calls import public
 from .._checks.numbers import as_index, as_integer, is_integer
 from .._checks.words import shown
-from .._engine.arithmetic import FLOAT
-from .._engine.describe.arguments import ReadArguments
-from .._engine.describe.operands import Stack
-from .._engine.describe.plan import layout_of
+from .._engine.api import FLOAT, Layout, ReadArguments
 from .._jax.calls import typed_jit
 from .._reads import calls
 from .._reads.arguments import check_integer, check_number, check_read_arguments, check_texture
@@ -271,11 +268,10 @@ def in_one_pass(
     """
     arguments, texture = arguments.as_operands(), texture if head is None else without_cut(texture)
     sums, _ = calls.numbers_of(texture, sampler.decoding, (*arguments.coords, weights), blends=True)
-    layout = layout_of(texture) if level is None else layout_of(texture)._replace(num_levels=1)
+    layout = Layout.of(texture) if level is None else Layout.of(texture)._replace(num_levels=1)
     read = calls.plan_of_call(FLOAT, layout, arguments, sampler, rounded_dtype(dtype, sums))
     if points is not None:
-        stack = Stack(-1, tuple(reversed(range(points.shape[-1]))))
-        read = read.replace(stacks=(stack,))._replace(operands=(as_operand(points, arguments.coords[0].dtype),))
+        read = read.at_points(as_operand(points, arguments.coords[0].dtype))
     read = read.weighted_sum(as_operand(weights, sums), summed_axes)
     if head is not None:
         read, texture = read.in_head(head, num_heads), calls.in_heads(texture, num_heads)

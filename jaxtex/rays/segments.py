@@ -11,11 +11,7 @@ import numpy as np
 
 from .._checks.numbers import as_float, as_integer, as_number
 from .._checks.words import shown
-from .._engine.arithmetic import FLOAT, read_folded
-from .._engine.describe.folds import Fold
-from .._engine.describe.operands import Arrays, Stacked
-from .._engine.describe.plan import layout_of, plan_of_grid
-from .._engine.describe.spec import Read
+from .._engine.api import FLOAT, Fold, Layout, Read, Stacked, plan_of_grid, read_folded
 from .._jax.indexing import as_sum_of
 from .._reads.calls import in_heads, numbers_of
 from .._tables.storage_formats import Decoding, is_complex, sum_dtype
@@ -148,7 +144,7 @@ class Segments:
         """The read at fractions of the way between two arrays of points; see `on_segment`."""
         sums, _ = numbers_of(self.texture, self.sampler.decoding, (self.start,), blends=True)
         stacked = map(Stacked.last, points)
-        return plan_of_grid(layout_of(self.texture), on_segment, (*stacked, *operands), self.sampler, sums)
+        return plan_of_grid(Layout.of(self.texture), on_segment, (*stacked, *operands), self.sampler, sums)
 
     def folded(self, name: str, fold: Fold, *given: jax.Array) -> jax.Array:
         """The fold of each segment's samples, S + (C,); it takes `given`, of the rank of S."""
@@ -196,7 +192,7 @@ def of_rank(a: jax.Array, rank: int) -> jax.Array:
     return jnp.expand_dims(a, range(rank - a.ndim))
 
 
-def on_segment(*numbers: jax.Array) -> Arrays:
+def on_segment(*numbers: jax.Array) -> tuple[jax.Array, ...]:
     """The point at a fraction of the way from a start to an end: the coordinates of both, and the fraction."""
     *points, fraction = numbers
     half = len(points) // 2

@@ -9,7 +9,7 @@ from jax.typing import ArrayLike, DTypeLike
 from .._checks.calls import public
 from .._checks.numbers import as_array
 from .._checks.words import described
-from .._engine.describe.operands import Operand, Stacked, num_numbers
+from .._engine.api import Operand, Stacked
 from ..modes import AddressMode
 from ..sampler import FilterModeLike, Sampler
 from .coordinate_functions import Composed, GridFunction, affine, displaced, matrix_parameters, projective
@@ -143,9 +143,8 @@ def composed(
             f"another shape than the output; leave flow_sampler out."
         )
     for transform in transforms:
-        function, parameters = link(name, transform, points, ndim, how, image)
-        functions = (*points.function.links, (function, num_numbers(parameters)))
-        points = ComposedPoints(Composed(functions), (*points.parameters, *parameters), shape)
+        added, parameters = link(name, transform, points, ndim, how, image)
+        points = ComposedPoints(Composed((*points.function.links, added)), (*points.parameters, *parameters), shape)
     return points
 
 
@@ -157,16 +156,17 @@ def reads_a_flow(transforms: Sequence[Transform], ndim: int, output_shape: tuple
 
 def link(
     name: str, transform: Transform, before: ComposedPoints, ndim: int, how: ReadOptions, image: ArrayLike
-) -> tuple[GridFunction, tuple[Operand, ...]]:
-    """The function of a transform, and its parameters at the points before it."""
+) -> tuple[tuple[GridFunction, int], tuple[Operand, ...]]:
+    """A transform as a link of `Composed`, and its parameters at the points before it."""
     if not is_flow(transform, ndim):
         matrix = as_floats(cast(ArrayLike, transform))[0]
-        return (affine if matrix.shape[-2] == ndim else projective), matrix_parameters(matrix, ndim)
+        parameters = matrix_parameters(matrix, ndim)
+        return (affine if matrix.shape[-2] == ndim else projective, len(parameters)), parameters
     parameters, shape = field_parameters(name, "transforms", transform)
     if before.function.links or shape != before.output_shape:
         (flow,) = as_floats(stacked(name, "transforms", transform), like=image)
         parameters = (Stacked.last(warp_image(name, flow, *before, how, argument="transforms")),)
-    return displaced, parameters
+    return (displaced, ndim), parameters
 
 
 def num_coordinates(name: str, transforms: Sequence[Transform], output_shape: ShapeLike | None) -> int:

@@ -11,7 +11,7 @@ from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.calls import public
 from .._checks.numbers import as_float
-from .._engine.describe.operands import Operand, Stacked
+from .._engine.api import Operand, Stacked
 from .._jax.versions import stack
 from ..sampler import FilterModeLike, Sampler
 from .coordinate_functions import Arrays, displaced, stored_points

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import itertools
 from collections.abc import Sequence
 from typing import Any, Literal, cast, overload
 
@@ -14,10 +13,8 @@ from jax.typing import ArrayLike, DTypeLike
 from .._checks.calls import public
 from .._checks.numbers import as_array
 from .._checks.words import check_word
-from .._engine.compute.operators import over_batch
-from .._engine.describe.plan import Layout, space_axes
-from .._engine.walk.texel_walk import both, walks
-from .._jax.indexing import cut_like, gather, placed_like, scatter
+from .._engine.api import Layout, texels_of
+from .._jax.indexing import cut_like, gather, over_batch, placed_like, scatter
 from ..modes import TextureKind
 from ..sampler import FilterModeLike, Sampler, check_adjoint, check_modes
 from ..sampling import splat
@@ -251,15 +248,12 @@ def softmax_taps(
     # Within these bounds, differences are finite.
     most = float(cast(Any, jnp.finfo(importance.dtype)).max) / 4
     importance = jnp.clip(importance, -most, most)
-    axes = space_axes(Layout(TextureKind.TEXTURE2D, (*shape, 1)), sampler)
-    ((_, _, steps),) = walks(coords[::-1], axes)
+    axes = Layout(TextureKind.TEXTURE2D, (*shape, 1)).axes(sampler)
     places, shares = list[tuple[jax.Array, ...]](), list[jax.Array]()
-    for taps in itertools.product(*(zip(step.taps, step.weights()) for step in steps)):
-        inside = functools.reduce(both, (tap.inside for tap, _ in taps))
-        part = functools.reduce(jnp.multiply, (jnp.asarray(weight) for _, weight in taps))
+    for part, indices, inside in texels_of(coords[::-1], axes):
         # Of the point filter, each part is the number 1.
         shares.append(jnp.broadcast_to(part, importance.shape))
-        places.append((*(index for tap, _ in taps for index in tap.index), lands if inside is None else lands & inside))
+        places.append((*indices, lands if inside is None else lands & inside))
     share = jnp.stack(shares)
     row, column, lands = (jnp.stack(jnp.broadcast_arrays(*a)) for a in zip(*places))
     # A part of weight 0 has a derivative, but hides nothing.

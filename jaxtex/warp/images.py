@@ -2,8 +2,8 @@
 
 import dataclasses
 import functools
-from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
@@ -13,25 +13,20 @@ from jax.typing import ArrayLike
 
 from .._checks.hints import mention_layout
 from .._checks.numbers import as_array, as_float
-from .._engine.compute.operators import over_batch
-from .._engine.compute.programs import stacks_of_one
-from .._engine.compute.texel_value import decode
-from .._engine.describe.footprint import footprint_level
-from .._engine.describe.operands import Operand, Stacked, Stacks, joined, numbers, split
-from .._engine.describe.plan import SizedTexture
-from .._engine.rules.programs import samples_of
+from .._engine.api import Operand, SizedTexture, Stacked, decode, footprint_level, numbers
 from .._jax.barriers import with_materialized
 from .._jax.calls import typed_jit
 from .._jax.float_bits import rounded_to
+from .._jax.indexing import over_batch
+from .._reads import smoothed
 from .._reads.calls import sample_grid
 from .._reads.complex_parts import color_of_parts, from_parts, parts_of
 from .._tables.storage_formats import Decoding, is_complex, sum_dtype
-from ..mipmaps import along_axes, build_mipmaps
+from ..mipmaps import along_axes, build_mipmaps, next_level, with_levels
 from ..modes import Arithmetic, ReadMode, TextureKind
 from ..sampler import Sampler, check_modes, check_sampler
 from ..sampling import sample
-from ..texture import Texture, check_color, texture1d, texture2d, texture3d
-from . import smoothing
+from ..texture import Texture, chain_shapes, check_color, texture1d, texture2d, texture3d
 from .coordinate_functions import Arrays, GridFunction, is_affine, pixel_centers
 from .options import ReadOptions, as_floats, broadcast, check_axes, check_pixels, dtype_of
 
@@ -204,11 +199,11 @@ def warp_checked(
     rounds = not jnp.issubdtype(dtype, jnp.floating)
     if rounds:  # then there is no gradient
         image, parameters, border_color = jax.lax.stop_gradient((image, parameters, border_color))
-    operands, stacks = split(grid_operands(parameters, output_shape, batch, image.dtype))
+    operands = grid_operands(parameters, output_shape, batch, image.dtype)
     image = jnp.expand_dims(image, range(batch + ndim + 1 - image.ndim))
-    smoothed = antialias and sampler.arithmetic is Arithmetic.FLOAT
+    takes_means = antialias and sampler.arithmetic is Arithmetic.FLOAT
     scale, as_integers = 1, not antialias and blends_integers(image.dtype, sampler)
-    if not (as_integers or smoothed):
+    if not (as_integers or takes_means):
         image, sampler, scale = as_blended(image, sampler, antialias)
     color = None if border_color is None else as_float(border_color) / scale
 
@@ -221,25 +216,24 @@ def warp_checked(
         texels = image.reshape(-1, image.shape[-1])
         return SizedTexture(texels, window.sizes, color, window=image.shape[:-1], starts=window.starts)
 
-    def read(image: jax.Array, *operands: jax.Array, color: jax.Array | None, stacks: Stacks = stacks) -> jax.Array:
-        some = joined(operands, stacks)
+    def read(image: jax.Array, *operands: Operand, color: jax.Array | None) -> jax.Array:
         how = {"as_numbers": as_integers, "materialized": not rounds, "planar": options.planar and not rounds}
-        return read_at(stored(image, color), function, some, sampler, options.kept_axes, **how)
+        return read_at(stored(image, color), function, operands, sampler, options.kept_axes, **how)
 
-    def read_smoothed(image: jax.Array, *arrays: jax.Array) -> jax.Array:
+    def read_antialiased(image: jax.Array, *arrays: jax.Array) -> jax.Array:
         coords, *sides = (arrays[k : k + ndim] for k in range(0, len(arrays), ndim))
-        if smoothed:
-            return smoothing.read_smoothed(texture(image, color), coords, sides, sampler, alone=batch == 0)
+        if takes_means:
+            return read_smoothed(texture(image, color), coords, sides, sampler, alone=batch == 0)
         return sample_in_chain(texture(image, color), coords, sides, sampler)
 
     if antialias:
-        given = numbers(operands, stacks)
+        given = numbers(operands)
         sides = footprint_of(function, given, ndim) if footprint is None else of_rank(footprint, given[0])
         coords = [jnp.expand_dims(c, range(batch + ndim - c.ndim)) for c in function(*given)]
-        out = over_batch(read_smoothed, batch)(image, *coords, *(a for side in sides for a in side))
+        out = over_batch(read_antialiased, batch)(image, *coords, *(a for side in sides for a in side))
         return converted(out * scale, dtype)
 
-    def pixels(image: jax.Array, *operands: jax.Array) -> jax.Array:
+    def pixels(image: jax.Array, *operands: Operand) -> jax.Array:
         return converted(over_batch(functools.partial(read, color=color), batch)(image, *operands) * scale, dtype)
 
     if not rounds:
@@ -249,23 +243,23 @@ def warp_checked(
         # Numbers are rounded in the loop that reads them.
         return with_materialized(pixels, (0,))(image, *operands)
     # A thread reads and rounds a pixel.
+    from .._engine.api import samples_of  # loaded only for integers
+
     colors = [] if color is None else [color.reshape(*[1] * batch, *color.shape)]
 
-    def pixel(image: jax.Array, *args: jax.Array) -> list[jax.Array]:
-        color, operands = (*args[: len(colors)], None)[0], args[len(colors) :]
-        return [converted(read(image, *operands, color=color, stacks=stacks_of_one(stacks)) * scale, dtype)]
+    def pixel(image: jax.Array, *args: Operand) -> list[jax.Array]:
+        own = cast(jax.Array, args[0]) if colors else None
+        return [converted(read(image, *args[len(colors) :], color=own) * scale, dtype)]
 
-    def in_one_kernel(*args: jax.Array) -> jax.Array:
-        textures = 1 + len(colors)
-        of_all = (*[None] * textures, *(stacks or [None] * len(operands)))
-        return samples_of(pixel, args, shared=range(textures), stacks=of_all, batch=batch)[0]
+    def in_one_kernel(*args: Operand) -> jax.Array:
+        return samples_of(pixel, args, shared=range(1 + len(colors)), batch=batch)[0]
 
     return with_materialized(in_one_kernel, (0,))(image, *colors, *operands)
 
 
-def is_small(image: jax.Array, operands: Sequence[jax.Array]) -> bool:
+def is_small(image: jax.Array, operands: Sequence[Operand]) -> bool:
     """Whether a thread can compute all channels of a pixel, in float32."""
-    return image.shape[-1] <= MOST_CHANNELS and all(a.dtype == np.float32 for a in operands)
+    return image.shape[-1] <= MOST_CHANNELS and all(a.dtype == np.float32 for a in jax.tree.leaves(operands))
 
 
 def read_at(
@@ -304,11 +298,10 @@ def grid_operands(
 
     They have the precision of the image, of dtype `stored`, or that of the parameters if it is higher.
     """
-    arrays, stacks = split(parameters)
-    precision, rank = sum_dtype(stored, *(a.dtype for a in arrays)), batch + len(output_shape)
+    precision, rank = sum_dtype(stored, *(a.dtype for a in jax.tree.leaves(parameters))), batch + len(output_shape)
     like = jnp.zeros([1] * rank, precision)
-    ranked = [of_rank(a, like if s is None else like[None]) for a, s in zip(arrays, stacks or [None] * len(arrays))]
-    return (*of_rank(pixel_centers(output_shape, precision), like), *joined(ranked, stacks))
+    ranked = [of_rank(p, like[None] if isinstance(p, Stacked) else like) for p in parameters]
+    return (*of_rank(pixel_centers(output_shape, precision), like), *ranked)
 
 
 def of_rank(arrays: Tree, like: jax.Array) -> Tree:
@@ -375,6 +368,45 @@ def footprint_of(function: GridFunction, operands: Sequence[jax.Array], ndim: in
 def difference(values: jax.Array, axis: int) -> jax.Array:
     """Central differences, one-sided at the ends."""
     return jnp.asarray(jnp.gradient(values, axis=axis)) if values.shape[axis] > 1 else jnp.zeros_like(values)
+
+
+def read_smoothed(
+    texture: Texture, coords: Arrays, sides: Sequence[Arrays], sampler: Sampler, *, alone: bool
+) -> jax.Array:
+    """A read of a texture of one level, smoothed over footprints; float32, or float64 for float64 operands.
+
+    Args:
+        texture: of one level, of any dtype; integers that are read as elements are numbers.
+        coords: in texels, or directions of a cubemap.
+        sides: of the footprints, in the same units.
+        sampler: in float arithmetic.
+        alone: whether the program reads one image, and may branch for all samples together.
+    """
+    # Reverse mode keeps the texels and the operands of the coordinates, and computes levels and blends again.
+    read = cast(Callable[..., jax.Array], jax.checkpoint(functools.partial(chained, sampler=sampler, alone=alone)))
+    return read(texture, coords, tuple(sides))
+
+
+def chained(texture: Texture, coords: Arrays, sides: tuple[Arrays, ...], *, sampler: Sampler, alone: bool) -> jax.Array:
+    """`read_smoothed`, with the levels that it needs."""
+    num_levels = len(chain_shapes(texture.kind, texture.shape, None, "resample"))
+    at = smoothed.smoothing_at(texture, coords, sides, sampler, num_levels)
+    numbers, sizes = functools.partial(smoothed.decoded, texture, sampler.decoding, at.sums), texture.shape[-2::-1]
+    first = functools.partial(smoothed.sharp, texture, at, sampler, materialized=not alone)
+
+    def second() -> jax.Array:
+        return smoothed.smooth_in_chain(next_level(numbers()), sizes, at._replace(level=None), sampler)
+
+    def chain() -> jax.Array:
+        return smoothed.smooth_in_chain(with_levels(numbers(), num_levels=num_levels), sizes, at, sampler)
+
+    if num_levels == 1:
+        return first()
+    if not alone:
+        return smoothed.blended(first(), chain(), at.share)
+    # The chain takes most of the time, so it is computed only if a sample needs it.
+    finest = functools.partial(smoothed.smooth, texture, at, sampler, materialized=False)
+    return smoothed.switched(at, smoothed.reads_needed(at), first, finest, second, chain)
 
 
 def sample_in_chain(texture: Texture, coords: Arrays, sides: Sequence[Arrays], sampler: Sampler) -> jax.Array:

@@ -11,9 +11,9 @@ from jax.typing import ArrayLike
 from .._checks.calls import public
 from .._checks.numbers import as_array
 from .._checks.words import check_word
-from .._engine.compute.operators import over_batch
-from .._engine.describe.operands import Operand, joined, num_numbers, split
+from .._engine.api import Operand
 from .._jax.calls import typed_jit
+from .._jax.indexing import over_batch
 from .._reads.calls import sample_labels
 from ..modes import AddressMode, FilterMode
 from ..sampler import Sampler, check_modes
@@ -99,7 +99,7 @@ def points_of(name: str, coords: Any, output_shape: ShapeLike | None, flow_sampl
     if flow_sampler is not None:
         raise ValueError(f"{name}: flow_sampler is given, but coords are not interpolated; leave flow_sampler out.")
     parameters, shape = field_parameters(name, "coords", coords)
-    return ComposedPoints(Composed(((stored_points, num_numbers(parameters)),)), parameters, shape)
+    return ComposedPoints(Composed(((stored_points, len(shape)),)), parameters, shape)
 
 
 def warped_labels(
@@ -143,12 +143,11 @@ def _read_labels(
     batch: int,
 ) -> jax.Array:
     ndim = len(output_shape)
-    operands, stacks = split(grid_operands(parameters, output_shape, batch, labels.dtype))
+    operands = grid_operands(parameters, output_shape, batch, labels.dtype)
     labels = jnp.expand_dims(labels, range(batch + ndim + 1 - labels.ndim))
 
-    def read(labels: jax.Array, *operands: jax.Array) -> jax.Array:
+    def read(labels: jax.Array, *operands: Operand) -> jax.Array:
         axes = ndim if is_affine(function) else 0
-        some = joined(operands, stacks)
-        return sample_labels(labels, color, function, some, sampler, kind=KINDS[ndim], affine_axes=axes)
+        return sample_labels(labels, color, function, operands, sampler, kind=KINDS[ndim], affine_axes=axes)
 
     return over_batch(read, batch)(labels, *operands)

@@ -15,7 +15,7 @@ from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.calls import public
 from .._checks.numbers import as_array, as_integer
-from .._engine.compute.filters import mean_of_pair
+from .._jax.primitives import mean_of_pair
 from .._tables.storage_formats import Decoding, sum_dtype
 from ..mipmaps import build_mipmaps
 from ..modes import AddressMode, Arithmetic, TextureKind

@@ -13,8 +13,7 @@ from .._checks import hints
 from .._checks.calls import public
 from .._checks.numbers import as_array, as_float
 from .._checks.words import check_word
-from .._engine.compute.filters import ScaledFilter, doubled
-from .._engine.rules.filters import scaled
+from .._engine.api import ScaledFilter, scaled
 from .._reads.complex_parts import from_parts
 from .._tables.address_rules import SPHERE, WRAP, AddressRule
 from .._tables.filter_kernels import POINT, FilterKernel
@@ -220,7 +219,6 @@ def filtered(
     filters = filters_of_axes(values.shape[first:-1], shape, steps, options.kernel, rules, **how)
     at_once = color is None and not halved and jnp.issubdtype(result, jnp.integer)
     values = scaled(values, [(first + axis, each) for axis, each in filters], result if at_once else sums)
-    values = doubled(values) if halved else values
     return converted(values if color is None else values + color, result)
 
 

@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 from .._checks.calls import public
 from .._checks.numbers import as_float, as_integer, in_dtype_of_jax, on_device
 from .._checks.words import described
-from .._engine.describe.axis import Axis
-from .._engine.describe.plan import Layout, space_axes
+from .._engine.api import Axis, Layout
 from .._jax.calls import typed_jit
+from .._reads import smoothed
 from .._tables.storage_formats import sum_dtype
 from ..sampler import FilterModeLike, Sampler
-from . import smoothing
 from .coordinate_functions import Arrays, CoordinateFunction, evaluated_at, stored_points
 from .images import (
     KINDS,
@@ -236,7 +235,7 @@ class StreamedWarp(NamedTuple):
     @property
     def axes(self) -> tuple[Axis, ...]:
         layout = Layout(KINDS[len(self.shape)], (*self.image.shape[:-1], 1))
-        return space_axes(layout, smoothing.in_texels(self.options.sampler))
+        return layout.axes(smoothed.in_texels(self.options.sampler))
 
     def tiles(self, shapes: WindowShapes, shape: tuple[int, ...]) -> Iterator[tuple[tuple[slice, ...], NDArray[Any]]]:
         """The tiles of the output, of at most a shape."""

@@ -14,17 +14,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._engine.compute.filters import rounded_up
-from .._engine.describe.axis import Axis
-from .._engine.describe.operands import Coords
-from .._engine.walk.texel_order import groups
-from .._engine.walk.texel_walk import POSITION_LIMIT, to_position
-from .._jax.calls import typed_jit
+from .._engine.api import Axis, to_position
+from .._jax.calls import rounded_up, typed_jit
 from .._tables.address_rules import AddressRule
 from .._tables.filter_kernels import FilterKernel
+from .coordinate_functions import Arrays
 
 # Two programs may round a position to different sides of a texel's edge.
 MARGIN = 1
+# Positions beyond this are as good as it, so that they fit in int32.
+FARTHEST = 2.0**30
 # The sides of windows have at most so many significant bits.
 WINDOW_DIGITS = 2
 # How much larger than needed a window may be if a program for its shape exists.
@@ -56,7 +55,7 @@ class Span(NamedTuple):
 
 
 def position_spans(
-    coords: Coords, axes: Sequence[Axis], needed: jax.Array, reach: Sequence[jax.Array | float] | None = None
+    coords: Arrays, axes: Sequence[Axis], needed: jax.Array, reach: Sequence[jax.Array | float] | None = None
 ) -> jax.Array:
     """The range of whole positions of the samples on each axis: (axes, 2), int32; reversed if no sample counts.
 
@@ -78,7 +77,7 @@ def position_spans(
             needed = needed & (high > -beyond) & (low < size + beyond)
     found: list[jax.Array] = []
     for low, high in ends:
-        low, high = (jnp.clip(jnp.floor(end), -POSITION_LIMIT, POSITION_LIMIT).astype(jnp.int32) for end in (low, high))
+        low, high = (jnp.clip(jnp.floor(end), -FARTHEST, FARTHEST).astype(jnp.int32) for end in (low, high))
         found += [jnp.min(jnp.where(needed, low, 2**30)), jnp.max(jnp.where(needed, high, -(2**30)))]
     return jnp.stack(found).reshape(-1, 2)
 
@@ -98,13 +97,12 @@ def texel_spans(
         return None
     taps = [between(int(low), int(high), kernels) for low, high in positions]
     found: list[Span | None] = []
-    for group in groups(axes):
-        part = slice(len(found), len(found) + len(group))
-        some, of_group = taps[part], sizes[part]
-        if group[0].address.apply_together is None:
-            found.append(addressed_span(group[0].address, *some[0], of_group[0]))
+    while (k := len(found)) < len(axes):
+        rule = axes[k].address
+        if rule.apply_together is None:
+            found.append(addressed_span(rule, *taps[k], sizes[k]))
         else:
-            found += on_a_sphere(group[0].address, some, of_group)
+            found += on_a_sphere(rule, taps[k : k + rule.num_axes], sizes[k : k + rule.num_axes])
     return None if None in found else tuple(span for span in found if span is not None)
 
 

@@ -8,13 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxtex as jt
+from jaxtex._engine.describe.hashing import plan_of_pyramid
 from jaxtex._engine.describe.operands import Stack
-from jaxtex._engine.describe.plan import SizedTexture, layout_of, space_axes
+from jaxtex._engine.describe.plan import Layout, SizedTexture
 from jaxtex._engine.describe.spec import Read, ReadSpec
 from jaxtex._engine.rules import primitives
 from jaxtex._reads.calls import sample_grid
 from jaxtex._tables.storage_formats import Decoding
-from jaxtex.nn.multiresolution import plan_pyramid
 from jaxtex.warp.coordinate_functions import affine
 from tests.compiled.calls import TRILINEAR, Call, chain, normal, uniform
 
@@ -36,7 +36,7 @@ def torch_grid(mode, padding_mode, align_corners):
 
 def components_in_another_order(texels, points):
     """Points along the first axis, x before y, where the engine takes y first."""
-    axes = space_axes(layout_of(jt.texture2d(texels)), jt.Sampler(normalized_coords=False, address_mode="mirror"))
+    axes = Layout.of(jt.texture2d(texels)).axes(jt.Sampler(normalized_coords=False, address_mode="mirror"))
     spec = ReadSpec(axes, Decoding.ELEMENT, np.dtype(np.float32), stacks=(Stack(-3, (1, 0)),))
     return primitives.read(texels, None, Read(spec, (points,)))
 
@@ -176,7 +176,7 @@ def sized(address_mode, window=None):
 def read_hashed(table, *coords):
     """One hashed level of a pyramid."""
     points = jnp.stack(jnp.broadcast_arrays(*coords), -1)
-    read = plan_pyramid(table.dtype, points, (1.0,), (6,), table.shape[:1], (True,))
+    read = plan_of_pyramid(table.dtype, points, (1.0,), (6,), table.shape[:1], (True,))
     return primitives.read(table, None, read)[..., 0, :]
 
 

@@ -12,7 +12,7 @@ import jaxtex as jt
 from jaxtex._engine.arithmetic import FLOAT
 from jaxtex._engine.describe.arguments import ReadArguments
 from jaxtex._engine.describe.axis import Stored
-from jaxtex._engine.describe.plan import layout_of, plan_of_grid
+from jaxtex._engine.describe.plan import Layout, plan_of_grid
 from jaxtex._engine.describe.spec import Read
 from jaxtex._engine.describe.storage import WithHalo
 from jaxtex._engine.rules import primitives
@@ -37,7 +37,7 @@ def part(sampler, channels=2, dtype=np.float32, shape=(31, 10), decoding=Decodin
     low, high = FIRST - 1, FIRST + 8 + 2 * REACH + 1
     along = drawn(1, *SAMPLES, low=low, high=high)
     coords = [drawn(2 + k, *SAMPLES, low=-3, high=max(13, shape[-1 - k] + 3)) for k in range(len(shape) - 1)]
-    given = plan_of_call(FLOAT, layout_of(texture), ReadArguments((*coords, along)), sampler, np.dtype(np.float32))
+    given = plan_of_call(FLOAT, Layout.of(texture), ReadArguments((*coords, along)), sampler, np.dtype(np.float32))
     spec = given.replace(decoding=decoding).spec
     whole, operands = spec, list(given.operands)
     stored, (first, *rest) = Stored(8 + 2 * REACH, PERIOD), spec.axes
@@ -130,7 +130,7 @@ def affine_programs():
     x, y = pixel_centers((OWN, SIZES[1]))
     matrix = [np.zeros((1, 1), np.float32)] * 6
     sampler = jt.Sampler(address_mode="border", normalized_coords=False)
-    plan = plan_of_grid(layout_of(jt.texture2d(texels)), affine, (x, y, *matrix), sampler, np.dtype("float32"), 2)
+    plan = plan_of_grid(Layout.of(jt.texture2d(texels)), affine, (x, y, *matrix), sampler, np.dtype("float32"), 2)
     spec = plan.spec
     along, across = spec.axes
     spec = dataclasses.replace(spec, axes=(along._replace(stored=stored), across))

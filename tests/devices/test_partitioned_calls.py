@@ -18,7 +18,7 @@ import jaxtex as jt
 from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.cuda.trace.statements import PrimitiveOfCaller
 from jaxtex._engine.describe import storage
-from jaxtex._engine.describe.plan import layout_of, plan_of_grid
+from jaxtex._engine.describe.plan import Layout, plan_of_grid
 from jaxtex._engine.describe.spec import Read
 from jaxtex._engine.forms import choice, gpu_kernels, partitioned
 from jaxtex._engine.rules import primitives
@@ -262,7 +262,7 @@ def test_padding_has_no_part_in_the_cotangents_of_shared_operands(parts):
     mesh, texels = mesh_of((4,)), jnp.asarray(normal(7, 2))
     args = texels, np.float32(0.9).reshape(1, 1), np.exp(coords_of(13, 3))
     spec = plan_of_grid(
-        layout_of(jt.texture1d(texels)), scaled_logarithms, args[1:], SAMPLER, np.dtype(np.float32)
+        Layout.of(jt.texture1d(texels)), scaled_logarithms, args[1:], SAMPLER, np.dtype(np.float32)
     ).spec
 
     def whole(texels, scale, powers):

@@ -51,6 +51,9 @@ LAYERS += (*(f"cuda.{room}" for room in CUDA.split()), "cuda")
 LAYERS += ("__init__", "cli.process", "cli.options", "cli.commands", "cli.jax_start", "cli.files", "cli.transforms")
 LAYERS += ("cli.lenses", "cli.pipeline", "cli.run", "cli", "__main__")
 
+# The rooms that import of the engine only what its door, `_engine.api`, lists.
+BY_THE_DOOR = ("ndimage", "warp", "nn", "rays", "layers")
+
 # A file is as long as its idea; what makes a longer one than usual, and what none exceeds.
 USUAL_LINES, MAX_LINES = 500, 900
 LONG_FILES = {
@@ -116,6 +119,18 @@ def test_imports_point_down_without_a_cycle_and_never_by_name():
     assert not [each for each in found if above(*each) or by_name(*each[1:])]
     graph = {module: {target for level, target in imports(module) if level} for module in SOURCES}
     tuple(graphlib.TopologicalSorter(graph).static_order())
+
+
+def test_rooms_enter_the_engine_by_its_door_which_says_a_sentence_of_each_name():
+    rooms = [module for module in SOURCES if module.split(".")[0] in BY_THE_DOOR]
+    entered = {target for module in rooms for _, target in imports(module) if target.split(".")[0] == "_engine"}
+    assert entered == {"_engine.api"}, "what a room needs has a sentence in _engine/api.py, or belongs elsewhere"
+    nodes = [ast.parse(text).body[0] for module in rooms for text in IMPORT.findall(SOURCES[module].read_text())]
+    by_door = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module == "_engine.api"]
+    taken = {alias.name for node in by_door for alias in node.names}
+    door = importlib.import_module("jaxtex._engine.api")
+    assert set(re.findall(r"^- `(\w+)`: [^`].*\.$", door.__doc__, re.MULTILINE)) == taken
+    assert all(hasattr(door, name) for name in taken)
 
 
 def test_files_are_as_long_as_their_ideas():

@@ -18,10 +18,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._jax.barriers import materialized
+from ..._jax.calls import rounded_up
 from ..._jax.indexing import explicit_sharding
-from ..._jax.primitives import define_linear
+from ..._jax.primitives import doubled, mean_of_pair
 from ..._tables.address_rules import AddressRule
-from ..._tables.filter_kernels import FilterKernel
+from ..._tables.filter_kernels import FilterKernel, halving_weights
 from ..._tables.storage_formats import sum_dtype
 
 # The entries of a row that are added in one iteration of a scan, so that programs stay small.
@@ -63,7 +64,7 @@ class ScaledFilter(NamedTuple):
         step: the distance between samples, in texels; the first sample is half a step from the edge.
         widened: whether a step above 1 stretches the filter.
         renormalized: whether the weights of taps inside are divided by their sum.
-        halved: whether weights sum to a half, for `doubled`.
+        halved: whether weights sum to a half, so that sums stay finite; `scaled` doubles its result.
     """
 
     kernel: FilterKernel
@@ -139,12 +140,6 @@ def rounded_length(length: int) -> int:
     return rounded if length <= 2 * ENTRIES_AT_ONCE else -(-rounded // ENTRIES_AT_ONCE) * ENTRIES_AT_ONCE
 
 
-def rounded_up(number: int, digits: int) -> int:
-    """`number`, rounded up to `digits` significant binary digits."""
-    step = 2 ** max(number.bit_length() - digits, 0)
-    return -(-number // step) * step
-
-
 def multiplied(
     values: jax.Array, scaled_filter: ScaledFilter, axis: int, *, transposed: bool, dtype: np.dtype
 ) -> jax.Array:
@@ -191,16 +186,6 @@ def sum_of_entries(
     columns, weights = (a.reshape(-1, ENTRIES_AT_ONCE, *a.shape[1:]) for a in (columns, weights))
     first = several(columns[0], weights[0])
     return jax.lax.scan(lambda total, at: (total + several(*at), None), first, (columns[1:], weights[1:]))[0]
-
-
-def clamped_double(half: jax.Array) -> jax.Array:
-    """Twice a mean with halved weights, finite where that is: roundings may take a mean past the largest number."""
-    largest = half.dtype.type(jnp.finfo(half.dtype).max)
-    return jnp.where(jnp.isinf(half), half, jnp.clip(2 * half, -largest, largest))
-
-
-doubled_p = define_linear("doubled", clamped_double, lambda _: {}, lambda: {}, static=())
-doubled: Callable[[jax.Array], jax.Array] = doubled_p.bind
 
 
 # Mip levels: each is the box-filtered half of the one before
@@ -270,22 +255,3 @@ def halved_along(texels: jax.Array, axis: int) -> jax.Array:
     shape = [1] * axis + [m] + [1] * (texels.ndim - 1 - axis)
     first, _, third = (jnp.asarray(w.reshape(shape), texels.dtype) for w in 0.5 * halving_weights(n))
     return doubled(every(0) * first + every(1) * (0.5 * m / n) + every(2) * third)
-
-
-def mean_of_pair(a: jax.Array, b: jax.Array) -> jax.Array:
-    """The mean of two numbers, which is finite where their sum is not."""
-    return a * 0.5 - b * -0.5  # of two products with equal factors, XLA would add before it multiplies
-
-
-def halving_weights(size: int) -> np.ndarray:
-    """The weights of the three texels that each texel of the next level covers, (3, max(size >> 1, 1)), float64.
-
-    Texel i of m covers [i n / m, (i + 1) n / m) of n: of 2i all but i / m, 2i + 1 whole, of 2i + 2 the first
-    (i + 1) / m.
-    """
-    m = size >> 1
-    if m == 0 or size == 2 * m:
-        weights = (1.0, 0.0, 0.0) if m == 0 else (0.5, 0.5, 0.0)
-        return np.tile(np.array(weights)[:, None], max(m, 1))
-    along = np.arange(m) / m
-    return np.stack([(1 - along) * (m / size), np.full(m, m / size), (along + 1 / m) * (m / size)])

@@ -14,7 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._jax.indexing import scatter, with_batch_alike
+from ..._jax.barriers import ForChannels, alike, one_by_one
+from ..._jax.indexing import over_batch, scatter
 from ..._jax.primitives import straight_through
 from ..._tables.storage_formats import Decoding
 from ..describe.axis import Axis, Role
@@ -25,15 +26,12 @@ from ..walk.texel_order import flat_sizes, flattened, texels_shape
 from ..walk.texel_walk import AxisTaps, Path, Step, TexelAddress, TexelValue, Walk, both, taps, walks, weighted
 from .texel_sums import TexelSums, units_of
 from .texel_value import (
-    ForChannels,
     Loads,
     LoadTexel,
-    alike,
     bits_dtype,
     gathers,
     in_bits,
     moves_as_bits,
-    one_by_one,
     value_of_texel,
 )
 
@@ -274,35 +272,6 @@ def samples_per_texel(coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
 
 
 # Batches
-
-
-def vmapped(function: Callable[..., Any], operands: list[jax.Array]) -> Any:
-    """`function` over the first axis of `operands`, which stays an axis that the partitioner can divide."""
-    return jax.vmap(function)(with_batch_alike(*operands))
-
-
-def over_batch(function: Callable[..., Any], batch: int, each: Callable[..., Any] = vmapped) -> Callable[..., Any]:
-    """`function` over `batch` leading axes, along which an operand has the batch size or 1.
-
-    Args:
-        each: ``each(f, operands)`` maps `f` over the first axis of a list of operands.
-    """
-    if batch == 0:
-        return function
-
-    def run(*args: jax.Array) -> Any:
-        size = max(a.shape[0] for a in args)
-        batched = [a.shape[0] == size for a in args]
-
-        def once(operands: list[jax.Array]) -> Any:
-            rest = iter(operands)
-            return over_batch(function, batch - 1, each)(
-                *(next(rest) if b else a.squeeze(0) for a, b in zip(args, batched))
-            )
-
-        return each(once, [a for a, b in zip(args, batched) if b])
-
-    return run
 
 
 def batched(implementation: Callable[..., Any], *args: jax.Array, batch: int, **params: Any) -> Any:

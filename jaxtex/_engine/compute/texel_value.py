@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._jax.barriers import materialized
+from ..._jax.barriers import ForChannels, alike, materialized
 from ..._jax.indexing import entry, gather
-from ..._tables.storage_formats import Decoding, light_of, storage_format
+from ..._tables.storage_formats import Decoding, bytes_in, light_of, storage_format
 from ..describe.spec import ReadSpec
 from ..walk.texel_walk import Path, TexelAddress, TexelValue
 
@@ -142,8 +142,6 @@ def gathers(stored: jax.Array) -> LoadTexel:
 # Words of four bytes that hold uint8 texels, the first channel lowest, need one load per texel on a CPU. XLA vectorizes
 # the loop over samples, but not its loads, and loads of single bytes would be most of its instructions.
 
-WORD = np.dtype(np.uint32)
-
 
 def words_of_channels(words: jax.Array, channels: int) -> jax.Array:
     """The words of texels, (..., 1), broadcast to (..., channels).
@@ -151,13 +149,6 @@ def words_of_channels(words: jax.Array, channels: int) -> jax.Array:
     The compiler still loads one word per texel. A broadcast after the load would end XLA's loop.
     """
     return jnp.broadcast_to(words, (*words.shape[:-1], channels))
-
-
-def bytes_in(words: jax.Array, channels: int) -> jax.Array:
-    """The byte of each channel, uint8, (..., channels), from words, (..., 1) or (..., channels)."""
-    axis = words.ndim - 1
-    shift = jax.lax.broadcasted_iota(WORD, [1] * axis + [channels], axis) * 8
-    return (words >> shift).astype(np.uint8)
 
 
 def loads_bytes(words: jax.Array) -> LoadTexel:
@@ -170,30 +161,6 @@ def loads_bytes(words: jax.Array) -> LoadTexel:
 
 
 # Taps outside the texture
-
-# A mask of taps holds for all channels of a sample. In XLA's programs for CPUs, the loop over samples has an inner loop
-# over channels. LLVM hoists a condition that all channels share out of the inner loop, as a branch, and then vectorizes
-# neither loop. So every channel compares the mask with a number of its own, a zero behind a barrier that hides its
-# value from LLVM, and the condition stays a mask.
-
-# A function from a mask of samples, S, to a mask that broadcasts to S + (C,).
-ForChannels = Callable[[jax.Array], jax.Array]
-# Beyond these limits, a mask of its own for every channel does not pay off: with more channels, LLVM vectorizes the
-# inner loop behind the branch; with more taps, it makes no branch.
-MOST_CHANNELS, MOST_TAPS = 8, 8
-
-
-def alike(condition: jax.Array) -> jax.Array:
-    """A mask that all channels share, S + (1,)."""
-    return condition[..., None]
-
-
-def one_by_one(channels: int, taps: int = 1) -> ForChannels:
-    """A function to a mask with a comparison for every channel, if channels and taps are few; otherwise `alike`."""
-    if not 1 < channels <= MOST_CHANNELS or taps > MOST_TAPS:
-        return alike
-    zeros = materialized(jnp.zeros(channels, jnp.int32))
-    return lambda condition: alike(condition).astype(jnp.int32) > zeros.reshape(*[1] * condition.ndim, -1)
 
 
 def zero_outside(address: TexelAddress, value: jax.Array) -> jax.Array:

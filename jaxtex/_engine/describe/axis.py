@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._tables.address_rules import CLAMP, AddressRule
-from ..._tables.filter_kernels import FilterKernel, Polynomials
+from ..._tables.address_rules import CLAMP, LAST, AddressRule
+from ..._tables.filter_kernels import POINT, FilterKernel, Polynomials
 from .levels import chosen_level_size, level_size
 
 
@@ -113,6 +113,11 @@ class Axis(NamedTuple):
     role: Role = Role.SPACE
     level_sizes: tuple[int, ...] = ()
     stored: Stored | None = None
+
+    @classmethod
+    def of_layers(cls, count: int, address: AddressRule = LAST) -> "Axis":
+        """An axis of layers, whose coordinate is the number of a layer, int32."""
+        return cls(count, POINT, address, integer=True, role=Role.LAYER)
 
     def at(self, level: jax.Array) -> "Axis":
         """The axis in the mip level of each sample, int32; its size becomes an array."""

@@ -9,10 +9,15 @@ from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..._tables.address_rules import CLAMP, AddressRule, Size, StoredTap, TapsOfAxes, clamp
 from ..._tables.filter_kernels import LINEAR, POINT, FilterKernel
+from ..._tables.storage_formats import rounded_dtype, sum_dtype
 from .axis import Axis, Role, of_level
+from .operands import Arrays, Stack, Stacked
+from .plan import plan_of_axes
+from .spec import Read
 
 # The factors of a vertex's indices along x, y, z and a fourth axis.
 FACTORS = (1, 2654435761, 805459861, 3674653429)
@@ -87,18 +92,37 @@ class RowOfLevel:
         return dataclasses.replace(self, level=level, own_rows=of_level(level, self.rows))
 
 
-def pyramid_axes(
-    sizes: Sequence[int], rows: Sequence[int], hashed: Sequence[bool], ndim: int, kernel: FilterKernel = LINEAR
-) -> tuple[Axis, ...]:
-    """The axes of a pyramid of square or cubic grids, whose levels lie one after the other in a table.
+def plan_of_pyramid(
+    stored: np.dtype,
+    points: jax.Array,
+    scales: Sequence[float],
+    sizes: Sequence[int],
+    rows: Sequence[int],
+    hashed: Sequence[bool],
+    kernel: FilterKernel = LINEAR,
+) -> Read:
+    """The read of all levels of a pyramid of square or cubic grids, whose levels lie one after the other in a table.
 
     Args:
+        stored: the floating dtype of the table, ``(sum of rows, C)``.
+        points: S + (ndim,), x first. In a level a point lies at its scale times the point, in vertices; the first
+            vertex is at 0.5.
         sizes: the number of vertices along an axis, for each level.
         rows: the number of rows, for each level.
         hashed: whether a hash chooses the row, not strides, for each level.
         kernel: the filter between vertices, of two taps.
     """
+    ndim, front = points.shape[-1], [1] * (points.ndim - 1)
+    level = jnp.asarray(np.arange(len(sizes), dtype=np.int32).reshape(*front, -1))
+    scale = jnp.asarray(scales, points.dtype).reshape(*front, -1)
     levels = Axis(len(sizes), POINT, CLAMP, integer=True, role=Role.LEVEL)
     row = RowOfLevel(tuple(rows), tuple(hashed))
     rule = AddressRule("grid", None, False, row, ndim, saturates=True)
-    return (levels, *[Axis(sizes[0], kernel, rule, level_sizes=tuple(sizes))] * ndim)
+    axes = (levels, *[Axis(sizes[0], kernel, rule, level_sizes=tuple(sizes))] * ndim)
+    operands = level, scale, Stacked(points[..., None, :], Stack(-1, tuple(reversed(range(ndim)))))
+    return plan_of_axes(axes, scaled_points, operands, rounded_dtype(stored, sum_dtype(stored, points.dtype)))
+
+
+def scaled_points(level: jax.Array, scale: jax.Array, *points: jax.Array) -> Arrays:
+    """The coordinates of points in a level of a pyramid: a grid."""
+    return level, *(point * scale + 1 for point in points)

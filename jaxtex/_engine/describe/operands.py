@@ -87,6 +87,11 @@ class Stacked:
         """The operand of an array whose last axis holds the numbers, in order."""
         return cls(array, Stack(-1, tuple(range(array.shape[-1]))))
 
+    @classmethod
+    def first(cls, array: jax.Array) -> "Stacked":
+        """The operand of an array whose first axis holds the numbers, in order."""
+        return cls(array, Stack(-array.ndim, tuple(range(array.shape[0]))))
+
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape without the axis of the numbers."""
@@ -112,14 +117,9 @@ def behind(count: int, stacks: Stacks) -> Stacks:
     return (*[None] * count, *stacks) if stacks else ()
 
 
-def num_numbers(operands: Sequence[Operand]) -> int:
-    """The number of numbers of a sample that operands hold."""
-    return sum(len(a.stack.order) if isinstance(a, Stacked) else 1 for a in operands)
-
-
-def numbers(arrays: Sequence[jax.Array], stacks: Stacks) -> list[jax.Array]:
+def numbers(operands: Sequence[Operand]) -> list[jax.Array]:
     """The arguments of a grid, which broadcast to the samples: the numbers that operands hold."""
-    by_operand = ([a] if s is None else s.numbers(a) for a, s in zip(arrays, stacks or [None] * len(arrays)))
+    by_operand = (a.stack.numbers(a.array) if isinstance(a, Stacked) else [a] for a in operands)
     return [widened(number) for of_one in by_operand for number in of_one]
 
 
@@ -169,7 +169,7 @@ class StoredOrder(NamedTuple):
         return covering(self.function(*operands)[::-1], operands)
 
 
-def covering(coords: Coords, operands: Sequence[jax.Array]) -> Coords:
+def covering(coords: Coords, operands: Sequence[jax.Array]) -> Arrays:
     """Coordinates that together broadcast to the shape of the samples: the first is broadcast if need be."""
     first, *rest = coords
     shape = jnp.broadcast_shapes(*(a.shape for a in operands))

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._tables.address_rules import CLAMP, LAST, AddressRule
+from ..._tables.address_rules import CLAMP, AddressRule
 from ..._tables.filter_kernels import POINT
 from ..._tables.storage_formats import Decoding
 from ...modes import TextureKind
@@ -41,10 +41,41 @@ class Layout(NamedTuple):
     window: tuple[int, ...] | None = None
     uneven: tuple[bool, ...] = ()
 
+    @classmethod
+    def of(cls, texture: "Texture | SizedTexture") -> "Layout":
+        """The layout of a texture."""
+        if isinstance(texture, SizedTexture):
+            # With `None` for a size, code that needs to know it fails.
+            shape = cast(tuple[int, ...], (*[None] * len(texture.sizes), texture.num_channels))
+            return cls(texture.kind, shape, texture.num_levels, len(texture.texels), texture.window)
+        uneven = tuple(knots is not None for knots in reversed(texture.knots or ()))
+        return cls(texture.kind, texture.shape, texture.num_levels, uneven=uneven)
+
     @property
     def sizes(self) -> tuple[int, ...]:
         """The sizes of the filtered axes as they are stored: z, y, x."""
         return self.shape[-1 - self.kind.texel_ndim : -1]
+
+    def axes(self, sampler: Sampler) -> tuple[Axis, ...]:
+        """The filtered axes: z, y, x. A seamless cubemap has the address rule `SEAM`."""
+        kernel = sampler.kernel
+        normalized = sampler.normalized_coords or self.kind.is_cube
+        if self.kind.is_cube and sampler.seamless_cubemap:
+            rules = (SEAM if kernel.blends else CLAMP,) * 2
+        else:
+            rules = sampler.address_rules(self.kind.texel_ndim)[::-1]
+        sizes = self.sizes if self.capacity is None else [Given(self.capacity)] * self.kind.texel_ndim
+        axes = tuple(Axis(n, kernel, rule, normalized) for n, rule in zip(sizes, rules))
+        if self.uneven:
+            taps = Axis(0, POINT, CLAMP, integer=True) if kernel.num_taps > 2 else Axis(0, kernel, CLAMP)
+            on_knots = (taps._replace(size=axis.size, address=axis.address) for axis in axes)
+            axes = tuple(b if uneven else a for a, b, uneven in zip(axes, on_knots, self.uneven, strict=True))
+        if self.window is None:
+            return axes
+        return tuple(
+            axis._replace(stored=Stored(count, count, is_window=True))
+            for axis, count in zip(axes, self.window, strict=True)
+        )
 
 
 class SizedTexture(NamedTuple):
@@ -89,15 +120,6 @@ class SizedTexture(NamedTuple):
     def cut(self) -> None:
         """As in `Texture`; the levels are not partitioned over devices."""
         return None
-
-
-def layout_of(texture: Texture | SizedTexture) -> Layout:
-    if isinstance(texture, SizedTexture):
-        # With `None` for a size, code that needs to know it fails.
-        shape = cast(tuple[int, ...], (*[None] * len(texture.sizes), texture.num_channels))
-        return Layout(texture.kind, shape, texture.num_levels, len(texture.texels), texture.window)
-    uneven = tuple(knots is not None for knots in reversed(texture.knots or ()))
-    return Layout(texture.kind, texture.shape, texture.num_levels, uneven=uneven)
 
 
 def sizes_of(texture: Texture | SizedTexture) -> tuple[jax.Array, ...]:
@@ -145,8 +167,15 @@ def plan_of_grid(
 ) -> Read:
     """The read of a texture of one level at the coordinates ``function(*operands)``, which the read itself computes."""
     arrays, stacks = split(operands)
-    spec = spec_of(space_axes(layout, sampler), sampler, dtype, StoredOrder(function, affine_axes))
+    spec = spec_of(layout.axes(sampler), sampler, dtype, StoredOrder(function, affine_axes))
     return Read(spec, arrays).replace(stacks=stacks).with_given(sizes)
+
+
+def plan_of_axes(axes: Sequence[Axis], grid: Grid, operands: Sequence[Operand], dtype: np.dtype) -> Read:
+    """The read of texels as numbers along axes, in stored order, at the coordinates ``grid(*operands)``."""
+    arrays, stacks = split(operands)
+    spec = ReadSpec(tuple(axes), Decoding.ELEMENT, np.dtype(dtype), grid=grid, stacks=stacks)
+    return Read(spec.made_deterministic(None), arrays)
 
 
 def plan_of_texels(
@@ -181,7 +210,7 @@ def plan_of_texels(
 
 def plan_of_level(layout: Layout, resolved: ResolvedLevel, sampler: Sampler, dtype: np.dtype) -> Read:
     """The read at the coordinates of a resolved call."""
-    axes, operands, grid = space_axes(layout, sampler), resolved.coords[::-1], as_given
+    axes, operands, grid = layout.axes(sampler), resolved.coords[::-1], as_given
     if layout.kind.is_cube:
         rule = SEAM if axes[-1].address is SEAM else CLAMP
         axes = (Axis(NUM_FACES, POINT, rule, integer=True, role=Role.FACE), *axes)
@@ -192,8 +221,7 @@ def plan_of_level(layout: Layout, resolved: ResolvedLevel, sampler: Sampler, dty
             face, u, v = resolved.face_coords
             operands = face, v, u
     if resolved.layer is not None:
-        layers = Axis(layout.shape[0], POINT, LAST, integer=True, role=Role.LAYER)
-        axes, operands = (layers, *axes), (resolved.layer, *operands)
+        axes, operands = (Axis.of_layers(layout.shape[0]), *axes), (resolved.layer, *operands)
     if layout.num_levels > 1:
         level = resolved.level
         if level is None:
@@ -213,28 +241,6 @@ def combination(sampler: Sampler) -> Combination:
     """How the taps of a read become its value. One or two taps need no limit: their mean lies between them."""
     limits = sampler.limit is not None and sampler.kernel.num_taps > 2
     return Combination.LIMITED if limits else Combination.BLEND
-
-
-def space_axes(layout: Layout, sampler: Sampler) -> tuple[Axis, ...]:
-    """The filtered axes: z, y, x. A seamless cubemap has the address rule `SEAM`."""
-    kernel = sampler.kernel
-    normalized = sampler.normalized_coords or layout.kind.is_cube
-    if layout.kind.is_cube and sampler.seamless_cubemap:
-        rules = (SEAM if kernel.blends else CLAMP,) * 2
-    else:
-        rules = sampler.address_rules(layout.kind.texel_ndim)[::-1]
-    sizes = layout.sizes if layout.capacity is None else [Given(layout.capacity)] * layout.kind.texel_ndim
-    axes = tuple(Axis(n, kernel, rule, normalized) for n, rule in zip(sizes, rules))
-    if layout.uneven:
-        taps = Axis(0, POINT, CLAMP, integer=True) if kernel.num_taps > 2 else Axis(0, kernel, CLAMP)
-        on_knots = (taps._replace(size=axis.size, address=axis.address) for axis in axes)
-        axes = tuple(b if uneven else a for a, b, uneven in zip(axes, on_knots, layout.uneven, strict=True))
-    if layout.window is None:
-        return axes
-    return tuple(
-        axis._replace(stored=Stored(count, count, is_window=True))
-        for axis, count in zip(axes, layout.window, strict=True)
-    )
 
 
 # Footprints

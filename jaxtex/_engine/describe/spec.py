@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._jax.contexts import is_deterministic
-from ..._tables.address_rules import CLAMP, LAST
+from ..._tables.address_rules import CLAMP
 from ..._tables.filter_kernels import POINT, Weight
 from ..._tables.storage_formats import Decoding, is_narrow, sum_dtype
 from .axis import WEIGHT, Axis, Given, Orders, Role, differentiated, num_given, with_orders
@@ -27,6 +27,7 @@ from .operands import (
     WithTangent,
     as_given,
     behind,
+    joined,
     numbers,
 )
 
@@ -225,7 +226,7 @@ class ReadSpec:
 
     def numbers(self, operands: Sequence[jax.Array]) -> list[jax.Array]:
         """The sizes, the starts and the arguments of the grid, from operands."""
-        return numbers(operands, self.stacks)
+        return numbers(joined(operands, self.stacks))
 
     def coords(self, operands: Sequence[jax.Array]) -> Coords:
         """The sizes, the starts and the coordinates, from operands."""
@@ -337,8 +338,15 @@ class Read(NamedTuple):
 
     def in_head(self, head: jax.Array, num_heads: int) -> "Read":
         """The read of one of the heads that share the channels of a texel, chosen by `head`, int32."""
-        axis = Axis(num_heads, POINT, LAST, integer=True, role=Role.LAYER)
-        return self.with_axis(axis, head, len(self.spec.axes))
+        return self.with_axis(Axis.of_layers(num_heads), head, len(self.spec.axes))
+
+    def at_points(self, points: jax.Array) -> "Read":
+        """The read at points with x, y (and z) along their last axis, in place of coordinates.
+
+        Programs then do not split the points in memory.
+        """
+        stack = Stack(-1, tuple(reversed(range(points.shape[-1]))))
+        return self.replace(stacks=(stack,))._replace(operands=(points,))
 
     def in_pyramid(self, level: jax.Array, shapes: Sequence[tuple[int, ...]]) -> "Read":
         """The read of levels of any sizes; each sample reads one level.

@@ -11,14 +11,14 @@ import numpy as np
 
 from ..._jax.barriers import materialized, with_materialized
 from ..._jax.float_bits import rounded_to
-from ..._jax.indexing import gather
-from ..._tables.storage_formats import sum_dtype
+from ..._jax.indexing import gather, over_batch
+from ..._tables.storage_formats import WORD, sum_dtype
 from ..compute import operators
 from ..compute.filters import ENTRIES_AT_ONCE, Rows, ScaledFilter, entries_along, sum_of_entries
 from ..compute.linearization import ByNumber, coordinate_cotangents, operand_cotangents
-from ..compute.operators import accumulated, as_texels, over_batch, samples_per_texel
+from ..compute.operators import accumulated, as_texels, samples_per_texel
 from ..compute.texel_sums import TexelSums, power_of_two_above, row_lanes, units_of
-from ..compute.texel_value import WORD, LoadTexel, gathers, loads_bytes, packed, words_of_channels
+from ..compute.texel_value import LoadTexel, gathers, loads_bytes, packed, words_of_channels
 from ..describe.axis import Axis
 from ..describe.operands import as_given
 from ..describe.spec import TEXELS, ReadSpec, Wrt

@@ -6,7 +6,7 @@ each read. GPU kernels write results into slices of one array, and adjoints load
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -31,16 +31,12 @@ from .primitives import (
 )
 
 
-class BatchedRead(NamedTuple):
-    """A read of texels over `batch` leading axes."""
+def concatenated(reads: Sequence[tuple[jax.Array, Read, int]], row_axes: int) -> jax.Array:
+    """The results of reads, concatenated: (rows, elements). The first `row_axes` axes of every result become rows.
 
-    texels: jax.Array
-    read: Read
-    batch: int = 0
-
-
-def concatenated(reads: Sequence[BatchedRead], row_axes: int) -> jax.Array:
-    """The results of reads, concatenated: (rows, elements). The first `row_axes` axes of every result become rows."""
+    Args:
+        reads: of each its texels, the read, and over how many leading axes of both it goes.
+    """
     args = [a for texels, read, _ in reads for a in (texels, *read.operands)]
     parts = tuple(ConcatenatedRead(read.spec, batch, len(read.operands)) for _, read, batch in reads)
     if any(0 in a.shape for a in args):

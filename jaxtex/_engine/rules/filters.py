@@ -11,7 +11,7 @@ import numpy as np
 from ..._jax.barriers import materialized, with_materialized
 from ..._jax.float_bits import rounded_to
 from ..._jax.indexing import is_sharded, uncut
-from ..._jax.primitives import define_linear
+from ..._jax.primitives import define_linear, doubled
 from ..._tables.storage_formats import sum_dtype
 from ..compute.filters import ScaledFilter, chain_of, multiplied
 from ..forms.choice import LOWERINGS
@@ -106,7 +106,8 @@ def scaled(values: jax.Array, filters: Sequence[tuple[int, ScaledFilter]], dtype
         for axis, stretched in needed[:-1]:
             values = scale_p.bind(uncut(values, axis), filters=((axis, stretched),), transposed=False, dtype=sums)
         values, needed = uncut(values, needed[-1][0]), needed[-1:]
-    return scale_p.bind(values, filters=needed, transposed=False, dtype=np.dtype(dtype))
+    values = scale_p.bind(values, filters=needed, transposed=False, dtype=np.dtype(dtype))
+    return doubled(values) if any(stretched.halved for _, stretched in filters) else values
 
 
 def in_order(values: jax.Array, *, filters: Filters, transposed: bool, dtype: np.dtype) -> jax.Array:

@@ -38,7 +38,7 @@ from jax.interpreters import ad
 from ..._jax import primitives
 from ..._jax.barriers import with_materialized
 from ..._jax.calls import typed_jit
-from ..._jax.indexing import as_varying, placed_like
+from ..._jax.indexing import as_varying, over_batch, placed_like
 from ..._jax.primitives import (
     Dims,
     at_front,
@@ -227,7 +227,7 @@ def operand_cotangents(
     def once(*args: jax.Array) -> ByNumber:
         return linearization.operand_cotangents(dict(zip(of_coords, args)), args[len(of_coords) :], spec, wrt)
 
-    return rematerialized(operators.over_batch(once, batch), *of_coords.values(), *operands)
+    return rematerialized(over_batch(once, batch), *of_coords.values(), *operands)
 
 
 def cotangent_times_read(

@@ -34,10 +34,11 @@ from ..compute.programs import (
     merged,
     over_samples,
     samples_by_vmap,
+    stacks_of_one,
     type_on_grid,
     with_axis,
 )
-from ..describe.operands import Stack
+from ..describe.operands import Operand, joined, split
 from ..describe.program import Program
 from ..forms.choice import LOWERINGS
 
@@ -54,15 +55,18 @@ def samples(program: Program, operands: Sequence[jax.Array], wanted: Wanted) -> 
 
 
 def samples_of(
-    one: Callable[..., Sequence[jax.Array]],
-    args: Sequence[jax.Array],
-    *,
-    shared: Sequence[int],
-    stacks: Sequence[Stack | None],
-    batch: int,
+    one: Callable[..., Sequence[jax.Array]], args: Sequence[Operand], *, shared: Sequence[int], batch: int
 ) -> list[jax.Array]:
-    """The results of a function of one sample for all samples, by one kernel on a GPU; see `over_samples`."""
-    given, static = over_samples(one, args, shared, stacks, batch)
+    """The results of ``one(*args)`` of one sample for all samples, by one kernel on a GPU.
+
+    Args:
+        args: arrays with `batch` axes in front, then axes of samples, of one rank, whose sizes broadcast.
+        shared: the positions of those that all samples share, such as a texture, which have no axes of samples.
+    """
+    arrays, stacks = split(args)
+    stacks = stacks or (None,) * len(arrays)
+    of_arrays = lambda *arrays: one(*joined(arrays, stacks_of_one(stacks)))
+    given, static = over_samples(of_arrays, arrays, shared, stacks, batch)
     return bind(samples_p, *given, **static, wanted=((),) * len(static["program"].results))
 
 

@@ -12,9 +12,9 @@ import jax
 import numpy as np
 
 from ..._jax.primitives import as_tuple
-from ..compute.programs import stacks_of_one
+from ..compute.programs import over_samples, stacks_of_one
 from ..describe.spec import Combination, ReadSpec
-from .programs import samples_of
+from .programs import bind, samples_p
 
 
 def has_program(spec: ReadSpec) -> bool:
@@ -62,10 +62,7 @@ def tangent_by_samples(
 
     of_argument = (*[None] * textures, *(spec.stacks or [None] * (count - textures)))
     which = *range(count), *moving
-    return samples_of(
-        of_one_sample,
-        (*primals, *(tangents[k] for k in moving)),
-        shared=[n for n, k in enumerate(which) if k < textures],
-        stacks=[of_argument[k] for k in which],
-        batch=batch,
-    )
+    shared, stacks = [n for n, k in enumerate(which) if k < textures], [of_argument[k] for k in which]
+    arrays = (*primals, *(tangents[k] for k in moving))
+    given, static = over_samples(of_one_sample, arrays, shared, stacks, batch)
+    return bind(samples_p, *given, **static, wanted=((),) * len(static["program"].results))

@@ -23,7 +23,7 @@ from ..._jax.instructions import instruction
 from ..._tables.address_rules import CLAMP, Addressed, Size, clamp, is_inside
 from ..._tables.filter_kernels import POINT, Weight
 from ..describe.axis import Axis, Role, num_given
-from ..describe.operands import Coords
+from ..describe.operands import Arrays, Coords
 from ..describe.spec import AxisTaps
 from .texel_order import groups, in_level, num_levels, shares_index, starts_of, stored_sizes
 
@@ -269,6 +269,15 @@ def only_address(coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps = t
         (tap,) = step.taps
         address = address.advance(tap, step.sizes)
     return address
+
+
+def texels_of(coords: Coords, axes: tuple[Axis, ...]) -> Iterator[tuple[jax.Array, Arrays, jax.Array | None]]:
+    """For each tap of a read of one level, the weight of the texel, its stored indices, and the mask of taps inside."""
+    ((_, _, steps),) = walks(coords, axes)
+    for pairs in itertools.product(*(zip(step.taps, step.weights()) for step in steps)):
+        inside = functools.reduce(both, (tap.inside for tap, _ in pairs))
+        weight = functools.reduce(jnp.multiply, (jnp.asarray(weight) for _, weight in pairs))
+        yield weight, tuple(index for tap, _ in pairs for index in tap.index), inside
 
 
 def steps(coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps) -> list[Step]:

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._engine.compute.filters import ENTRIES_AT_ONCE, ScaledFilter
+from ..._engine.api import ENTRIES_AT_ONCE, ScaledFilter
 from ..._jax.barriers import materialized
 from ..._jax.indexing import gather
 from ..options import ReadOptions

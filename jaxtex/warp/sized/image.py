@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from .. import smoothing
+from ..._reads import smoothed
 from ..coordinate_functions import scaled
 from ..options import ReadOptions
 from ..streaming import Box
@@ -95,7 +95,7 @@ class ImageWarp(NamedTuple):
         mapping: from output to input points, with parameters on the device.
         target: height and width of the output, on the device.
         size: of the output, width and height.
-        reads: those of `smoothing` that the output needs.
+        reads: those of `smoothed` that the output needs.
         filters: of a resize with widened filters.
         num_levels, stored, words: as in `TileProgram`.
         reused: the owner of the numbers' memory.
@@ -138,7 +138,7 @@ class ImageWarp(NamedTuple):
         if not isinstance(mapping.parameters, PerPixelParameters):
             mapping = mapping._replace(parameters=sent(mapping.parameters, device))
         source = DeviceTexels(jax.device_put(np.zeros((1, channels), dtype), device), None, sizes, color)
-        image = cls(source, mapping, target, size, read, smoothing.SHARP, 1, Programs(device), filters)
+        image = cls(source, mapping, target, size, read, smoothed.SHARP, 1, Programs(device), filters)
         return image._replace(dtype=np.dtype(read.dtype or dtype)).with_reads(height, width)
 
     def with_texels(self, pixels: Array) -> "ImageWarp":
@@ -152,15 +152,15 @@ class ImageWarp(NamedTuple):
         return image.with_numbers(height * width + margin, height, width, channels)
 
     def reads_needed(self) -> int:
-        """The reads of `smoothing` that the output needs, whatever its texels are."""
-        places, found = self.places(), smoothing.SHARP
+        """The reads of `smoothed` that the output needs, whatever its texels are."""
+        places, found = self.places(), smoothed.SHARP
         if not self.mapping.differs:  # one tile suffices, of a shape that has a program in any case
             places = [Box((0, 0), shape_in(self.size, LARGE))]
         first, rest = places[:1], places[1:]
         for some in (first, rest):
             of_tiles = [self.run(self.program(place), "needed", place) for place in some]
             found = max([found, *map(int, of_tiles)])
-            if found == smoothing.CHAIN:
+            if found == smoothed.CHAIN:
                 break
         return found
 
@@ -168,7 +168,7 @@ class ImageWarp(NamedTuple):
         """This warp with the reads that it needs as an operand, if it is antialiased."""
         if not self.read.antialias:
             return self
-        reads = self.reads_needed() if max(height, width) > 1 else smoothing.SHARP
+        reads = self.reads_needed() if max(height, width) > 1 else smoothed.SHARP
         operand = sent(np.array(reads, np.int32), self.programs.device)
         return self._replace(reads=reads, source=self.source._replace(reads=operand))
 
@@ -192,7 +192,7 @@ class ImageWarp(NamedTuple):
         if not (self.read.antialias or self.read.has_numbers(channels)):
             return self
         into = memory_for((chain_capacity(height, width), channels), device)
-        wanted = self.reads >= smoothing.TWO_LEVELS
+        wanted = self.reads >= smoothed.TWO_LEVELS
         if wanted or self.read.has_numbers(channels):
             weights, flag = sent((chain_weights(height, width), np.array(wanted)), device)
             given = texels, sizes, weights, flag, into

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._engine.compute.texel_value import one_by_one
+from ..._jax.barriers import one_by_one
 from ..._tables.storage_formats import codes_of, light_of
 from ..coordinate_functions import Arrays
 

@@ -10,17 +10,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._checks.numbers import as_float
-from ..._engine.compute.filters import doubled
-from ..._engine.describe.axis import Axis
-from ..._engine.describe.plan import Layout, SizedTexture, space_axes, without_nan
+from ..._engine.api import Axis, Layout, SizedTexture
 from ..._jax.barriers import materialized_p
+from ..._jax.primitives import doubled
+from ..._reads import smoothed
 from ...modes import TextureKind
 from ...sampler import Sampler
-from .. import smoothing
 from ..coordinate_functions import is_affine
 from ..images import converted, read_at
 from ..options import ReadOptions
-from ..smoothing import in_texels
 from ..windows import position_spans
 from . import reads as tiles
 from .filters import Filters, ResizeShape, Stored, filtered
@@ -50,7 +48,7 @@ class DeviceTexels(NamedTuple):
         border: the texel outside, (C,), of any dtype.
         filters: the widened filters of a resize, for one tile.
         starts: the first row and column of `texels` if they are a window; else `None`.
-        reads: the reads of `smoothing` that the output needs, int32; `None` without antialiasing.
+        reads: the reads of `smoothed` that the output needs, int32; `None` without antialiasing.
     """
 
     texels: jax.Array
@@ -115,7 +113,7 @@ class TileProgram(NamedTuple):
         return tiles.Tile(self.function, *at, self.shape)
 
     def needed(self, source: DeviceTexels, at: TileOperands) -> jax.Array:
-        """The reads of `smoothing` that the pixels of a tile need."""
+        """The reads of `smoothed` that the pixels of a tile need."""
         texture = self.texture(source, source.texels)
         # Beyond the output, a coordinate function that solves an equation may take long.
         tile = self.tile(at)._replace(within=True)
@@ -129,7 +127,7 @@ class TileProgram(NamedTuple):
         if self.read.frame:
             needed &= may_be_covered(tile.points, tile.footprint(), (source.sizes[1], source.sizes[0]))
         if self.read.antialias:
-            along_x, along_y = (without_nan(side) for side in tile.footprint())
+            along_x, along_y = (tuple(jnp.where(d == d, d, 0) for d in side) for side in tile.footprint())
             reach = [jnp.abs(x) + jnp.abs(y) for x, y in zip(along_x, along_y)][::-1]
         axes = read_axes(self.read.sampler)
         sized = [axis._replace(size=source.sizes[k]) for k, axis in enumerate(axes)]
@@ -145,7 +143,7 @@ class TileProgram(NamedTuple):
             return at.origin
         if source.reads is None:
             return self.touched(source, at)
-        finest = source.reads < smoothing.TWO_LEVELS
+        finest = source.reads < smoothed.TWO_LEVELS
         return jax.lax.cond(finest, lambda: self.touched(source, at), lambda: at.origin)
 
     def touched(self, source: DeviceTexels, at: TileOperands) -> jax.Array:
@@ -223,7 +221,7 @@ class TileProgram(NamedTuple):
 def read_axes(sampler: Sampler) -> tuple[Axis, ...]:
     """The axes of an image of any size, in texels."""
     layout = Layout(TextureKind.TEXTURE2D, cast(tuple[int, ...], (None, None, 1)))
-    return space_axes(layout, in_texels(sampler))
+    return layout.axes(smoothed.in_texels(sampler))
 
 
 def divided(premultiplied: jax.Array) -> jax.Array:

@@ -10,11 +10,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..._engine.describe.footprint import clamped
-from ..._engine.describe.plan import SizedTexture
+from ..._engine.api import SizedTexture
+from ..._reads import smoothed
 from ..._tables.storage_formats import sum_dtype
 from ...sampler import Sampler
-from .. import smoothing
 from ..coordinate_functions import Arrays, GridFunction
 from ..images import blends_integers, footprint_of, read_at
 
@@ -102,9 +101,9 @@ def read_tile(texture: SizedTexture, tile: Tile, sampler: Sampler) -> jax.Array:
     return read_at(texture, tile.function, tile.operands, sampler, as_numbers=as_numbers, materialized=False)
 
 
-def smoothing_of(texture: SizedTexture, tile: Tile, sampler: Sampler) -> smoothing.Smoothing:
+def smoothing_of(texture: SizedTexture, tile: Tile, sampler: Sampler) -> smoothed.Smoothing:
     """How far each pixel of a tile is smoothed."""
-    return smoothing.smoothing_at(texture, tile.points, tile.footprint(), sampler, num_levels(texture.sizes))
+    return smoothed.smoothing_at(texture, tile.points, tile.footprint(), sampler, num_levels(texture.sizes))
 
 
 def num_levels(sizes: Sequence[jax.Array]) -> jax.Array:
@@ -114,10 +113,10 @@ def num_levels(sizes: Sequence[jax.Array]) -> jax.Array:
 
 
 def reads_needed(texture: SizedTexture, tile: Tile, sampler: Sampler) -> jax.Array:
-    """The reads that the pixels of a tile need; see `smoothing.reads_needed`."""
+    """The reads that the pixels of a tile need; see `smoothed.reads_needed`."""
     at = smoothing_of(texture, tile, sampler)
     level, share = (jnp.where(tile.is_inside, array, 0) for array in (at.level, at.share))
-    return smoothing.reads_needed(at._replace(level=level, share=share))
+    return smoothed.reads_needed(at._replace(level=level, share=share))
 
 
 def read_tile_smoothed(
@@ -126,21 +125,18 @@ def read_tile_smoothed(
     """The antialiased read of a tile, (height, width, C).
 
     Args:
-        chain: the decoded mip chain. Without it, `reads` is below `smoothing.TWO_LEVELS`.
-        reads: the reads that the output needs, int32; see `smoothing.reads_needed`.
+        chain: the decoded mip chain. Without it, `reads` is below `smoothed.TWO_LEVELS`.
+        reads: the reads that the output needs, int32; see `smoothed.reads_needed`.
     """
     at = smoothing_of(texture, tile, sampler)
-    first = smoothing.sharp(texture, at, sampler, materialized=False)
-    finest = functools.partial(smoothing.smooth, texture, at, sampler, materialized=False)
+    first = smoothed.sharp(texture, at, sampler, materialized=False)
+    finest = functools.partial(smoothed.smooth, texture, at, sampler, materialized=False)
     # A tile may be sharp where others of the image are smoothed.
-    reads = jnp.where(jnp.any(at.share > 0), reads, smoothing.SHARP)
+    reads = jnp.where(jnp.any(at.share > 0), reads, smoothed.SHARP)
     if chain is None:
-        return smoothing.switched(at, reads, lambda: first, finest)
-    in_chain = functools.partial(smoothing.smooth_in_chain, chain, chain.sizes[::-1])
-
-    def from_chain() -> jax.Array:
-        level = clamped(at.level, smoothing.of_chain(sampler), num_levels(texture.sizes))
-        return in_chain(at._replace(level=level), sampler)
-
-    second = functools.partial(in_chain, at, sampler, second=True)
-    return smoothing.switched(at, reads, lambda: first, finest, second, from_chain)
+        return smoothed.switched(at, reads, lambda: first, finest)
+    in_chain = functools.partial(smoothed.smooth_in_chain, chain, chain.sizes[::-1], at, sampler)
+    second = functools.partial(in_chain, second=True)
+    return smoothed.switched(
+        at, reads, lambda: first, finest, second, lambda: in_chain(num_levels=num_levels(texture.sizes))
+    )

@@ -6,8 +6,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..._reads import smoothed
 from ..._tables.filter_kernels import POINT, SPAN
-from .. import smoothing
 from ..streaming import Box, TileReads
 from ..windows import ImageLike, Span, TexelWindow, WindowShapes, texel_spans
 from .image import ImageWarp
@@ -43,7 +43,7 @@ class StreamedImage:
 
     def __init__(self, image: ImageLike, whole: ImageWarp, window_bytes: int) -> None:
         dtype, channels, read = np.dtype(image.dtype), image.shape[-1], whole.read
-        if whole.reads >= smoothing.TWO_LEVELS:
+        if whole.reads >= smoothed.TWO_LEVELS:
             raise NeedsWholeImage(
                 "the image becomes much smaller in places, which needs a mip chain of the whole image"
             )

@@ -14,10 +14,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._engine.compute.filters import doubled, halving_weights, mean_of_pair
-from ..._engine.compute.texel_value import WORD, bytes_in
-from ..._engine.describe.levels import chosen_level_size, level_size
 from ..._jax.indexing import gather
+from ..._jax.primitives import doubled, mean_of_pair
+from ..._tables.filter_kernels import halving_weights
+from ..._tables.storage_formats import WORD, bytes_in
+from ...modes import TextureKind
+from ...texture import chain_shapes
 from .mappings import Array
 from .pixels import premultiply, to_fractions, to_light
 
@@ -200,14 +202,13 @@ def chain_weights(height: int, width: int) -> tuple[Array, Array]:
 
 def weights_of_levels(size: int, num_levels: int) -> np.ndarray:
     """Halves of `halving_weights` of all levels but the last, of an axis of that size, in turn: (3, total)."""
-    found = [0.5 * halving_weights(level_size(size, level)) for level in range(num_levels - 1)]
+    found = [0.5 * halving_weights(max(size >> level, 1)) for level in range(num_levels - 1)]
     return np.concatenate([np.zeros((COVERED, 0)), *found], axis=1).astype(np.float32)
 
 
-def chain_length(sizes: tuple[int, ...]) -> int:
+def chain_length(sizes: tuple[int, int]) -> int:
     """The number of texels of a chain, down to a single texel."""
-    shapes = (tuple(level_size(n, level) for n in sizes) for level in range(max(sizes).bit_length()))
-    return sum(int(np.prod(shape, dtype=np.int64)) for shape in shapes)
+    return sum(map(math.prod, chain_shapes(TextureKind.TEXTURE2D, (*sizes, 1), None, "SizedWarp")))
 
 
 def written(
@@ -233,7 +234,7 @@ class Level(NamedTuple):
 
     @property
     def next(self) -> "Level":
-        height, width = (chosen_level_size(n, 1) for n in (self.height, self.width))
+        height, width = (jnp.maximum(n >> 1, 1) for n in (self.height, self.width))
         return Level(height, width, self.start + self.height * self.width, self.rows + height, self.columns + width)
 
 

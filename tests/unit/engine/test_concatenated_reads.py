@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
+from jaxtex._engine.describe.hashing import plan_of_pyramid
 from jaxtex._engine.rules import primitives
-from jaxtex.nn.multiresolution import plan_pyramid
 from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_trees_close
 
@@ -60,5 +60,5 @@ def test_every_rule_is_that_of_the_reads():
 def one_level(table, points, *, grid, k):
     """The features of one level."""
     level = grid.scales[k : k + 1], [grid.resolutions[k] + 1], [len(table)], [grid.hashed[k]]
-    read = plan_pyramid(table.dtype, points[..., :2], *level)
+    read = plan_of_pyramid(table.dtype, points[..., :2], *level)
     return primitives.read(table, None, read)[..., 0, :]

@@ -19,7 +19,15 @@ from ..scatter.crowds import num_copies
 from ..trace.elementwise import C_TYPES
 from ..trace.emitter import Emitter
 from ..trace.indexing import terms_of
-from ..trace.statements import FEW_CARRIED, MOST_MERGED, Names, RefusedProgram, UnknownPrimitive, c_type_of
+from ..trace.statements import (
+    FEW_CARRIED,
+    MOST_MERGED,
+    Names,
+    PrimitiveOfCaller,
+    RefusedProgram,
+    UnknownPrimitive,
+    c_type_of,
+)
 from . import sites
 from .channels import adjoint_in_parts, divided, samples_in_parts
 from .parts import LOAD_BYTES, Part, is_aligned, strides_of
@@ -127,6 +135,8 @@ def emit(emitter: Emitter, thread: Any, rank: int) -> list[Names]:
     emitter.keeps_indices = True  # a caller's indices may be out of bounds
     try:
         return emitter.call(thread, *index)
+    except PrimitiveOfCaller:  # of a coordinate function, for which the library has made the program
+        raise
     except UnknownPrimitive as reason:
         where = f" ({reason.line})" if reason.line else ""
         raise RefusedProgram(f"{reason}{where}") from reason

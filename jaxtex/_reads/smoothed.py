@@ -23,62 +23,24 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._engine.arithmetic import FLOAT
-from .._engine.compute.texel_value import decode, one_by_one
+from .._engine.compute.texel_value import decode
 from .._engine.describe.arguments import ReadArguments
 from .._engine.describe.axis import Role
 from .._engine.describe.footprint import biased, clamped
-from .._engine.describe.plan import Layout, ResolvedLevel, SizedTexture, layout_of, sizes_of
-from .._reads.calls import plan_resolved
+from .._engine.describe.operands import Arrays
+from .._engine.describe.plan import Layout, ResolvedLevel, SizedTexture, sizes_of
+from .._jax.barriers import one_by_one
 from .._tables.filter_kernels import SPAN, FilterKernel
 from .._tables.storage_formats import Decoding, sum_dtype
-from ..mipmaps import next_level, with_levels
 from ..modes import TextureKind
 from ..sampler import Sampler
-from ..texture import Texture, chain_shapes
-from .coordinate_functions import Arrays
+from ..texture import Texture
+from .calls import plan_resolved
 
 # The level of detail, log2(s), at which the finest level is read by `SPAN` alone.
 SPANS_FROM = 0.5 * math.log2(3)
 # For a footprint r times as long as wide, a single read has r^-NARROWED of its length as width; r is at most LONGEST.
 NARROWED, LONGEST = 0.25, 5
-
-
-def read_smoothed(
-    texture: Texture, coords: Arrays, sides: Sequence[Arrays], sampler: Sampler, *, alone: bool
-) -> jax.Array:
-    """A read of a texture of one level, smoothed over footprints; float32, or float64 for float64 operands.
-
-    Args:
-        texture: of one level, of any dtype; integers that are read as elements are numbers.
-        coords: in texels, or directions of a cubemap.
-        sides: of the footprints, in the same units.
-        sampler: in float arithmetic.
-        alone: whether the program reads one image, and may branch for all samples together.
-    """
-    # Reverse mode keeps the texels and the operands of the coordinates, and computes levels and blends again.
-    read = cast(Callable[..., jax.Array], jax.checkpoint(functools.partial(_read, sampler=sampler, alone=alone)))
-    return read(texture, coords, tuple(sides))
-
-
-def _read(texture: Texture, coords: Arrays, sides: tuple[Arrays, ...], *, sampler: Sampler, alone: bool) -> jax.Array:
-    num_levels = len(chain_shapes(texture.kind, texture.shape, None, "resample"))
-    at = smoothing_at(texture, coords, sides, sampler, num_levels)
-    numbers, sizes = functools.partial(decoded, texture, sampler.decoding, at.sums), texture.shape[-2::-1]
-    first = functools.partial(sharp, texture, at, sampler, materialized=not alone)
-
-    def second() -> jax.Array:
-        return smooth_in_chain(next_level(numbers()), sizes, at._replace(level=None), sampler)
-
-    def chain() -> jax.Array:
-        return smooth_in_chain(with_levels(numbers(), num_levels=num_levels), sizes, at, sampler)
-
-    if num_levels == 1:
-        return first()
-    if not alone:
-        return blended(first(), chain(), at.share)
-    # The chain takes most of the time, so it is computed only if a sample needs it.
-    finest = functools.partial(smooth, texture, at, sampler, materialized=False)
-    return switched(at, reads_needed(at), first, finest, second, chain)
 
 
 class Smoothing(NamedTuple):
@@ -115,7 +77,7 @@ def smoothing_at(
     """
     sampler = in_texels(sampler)
     arguments = ReadArguments(coords, None, **dict(zip(("ddx", "ddy", "ddz"), sides))).as_operands()
-    layout = layout_of(texture)._replace(num_levels=2)  # a chain, of any length
+    layout = Layout.of(texture)._replace(num_levels=2)  # a chain, of any length
     resolved = FLOAT.resolve_level(layout, arguments, sampler)
     lod = level_of_detail(layout, arguments, sampler, resolved)
     resolved = resolved._replace(lod=None, level=None, sizes=sizes_of(texture))
@@ -177,16 +139,20 @@ def smooth_in_chain(
     sampler: Sampler,
     *,
     second: bool = False,
+    num_levels: jax.Array | None = None,
 ) -> jax.Array:
     """The smooth read of a chain of numbers.
 
     Args:
         sizes: of its finest level, x first.
         second: whether its second level is read alone.
+        num_levels: of the chain, if that is an operand.
     """
-    how, inside = of_chain(spanning(sampler)), in_units_of_chain(chain.kind, sizes, at.resolved)
+    how = of_chain(spanning(sampler))
+    level = at.level if num_levels is None else clamped(at.level, how, num_levels)
+    inside = in_units_of_chain(chain.kind, sizes, at.resolved)
     if not second:
-        return read(chain, inside._replace(lod=at.level), how, at.sums, kernel=SPAN)
+        return read(chain, inside._replace(lod=level), how, at.sums, kernel=SPAN)
     alone = dataclasses.replace(how, mipmap_filter_mode="point")
     return read(chain, inside._replace(lod=jnp.ones_like(at.level)), alone, at.sums, kernel=SPAN)
 
@@ -201,7 +167,7 @@ def read(
     materialized: bool = True,
 ) -> jax.Array:
     """The read at a resolved level, by a filter in place of the sampler's if one is given."""
-    planned = plan_resolved(FLOAT, layout_of(texture), resolved, sampler, dtype).replace(materialized=materialized)
+    planned = plan_resolved(FLOAT, Layout.of(texture), resolved, sampler, dtype).replace(materialized=materialized)
     if kernel is not None:
         axes = (a._replace(kernel=kernel) if a.role is Role.SPACE else a for a in planned.spec.axes)
         planned = planned.replace(axes=tuple(axes))
