@@ -8,10 +8,9 @@ import numpy as np
 
 from .._engine.arithmetic import ReadArithmetic, read_where_placed
 from .._engine.compute.texel_value import decode
-from .._engine.describe.arguments import ReadArguments
 from .._engine.describe.cube import on_face
 from .._engine.describe.operands import Arrays
-from .._engine.describe.plan import Layout, ResolvedLevel, SizedTexture
+from .._engine.describe.plan import Layout, ReadArguments, ResolvedLevel, SizedTexture
 from .._engine.describe.spec import Read, TexelReader
 from .._jax.float_bits import EXPONENT, SIGN, SMALLEST_NORMAL, bits_of, float_of
 from .._jax.indexing import entry

@@ -23,7 +23,7 @@ from .._checks.numbers import (
     saturated,
 )
 from .._checks.words import described, shown
-from .._engine.describe.arguments import ReadArguments
+from .._engine.describe.plan import ReadArguments
 from .._tables.storage_formats import is_complex, known_format
 from ..modes import TextureKind
 from ..sampler import Sampler
@@ -226,7 +226,7 @@ def check_layer(name: str, kind: TextureKind, layer: Any) -> Any:
 def check_shapes(name: str, argument: str, arguments: ReadArguments) -> ReadArguments:
     """Arrays that broadcast."""
     try:
-        _ = arguments.shape
+        np.broadcast_shapes(*(a.shape for a in jax.tree.leaves(arguments)))
     except ValueError:
         given = ((field, value) for field, value in zip(arguments._fields, arguments) if value is not None)
         shapes = ", ".join(f"{field} {[a.shape for a in jax.tree.leaves(value)]}" for field, value in given)

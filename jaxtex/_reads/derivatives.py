@@ -10,16 +10,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._engine.arithmetic import FLOAT, read_derivatives
-from .._engine.describe.arguments import ReadArguments
 from .._engine.describe.axis import Role, with_orders
 from .._engine.describe.operands import Arrays
-from .._engine.describe.plan import combination, layout_of
+from .._engine.describe.plan import ReadArguments, combination, layout_of
 from .._engine.describe.spec import Combination
 from .._jax.calls import typed_jit
 from .._tables.storage_formats import is_complex, rounded_dtype
 from ..sampler import Sampler
 from ..texture import Texture
-from .calls import blends, numbers_of, one_read, plan_of_call
+from .calls import blends, numbers_of, plan_of_call
 from .complex_parts import by_parts
 
 
@@ -112,6 +111,7 @@ def by_tangents(
         return derivative
 
     def value(coords: Arrays) -> jax.Array:
-        return one_read(FLOAT, texture, arguments._replace(coords=coords), sampler=sampler, dtype=dtype)
+        moved = plan_of_call(FLOAT, layout_of(texture), arguments._replace(coords=coords), sampler, dtype)
+        return FLOAT.read(texture, moved)
 
     return [functools.reduce(lambda f, k: along(k, f), coords, value)(arguments.coords) for coords in wanted]

@@ -7,7 +7,7 @@ multiply reads of one tap each.
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import jax
@@ -16,8 +16,7 @@ import numpy as np
 
 from .._checks.numbers import as_float
 from .._engine.arithmetic import FLOAT, READ, read_where_placed
-from .._engine.describe.arguments import ReadArguments
-from .._engine.describe.plan import ResolvedLevel, combination, layout_of, plan_of_level, plan_of_texels
+from .._engine.describe.plan import ReadArguments, ResolvedLevel, combination, layout_of, plan_of_level, plan_of_texels
 from .._engine.describe.spec import Combination, Read
 from .._engine.walk.combinations import clipped, highest, lowest, nearest_taps
 from .._jax.barriers import materialized
@@ -172,16 +171,6 @@ def at_positions(texture: Texture, arguments: ReadArguments, sampler: Sampler) -
     cells = cells_of_axes(texture, sampler, arguments.coords[0].dtype)
     coords = tuple(x if axis is None else axis.position(x) for x, axis in zip(arguments.coords, cells))
     return arguments._replace(coords=coords)
-
-
-def read_on_knots(
-    read: Callable[..., jax.Array], texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype
-) -> jax.Array:
-    """The read of a texture with knots, by `read` at positions."""
-    if sampler.kernel.num_taps > 2:
-        # Reverse mode computes weights and reads again, and keeps texels, knots and coordinates.
-        return jax.checkpoint(functools.partial(cubic_read, sampler=sampler, dtype=dtype))(texture, arguments)
-    return read(texture, at_positions(texture, arguments, sampler), sampler=sampler, dtype=dtype)
 
 
 def cubic_read(texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype) -> jax.Array:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._engine.arithmetic import FLOAT, ReadArithmetic
-from .._engine.describe.arguments import ReadArguments
+from .._engine.describe.plan import ReadArguments, layout_of
 from .._engine.describe.unit import UnitRead
 from .._engine.rules.unit import unit_read
 from .._hardware import HARDWARE
@@ -134,7 +134,8 @@ def gather(texture: UnitTexture, arguments: ReadArguments, *, component: int, dt
 def one_read(
     arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype
 ) -> jax.Array:
-    out = calls.one_read(arithmetic, texture, arguments, sampler=sampler, dtype=dtype)
+    read = calls.plan_of_call(arithmetic, layout_of(texture), arguments, sampler, dtype)
+    out = arithmetic.read(texture, read)
     return jnp.broadcast_to(out, (*arguments.shape, texture.num_channels))
 
 

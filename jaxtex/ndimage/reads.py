@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._engine.arithmetic import read_texels
+from .._engine.arithmetic import READ_WITH_HALO, border_of, read_where_placed
 from .._engine.describe.axis import Axis, Role
 from .._engine.describe.operands import Coords, Operand, as_given, covering, split
 from .._engine.describe.spec import Read, ReadSpec
@@ -255,4 +255,6 @@ def read_axes(
     grid = IndexGrid(function, tuple(sizes), moved, extension.fold_of(reading.order), extension.stops)
     arrays, stacks = split((*operands, *others))
     spec = ReadSpec(tuple(axes), Decoding.ELEMENT, dtype, grid=grid, stacks=stacks)
-    return read_texels(texels, color, Read(spec.made_deterministic(None), arrays))
+    # A border color that no tap reaches is left out.
+    outside = border_of(color, channels, spec)
+    return read_where_placed(READ_WITH_HALO, texels, outside, Read(spec.made_deterministic(None), arrays))

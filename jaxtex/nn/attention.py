@@ -12,7 +12,7 @@ from jax.typing import ArrayLike
 from .._checks.calls import public
 from .._checks.numbers import as_floating, is_integer
 from .._checks.words import shown
-from .._engine.describe.arguments import ReadArguments
+from .._engine.describe.plan import ReadArguments
 from .._jax.indexing import over_examples, reshaped
 from ..modes import TextureKind
 from ..sampler import Sampler

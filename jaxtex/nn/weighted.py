@@ -14,9 +14,8 @@ from .._checks.calls import public
 from .._checks.numbers import as_index, as_integer, is_integer
 from .._checks.words import shown
 from .._engine.arithmetic import FLOAT
-from .._engine.describe.arguments import ReadArguments
 from .._engine.describe.operands import Stack
-from .._engine.describe.plan import layout_of
+from .._engine.describe.plan import ReadArguments, layout_of
 from .._jax.calls import typed_jit
 from .._reads import calls
 from .._reads.arguments import check_integer, check_number, check_read_arguments, check_texture

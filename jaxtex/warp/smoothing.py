@@ -24,11 +24,10 @@ import numpy as np
 
 from .._engine.arithmetic import FLOAT
 from .._engine.compute.texel_value import decode, one_by_one
-from .._engine.describe.arguments import ReadArguments
 from .._engine.describe.axis import Role
 from .._engine.describe.footprint import biased, clamped
-from .._engine.describe.plan import Layout, ResolvedLevel, SizedTexture, layout_of, sizes_of
-from .._reads.calls import plan_resolved
+from .._engine.describe.plan import Layout, ReadArguments, ResolvedLevel, SizedTexture, layout_of, sizes_of
+from .._reads.calls import plan_of_call
 from .._tables.filter_kernels import SPAN, FilterKernel
 from .._tables.storage_formats import Decoding, sum_dtype
 from ..mipmaps import next_level, with_levels
@@ -201,7 +200,7 @@ def read(
     materialized: bool = True,
 ) -> jax.Array:
     """The read at a resolved level, by a filter in place of the sampler's if one is given."""
-    planned = plan_resolved(FLOAT, layout_of(texture), resolved, sampler, dtype).replace(materialized=materialized)
+    planned = plan_of_call(FLOAT, layout_of(texture), resolved, sampler, dtype).replace(materialized=materialized)
     if kernel is not None:
         axes = (a._replace(kernel=kernel) if a.role is Role.SPACE else a for a in planned.spec.axes)
         planned = planned.replace(axes=tuple(axes))

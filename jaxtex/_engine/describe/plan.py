@@ -1,25 +1,73 @@
-"""Plans: from the arguments of a call to a `Read`, with its axes and an operand for each axis."""
+"""Plans: from the arguments of a call to a `Read`, with its axes and an operand for each axis.
+
+A plan starts from `ReadArguments`, and from the `Layout` of a texture. `ResolvedLevel` stands between the two and it.
+"""
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._checks.numbers import as_float, as_index
 from ..._tables.address_rules import CLAMP, LAST, AddressRule
 from ..._tables.filter_kernels import POINT
-from ..._tables.storage_formats import Decoding
+from ..._tables.storage_formats import Decoding, sum_dtype
 from ...modes import TextureKind
 from ...sampler import Sampler
 from ...texture import Texture
-from .arguments import ReadArguments
 from .axis import Axis, Given, Role, Stored
 from .cube import NUM_FACES, SEAM, OnCube
-from .footprint import InChain, level_axis, limited
+from .footprint import InChain, level_axis
 from .operands import Arrays, Grid, Operand, StoredOrder, as_given, split
 from .spec import Combination, Read, ReadSpec
+
+
+class ReadArguments(NamedTuple):
+    """The arrays of a call, in the caller's order: coordinates or indices, layer, face, level and footprint."""
+
+    coords: tuple[Any, ...]
+    layer: Any = None
+    face: Any = None
+    lod: Any = None
+    ddx: tuple[Any, ...] | None = None
+    ddy: tuple[Any, ...] | None = None
+    ddz: tuple[Any, ...] | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape S that everything broadcasts to."""
+        return np.broadcast_shapes(*(a.shape for a in jax.tree.leaves(self)))
+
+    def as_operands(self, *, integer: bool = False, beside: Sequence[np.dtype] = ()) -> "ReadArguments":
+        """Checked arrays as the engine takes them: layers and `integer` coordinates int32, all else of one floating
+        dtype; of one rank.
+
+        Integers, weak types and 16-bit floats become float32, a strong float64 stays. Called under `jax.jit`.
+
+        Args:
+            beside: the dtypes of other floating numbers that the read computes with.
+        """
+        layer, rest = self.layer, self._replace(layer=None)
+        if integer:
+            rest = jax.tree.map(as_index, rest)
+        else:
+            rest = jax.tree.map(as_float, rest)
+            widest = sum_dtype(*(a.dtype for a in jax.tree.leaves(rest)), *beside)
+
+            def widened(a: jax.Array) -> jax.Array:
+                return a.astype(widest)
+
+            rest = jax.tree.map(widened, rest)
+        arguments = rest._replace(layer=None if layer is None else as_index(layer))
+        rank = max(a.ndim for a in jax.tree.leaves(arguments))
+
+        def of_rank(a: jax.Array) -> jax.Array:
+            return jnp.expand_dims(a, tuple(range(rank - a.ndim)))
+
+        return jax.tree.map(of_rank, arguments)
 
 
 class Layout(NamedTuple):
@@ -243,15 +291,3 @@ def space_axes(layout: Layout, sampler: Sampler) -> tuple[Axis, ...]:
 def without_nan(side: Arrays) -> Arrays:
     """A side of a footprint, with 0 in place of NaN."""
     return tuple(jnp.where(d == d, d, 0) for d in side)
-
-
-def sides_of(arguments: ReadArguments) -> tuple[Arrays, ...]:
-    """The sides of the caller's footprint; none if there is no footprint."""
-    return tuple(without_nan(side) for side in (arguments.ddx, arguments.ddy, arguments.ddz) if side is not None)
-
-
-def in_texels(layout: Layout, side: Arrays, sampler: Sampler) -> Arrays:
-    """A side of a footprint in texels of the finest level, x first; for a cube, `side` is a step of (u, v)."""
-    if not (sampler.normalized_coords or layout.kind.is_cube):
-        return tuple(map(limited, side))
-    return tuple(limited(d * n) for d, n in zip(side, layout.sizes[::-1]))
