@@ -58,13 +58,16 @@ def taps(coord: jax.Array, axis: Axis) -> Taps:
             f"Sampler: arithmetic='hardware' is given with a filter or the address mode {axis.address.name!r} that no "
             f"texture unit has; use arithmetic='float'."
         )
+    # Axes of indices, and of levels.
     if axis.integer:
         return [(coord, ONE)]
     if axis.role is Role.LEVEL:
         return level_taps(coord, axis)
+    # A point read truncates the position to whole texels.
     if axis.kernel == POINT:
         whole, part = position(coord, axis, bits=0)
         return [(whole + part, ONE)]
+    # A linear read rounds it to 1/256, counted from the center of a texel.
     whole, part = position(coord, axis, bits=8)
     part = part - ONE // 2
     if axis.kernel in LINEAR_TAPS:  # of a gather
@@ -104,6 +107,7 @@ def position(coord: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array | int, 
 
 
 def normalized_position(x: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array | int, jax.Array]:
+    # The coordinate as an integer of so many bits, whole periods apart.
     size, kept = axis.given_size, coordinate_bits(axis.given_size)
     one = 1 << kept if isinstance(kept, int) else jnp.left_shift(1, kept)
     scale = jnp.asarray(one, jnp.float32)
@@ -114,9 +118,11 @@ def normalized_position(x: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array 
         fixed = jnp.floor(x * scale)
         unit = jnp.floor(fixed / scale)  # exact: scale is a power of two
         unit, low = unit.astype(jnp.int32), (fixed - unit * scale).astype(jnp.int32)
+    # Its product with the size is exact, and is truncated or rounded once.
     part = scaled_product(low, size, (one >> 9) if bits else 0, kept - bits)
     if axis.address is WRAP:
         return 0, part
+    # Periods become whole texels. A mirror needs to know only whether their number is odd.
     return (unit & 1 if axis.address is MIRROR else unit) * size, part
 
 
@@ -174,6 +180,7 @@ def plane(total: Weight, address: TexelAddress, steps: list[Step]) -> list[Weigh
     if not steps:
         return [Weighted(address, total)]
     *_, last = steps
+    # Two axes: four texels. One axis: two. A cube: four, which a corner may lack.
     if len(steps) == 2:
         rows, columns = steps
         addresses = [address.advance(y, rows.sizes).advance(x, columns.sizes) for y in rows.taps for x in columns.taps]
@@ -274,11 +281,13 @@ def value(load_texel: LoadTexel, coords: Coords, spec: ReadSpec, stored: np.dtyp
         load_texel: returns stored texels, S + (C,).
         split: whether texels are blended one channel at a time.
     """
+    # The stencils of every level. A single texel is not blended.
     levels = [list(stencils(*walk)) for walk in walks(coords, spec.axes, taps, ONE)]
     if len(levels) == len(levels[0]) == len(levels[0][0]) == 1:
         return single(load_texel(levels[0][0][0].address), spec.decoding)
 
     def loaded(stencil: list[Weighted]) -> list[tuple[jax.Array, jax.Array]]:
+        # All texels with their weights, which are equal for all channels.
         texels = [load_texel(address) for address, _ in stencil]
         weights = (jnp.broadcast_to(jnp.asarray(w, jnp.int32), t.shape[:-1]) for t, (_, w) in zip(texels, stencil))
         return [(t, w[..., None]) for t, w in zip(texels, weights)]

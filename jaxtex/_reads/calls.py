@@ -132,7 +132,7 @@ def sample(
 
     # Of a footprint, reverse mode keeps the sides alone.
     out = in_arithmetic(sampler, run, rematerialized=arguments.ddx is not None)(texture, arguments)
-    # A layer, a level or a drawn number may have more samples than the coordinates that the read has seen.
+    # What has no effect, such as a level of a texture of one level, counts for the shape of the samples.
     return jnp.broadcast_to(out, (*arguments.shape, texture.num_channels)).astype(dtype)
 
 
@@ -152,7 +152,7 @@ def drawn_read(
     # Positive weights sum to one, so one tap is drawn by its weight.
     if not taps.signed:
         return read(taps, dtype)
-    # Otherwise a tap of each sign is drawn, and the mean is the difference of the two by their shares.
+    # Otherwise one is drawn of each sign. With n of `negative_share`, the mean is (1 + n) above - n below.
     above, below = read(taps, sums), read(taps._replace(below_zero=True), sums)
     share = jax.lax.stop_gradient(taps.negative_share(*operands))[..., None].astype(sums)
     # Without a negative weight the second texel counts as zero, also where it is NaN.
@@ -308,12 +308,9 @@ def fetch(texture: Texture, arguments: ReadArguments, *, level: int) -> jax.Arra
     """The texels at indices, as they are stored, with zero outside."""
     if is_complex(texture.dtype):
         return by_parts(fetch, texture, arguments, level=level)
-    # Texels of 16 bits are read as they are stored: nothing is summed that a rounding would change.
-    sums, _ = numbers_of(texture, Decoding.ELEMENT, (), blends=False)
-    dtype = rounded_dtype(texture.dtype, sums)
-    # Indices outside read zero, but layers are clamped, as CUDA does it.
-    read = plan_of_texels(layout_of(texture), arguments.as_operands(integer=True), level, BORDER, LAST, dtype)
-    return read_where_placed(READ, texture.texels, None, read, texture.cut).astype(texture.dtype)
+    # Indices outside read zero; a layer outside is the last one.
+    read = plan_of_texels(layout_of(texture), arguments.as_operands(integer=True), level, BORDER, LAST, texture.dtype)
+    return read_where_placed(READ, texture.texels, None, read, texture.cut)
 
 
 @typed_jit("sampler", "component", "dtype")

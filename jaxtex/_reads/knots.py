@@ -134,6 +134,7 @@ def cells_of(
         edges = 1.5 * knots[:1] - 0.5 * knots[1:2], 1.5 * knots[-1:] - 0.5 * knots[-2:-1]
     else:
         edges, knots = (knots[:1], knots[-1:]), knots[1:-1]
+    # One period of knots, as the address mode continues them.
     start, stop = edges
     if continuation is Continuation.CYCLIC:
         period, length = knots, stop - start
@@ -141,9 +142,11 @@ def cells_of(
         period, length = jnp.concatenate([knots, 2 * knots[-1:] - knots[-2:0:-1]]), 2 * (knots[-1:] - knots[:1])
     else:
         period, length = jnp.concatenate([knots, 2 * stop - knots[::-1]]), 2 * (stop - start)
+    # The knots that a coordinate may meet: one period, or all up to just outside the texture.
     first, last = 0, period.size
     if rule.saturates:
         first, last = (-2, size + 1) if rule.has_outside else (0, max(size - 1, 1))
+    # Each of them is a knot of the period, some periods away.
     turns, among = np.divmod(np.arange(first - 1, last + 2), period.size)
     ends = rule.saturates and not rule.has_outside
     # Whole periods and a slice of them, and no look-up: see `adjacent`.
@@ -178,23 +181,27 @@ def cubic_read(texture: Texture, arguments: ReadArguments, *, sampler: Sampler, 
 
     It is a weighted sum of reads, each of which takes one tap on every axis with knots, and filters the others.
     """
+    # The taps of each axis with knots, and their weights.
     cells = cells_of_axes(texture, sampler, arguments.coords[0].dtype)
     of_axes = [None if axis is None else axis.taps(x) for x, axis in zip(arguments.coords, cells)]
     uneven = [taps for taps in of_axes if taps is not None]
     layout, limits = layout_of(texture), combination(sampler) is Combination.LIMITED
 
+    # A read of one tap on each of them, at the caller's coordinates on the others.
     def plan(taps: Sequence[jax.Array]) -> Read:
         rest = iter(taps)
         coords = tuple(x if of_axis is None else next(rest) for x, of_axis in zip(arguments.coords, of_axes))
         read = plan_of_level(layout, ResolvedLevel(coords, arguments.layer, None), sampler, dtype)
         return read.replace(dtype=read.spec.sums, combination=Combination.BLEND)
 
+    # The sum over all combinations of taps.
     terms: list[jax.Array] = []
     for chosen in itertools.product(*(enumerate(taps.weights) for taps in uneven)):
         weight = functools.reduce(jnp.multiply, (weight for _, weight in chosen))
         read = plan([taps.first + k for taps, (k, _) in zip(uneven, chosen)])
         terms.append(FLOAT.read(texture, read) * weight[..., None].astype(read.spec.dtype))
     value = functools.reduce(jnp.add, terms)
+    # Its limits are the nearest taps on every axis.
     if limits:
         near = [plan([taps.nearest + k for taps, k in zip(uneven, corner)]) for corner in corners(len(uneven))]
         texels = [

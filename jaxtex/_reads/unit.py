@@ -113,6 +113,7 @@ def with_texels(texture: Texture) -> Texture:
 @typed_jit("dtype")
 def sample(texture: UnitTexture, arguments: ReadArguments, *, dtype: np.dtype) -> jax.Array:
     """`calls.sample` by the sampler that the texture is bound with, S + (C,) of `dtype`."""
+    # The dtype of the result, as in `calls.sample`.
     sampler, arguments = texture.sampler, arguments.as_operands()
     blends = is_blended(texture.dtype) and calls.blends(texture, sampler)
     sums, differentiable = calls.numbers_of(texture, sampler.decoding, arguments.coords, blends=blends)
@@ -155,6 +156,7 @@ def by_unit(
     """
     returned = result_dtype(texture.dtype, texture.sampler.decoding)
 
+    # The value: what the unit returns, by its own read.
     def value(texture: UnitTexture, arguments: ReadArguments) -> jax.Array:
         numbers, level = jax.tree.map(as_single, arguments), level_of(texture, arguments)
         if level == "level zero":
@@ -163,6 +165,7 @@ def by_unit(
             if numbers.shape != arguments.shape:
                 first, *others = numbers.coords
                 numbers = numbers._replace(coords=(jnp.broadcast_to(first, arguments.shape), *others))
+        # The emulation of the unit takes the same operands, where a program has no unit.
         operands, tree = jax.tree.flatten((numbers, texture.bound))
         read = UnitRead(
             kind=texture.kind,
@@ -175,6 +178,7 @@ def by_unit(
         )
         return unit_read(texture.handle, *operands, read=read).astype(dtype)
 
+    # The derivatives: those of the float read.
     def meaning(texture: UnitTexture, arguments: ReadArguments) -> jax.Array:
         return run(FLOAT, with_texels(texture.bound), arguments, dtype=dtype)
 

@@ -50,6 +50,7 @@ class ReadArguments(NamedTuple):
         Args:
             beside: the dtypes of other floating numbers that the read computes with.
         """
+        # Coordinates and footprints have one dtype; layers are int32, as are indices.
         layer, rest = self.layer, self._replace(layer=None)
         if integer:
             rest = jax.tree.map(as_index, rest)
@@ -62,6 +63,7 @@ class ReadArguments(NamedTuple):
 
             rest = jax.tree.map(widened, rest)
         arguments = rest._replace(layer=None if layer is None else as_index(layer))
+        # Operands of a read have one rank.
         rank = max(a.ndim for a in jax.tree.leaves(arguments))
 
         def of_rank(a: jax.Array) -> jax.Array:
@@ -215,12 +217,14 @@ def plan_of_texels(
     """
     whole = functools.partial(Axis, kernel=POINT, integer=True)
     rank = [1] * arguments.coords[0].ndim
+    # Every axis that a texture may have, and its index.
     candidates = [
         (whole(layout.num_levels, address=CLAMP, role=Role.LEVEL), jnp.full(rank, level, jnp.int32)),
         (whole(layout.shape[0], address=layers, role=Role.LAYER), arguments.layer),
         (whole(NUM_FACES, address=layers, role=Role.FACE), arguments.face),
         *((whole(n, address=space), index) for n, index in zip(layout.sizes, arguments.coords[::-1])),
     ]
+    # Those of this texture; a level axis only with several levels.
     present = [(axis, index) for axis, index in candidates if index is not None]
     axes, operands = zip(*present[0 if layout.num_levels > 1 else 1 :])
     spec = ReadSpec(axes, Decoding.ELEMENT, np.dtype(dtype))
@@ -229,7 +233,9 @@ def plan_of_texels(
 
 def plan_of_level(layout: Layout, resolved: ResolvedLevel, sampler: Sampler, dtype: np.dtype) -> Read:
     """The read at the coordinates of a resolved call."""
+    # The filtered axes take the coordinates, in stored order.
     axes, operands, grid = space_axes(layout, sampler), resolved.coords[::-1], as_given
+    # A cube has an axis of faces in front, and a direction, from which the read finds face, v and u.
     if layout.kind.is_cube:
         rule = SEAM if axes[-1].address is SEAM else CLAMP
         axes = (Axis(NUM_FACES, POINT, rule, integer=True, role=Role.FACE), *axes)
@@ -239,9 +245,11 @@ def plan_of_level(layout: Layout, resolved: ResolvedLevel, sampler: Sampler, dty
         else:
             face, u, v = resolved.face_coords
             operands = face, v, u
+    # A layer comes before them.
     if resolved.layer is not None:
         layers = Axis(layout.shape[0], POINT, LAST, integer=True, role=Role.LAYER)
         axes, operands = (layers, *axes), (resolved.layer, *operands)
+    # A level comes first. Of a level of detail, the read applies the sampler's bias and bounds.
     if layout.num_levels > 1:
         level = resolved.level
         if level is None:
@@ -265,18 +273,22 @@ def combination(sampler: Sampler) -> Combination:
 
 def space_axes(layout: Layout, sampler: Sampler) -> tuple[Axis, ...]:
     """The filtered axes: z, y, x. A seamless cubemap has the address rule `SEAM`."""
+    # The address rule of each axis.
     kernel = sampler.kernel
     normalized = sampler.normalized_coords or layout.kind.is_cube
     if layout.kind.is_cube and sampler.seamless_cubemap:
         rules = (SEAM if kernel.blends else CLAMP,) * 2
     else:
         rules = sampler.address_rules(layout.kind.texel_ndim)[::-1]
+    # Sizes that are operands have the capacity of the flat array for a bound.
     sizes = layout.sizes if layout.capacity is None else [Given(layout.capacity)] * layout.kind.texel_ndim
     axes = tuple(Axis(n, kernel, rule, normalized) for n, rule in zip(sizes, rules))
+    # Along knots, coordinates come as positions, or as single taps of a long filter.
     if layout.uneven:
         taps = Axis(0, POINT, CLAMP, integer=True) if kernel.num_taps > 2 else Axis(0, kernel, CLAMP)
         on_knots = (taps._replace(size=axis.size, address=axis.address) for axis in axes)
         axes = tuple(b if uneven else a for a, b, uneven in zip(axes, on_knots, layout.uneven, strict=True))
+    # Of a window, only a part of each axis is stored.
     if layout.window is None:
         return axes
     return tuple(
