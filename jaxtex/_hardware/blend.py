@@ -132,7 +132,7 @@ class Sum(NamedTuple):
 def blended(levels: Levels, format: Format) -> tuple[Sum, jax.Array]:
     """The exact sum of floating texels, and an int32 whose sign the result takes if the sum is zero."""
     signs = signs_of([tap for level in levels for taps in level for tap in taps])
-    # The unit adds the stencils of a level to what it has so far, the newest first.
+    # The unit adds the stencils of a level to what it has so far.
     sums = []
     for level in levels:
         sums = [*(Sum(*stencil_sum(taps, format), format.bits + 1) for taps in level), *sums]

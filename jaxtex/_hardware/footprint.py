@@ -279,7 +279,7 @@ def read_along(log_ratio: jax.Array, number: jax.Array) -> tuple[jax.Array, jax.
     Args:
         number: the number of the read, from 1.
     """
-    # Reads come in pairs around the center, one texel apart.
+    # Reads come in pairs around the center, a texel apart, or closer for a ratio below two.
     ratio = fixed_exp2(log_ratio)
     pairs = jnp.ceil(ratio / 2)
     reads = jnp.where(ratio > 1, 2 * pairs, 1)

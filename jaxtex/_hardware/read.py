@@ -58,11 +58,11 @@ def taps(coord: jax.Array, axis: Axis) -> Taps:
             f"Sampler: arithmetic='hardware' is given with a filter or the address mode {axis.address.name!r} that no "
             f"texture unit has; use arithmetic='float'."
         )
-    # Axes of indices, and of levels.
     if axis.integer:
         return [(coord, ONE)]
+    # A level of detail comes in 1/256. It is rounded, halves up, or blends two levels.
     if axis.role is Role.LEVEL:
-        return level_taps(coord, axis)
+        return between(0, coord) if axis.kernel == LEVEL_BLEND else [((coord + 128) >> 8, ONE)]
     # A point read truncates the position to whole texels.
     if axis.kernel == POINT:
         whole, part = position(coord, axis, bits=0)
@@ -76,17 +76,6 @@ def taps(coord: jax.Array, axis: Axis) -> Taps:
     if axis.address is CLAMP:
         whole, part = 0, jnp.clip(whole * ONE + part, 0, (axis.given_size - 1) * ONE)
     return between(whole, part)
-
-
-def level_taps(lod: jax.Array, axis: Axis) -> Taps:
-    """The mip levels that a read blends, with their weights.
-
-    Args:
-        lod: the level of detail, int32, in 1/256.
-    """
-    if axis.kernel != LEVEL_BLEND:
-        return [((lod + 128) >> 8, ONE)]
-    return between(0, lod)
 
 
 def between(whole: jax.Array | int, part: jax.Array) -> Taps:

@@ -49,11 +49,11 @@ def pushforward(
         read: the form of `read` to use.
         computed: `at_once` or `rematerialized`.
     """
-    # In texels, a read is its own tangent.
+    # A read is linear in texels: the tangent along them is a read of their tangent.
     tangents, (texels, *operands) = dict(zip(wrt, args)), args[len(wrt) :]
     terms = [read(tangents.pop(TEXELS), *operands, spec=spec)] if TEXELS in tangents else []
 
-    # In a coordinate, it is a read of the derivative, times the tangent of the coordinate.
+    # Along a coordinate, it is a read of the derivative, times the tangent of the coordinate.
     def of_coordinate(texels: jax.Array, tangent: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
         return summed(weighted(tangent, read(texels, *operands, spec=spec.unsummed())), spec)
 

@@ -129,16 +129,11 @@ def read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, loads: Loads = gat
     if color is not None:
         color = color.reshape(*[1] * len(spec.sample_shapes(operands)[0]), -1)
     codes = color is None and blends_codes(texels, spec)
-    masks = alike if codes else masks_outside(texels, spec)
+    has_outside = not codes and any(axis.address.has_outside for axis in spec.axes)
+    masks = one_by_one(texels.shape[-1], spec.num_taps) if has_outside else alike
     # One value at given coordinates; `result` finds these, and combines several.
     one_read = lambda coords: value(load_texel, coords, spec, color, codes=codes, for_channels=masks)
     return result(one_read, operands, spec)
-
-
-def masks_outside(texels: jax.Array, spec: ReadSpec) -> ForChannels:
-    """The function that makes masks of taps outside masks of channels, see `compute.outside`."""
-    outside = any(axis.address.has_outside for axis in spec.axes)
-    return one_by_one(texels.shape[-1], spec.num_taps) if outside else alike
 
 
 def blends_codes(texels: jax.Array, spec: ReadSpec) -> bool:
@@ -172,28 +167,20 @@ def value(
     texel_value = value_of_texel(load_texel, spec, color, for_channels)
     if spec.derivatives:
         return jnp.concatenate(blends(coords, spec.axes, texel_value, spec.derivatives), -1)
-    if color is not None and weighs_color(spec):
+    # A read of one level, of weight one, that adds up several weights of its border color: the sum of weights is one
+    # but for a rounding. Where no combination of taps lies inside, the value is the color to the last bit.
+    several = any(axis.kernel.num_taps > 1 for axis in spec.axes if not axis.integer)
+    plain = all(axis.role not in (Role.LEVEL, Role.WEIGHT) and not axis.order for axis in spec.axes)
+    if color is not None and several and plain and spec.combination is Combination.BLEND:
         (walk,) = walks(coords, spec.axes)
-        blended, inside = blend_of([walk], texel_value), reads_texels(walk)
-        # The sum of weights is one but for a rounding; outside, the value is the color to the last bit.
+        blended = blend_of([walk], texel_value)
+        of_steps = ([tap.inside for tap in step.taps if tap.inside is not None] for step in walk[2])
+        masks = (functools.reduce(jnp.logical_or, masks) for masks in of_steps if masks)
+        inside = functools.reduce(both, masks, None)
         return blended if inside is None else jnp.where((for_channels or alike)(inside), blended, color)
     # All other reads combine values of taps, colors included.
     combine = blend_inside if codes else COMBINATIONS[spec.combination]
     return combine(coords, spec.axes, texel_value)
-
-
-def weighs_color(spec: ReadSpec) -> bool:
-    """Whether a read of one level, of weight one, adds up several weights of its border color."""
-    several = any(axis.kernel.num_taps > 1 for axis in spec.axes if not axis.integer)
-    plain = all(axis.role not in (Role.LEVEL, Role.WEIGHT) and not axis.order for axis in spec.axes)
-    return several and plain and spec.combination is Combination.BLEND
-
-
-def reads_texels(walk: Walk) -> jax.Array | None:
-    """Whether any combination of the taps of a walk lies inside, S; `None` if all do."""
-    steps = ([tap.inside for tap in step.taps if tap.inside is not None] for step in walk[2])
-    masks = (functools.reduce(jnp.logical_or, masks) for masks in steps if masks)
-    return functools.reduce(both, masks, None)
 
 
 def result(

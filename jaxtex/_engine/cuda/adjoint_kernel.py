@@ -147,8 +147,8 @@ def in_windows(
     totals = [totals_of(plan, channels, zero, samples, remaining)] if adds else []
     if adds and plan.spec.deterministic:
         unit = unit_of(plan, largest_value(plan, whole_array(cotangent), operands))
-        # The derivatives along coordinates read texels.
         given += [KernelArray(ArrayRole.UNIT, unit)]
+    # The derivatives along coordinates read texels.
     given += [] if texels is None or not plan.wrt else [KernelArray(ArrayRole.TEXELS, texels)]
     cotangents = OperandResults.of(plan, samples, operands)
     arrays = KernelArrays([*given, *operands_of(operands)], [*totals, *cotangents.results], ABSENT)

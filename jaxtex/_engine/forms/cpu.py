@@ -477,7 +477,7 @@ def halves(stored: np.dtype, filters: Filters, transposed: bool, dtype: np.dtype
 
 def half(values: jax.Array, filters: Filters, dtype: np.dtype) -> jax.Array:
     """`values` with the axes of `filters` halved."""
-    # Floats: half of each of two neighbors, axis by axis.
+    # Floats: the mean of two neighbors, axis by axis.
     if jnp.issubdtype(values.dtype, jnp.floating):
         for axis, stretched in filters:
             first, second = slices(values, axis, stretched.rows().column, 2)

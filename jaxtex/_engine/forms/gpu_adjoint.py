@@ -25,7 +25,7 @@ from ..walk.texel_walk import Step, Tap, TexelAddress, walks, weighted
 
 def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
     """`operators.splat` in the form of array operations that is fastest on GPUs."""
-    # Other forms for hashed levels and for values that are sharded.
+    # Hashed levels, and values that are sharded, take the general form.
     axes, coords = spec.axes, spec.coords(operands)
     if len(flat_sizes(axes)) > 1 or explicit_sharding(values) is not None:
         return operators.splat(values, *operands, spec=spec)
@@ -39,10 +39,13 @@ def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
     paired = channels > 1 and taps_are_neighbors(axes)
     stored = padded(axes) if paired else axes
     (texels,) = flat_sizes(stored)
-    # Where samples crowd, they add to private copies.
-    copies = num_private_copies(math.prod(shape), texels, channels)
+    # Where samples crowd, they add to private copies, a power of two of them; adjacent samples to different ones.
+    copies, base = num_private_copies(math.prod(shape), texels, channels), jnp.int32(0)
     total = jnp.zeros((copies * texels, sums.width), values.dtype)
-    base = own_copy(shape, copies) * texels if copies > 1 else jnp.int32(0)
+    if copies > 1:
+        strides = (math.prod(shape[k + 1 :]) for k in range(len(shape)))
+        numbers = (jax.lax.broadcasted_iota(jnp.int32, shape, k) * stride for k, stride in enumerate(strides))
+        base = (functools.reduce(jnp.add, numbers, jnp.int32(0)) & (copies - 1)) * texels
     # Each tap of each sample is added, or each pair of taps.
     if paired:
         for address, value in pairs(values, coords, axes):
@@ -60,16 +63,6 @@ def pullback(
 ) -> tuple[jax.Array, ...]:
     """`linearization.pullback` in the form of array operations that is fastest on GPUs."""
     return linearization.pullback(cotangent, texels, *operands, spec=spec, wrt=wrt, splat=splat)
-
-
-def own_copy(shape: tuple[int, ...], copies: int) -> jax.Array:
-    """The private copy that each sample adds to, int32 of `shape`; adjacent samples use different copies.
-
-    Args:
-        copies: the number of copies, a power of two.
-    """
-    numbers = (jax.lax.broadcasted_iota(jnp.int32, shape, k) * math.prod(shape[k + 1 :]) for k in range(len(shape)))
-    return functools.reduce(jnp.add, numbers, jnp.int32(0)) & (copies - 1)
 
 
 def taps_are_neighbors(axes: tuple[Axis, ...]) -> bool:

@@ -105,7 +105,7 @@ def supports_read(texels: Shaped, *args: Shaped, spec: ReadSpec, batch: int, sto
         spec.several or spec.summed_axes or spec.has_color or spec.returns_texels(texels.dtype)
     ):
         return False
-    # Dtypes that C lacks, and numbers of 64 bits.
+    # Kernels take no dtypes that C lacks, and no numbers of more than 32 bits.
     if not kernel_decodes(texels, spec) or spec.dtype.itemsize > 4 or not all(map(is_known, dtypes)):
         return False
     shapes = spec.sample_shapes(operands)

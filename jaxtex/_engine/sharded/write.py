@@ -88,7 +88,7 @@ class TexelWrite(NamedTuple):
         mesh, shape, partition = access.mesh, values.shape[:-1], access.partition
         writes = ExchangedWrites(partition, capacity)
 
-        # Each device writes what it has received; which rule decides the order of the samples.
+        # The samples of a device are a line, each with its number among all samples.
         def on_device(texels: jax.Array, values: jax.Array, *coords: jax.Array) -> jax.Array:
             flat = [jnp.broadcast_to(c, values.shape[:-1]).reshape(-1) for c in coords]
             values = values.reshape(-1, values.shape[-1])

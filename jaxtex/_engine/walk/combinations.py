@@ -90,7 +90,8 @@ class Place(NamedTuple):
         odd = [k for k, axis in enumerate(self.axes) if len(candidates_of(axis)) > 2]
         if not odd:
             return list(values)
-        lows = {k: first_nearest(self.coords[k], self.axes[k]) for k in odd}
+        # The first of the two taps that a linear filter would take.
+        lows = {k: taps(self.coords[k], self.axes[k]._replace(kernel=LINEAR_TAPS[0]))[0][0] for k in odd}
         # With three, the outer two are near on one side only. The middle one always is.
         middle = next(
             value
@@ -121,12 +122,6 @@ def candidates_of(axis: Axis) -> range:
         return range(count)
     between = axis.kernel.origin == LINEAR_TAPS[0].origin
     return range(first, first + 2) if between else range(first - 1, first + 2)
-
-
-def first_nearest(coord: jax.Array, axis: Axis) -> jax.Array:
-    """The first tap of a linear filter at `coord`."""
-    ((tap, _),) = taps(coord, axis._replace(kernel=LINEAR_TAPS[0]))
-    return tap
 
 
 def lowest(values: Sequence[jax.Array]) -> jax.Array:
@@ -175,7 +170,7 @@ def heaviest(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValue) ->
         for k, (w, start, steps) in enumerate(walks(coords, axes))
         for weight, value in votes(start, steps, (k,), w, texel_value)
     ]
-    # What each value has in total. The first of the greatest is kept, then the smallest value.
+    # The value whose taps have the most weight wins; of ties, the smallest.
     sums = [weight_of(value, ballots) for _, value in ballots]
     most, chosen = sums[0], ballots[0][1]
     for total, (_, value) in zip(sums[1:], ballots[1:]):

@@ -91,7 +91,7 @@ class DrawnTaps(NamedTuple):
 
     def __call__(self, number: jax.Array, *operands: jax.Array) -> Coords:
         given = (number, *operands)
-        # The level, and the remainder of the number, which draws on.
+        # The steps within the drawn level, and what its draw has left of the number.
         indices, walk, number = self.walk(*given)
         below: jax.Array | bool = self.below_zero
         rest = shares(walk) if self.signed else [Shares(1.0, 0.0)] * len(walk)

@@ -393,7 +393,6 @@ def scan(plan: Plan, eqn: JaxprEqn, out: Sequence[Axis]) -> Narrowed:
         raise ChannelsMix
     given, _ = plan.loop(eqn, body, [None if axis is None else axis - 1 for axis in out[count:]], before)
 
-    # The scan of narrow arrays.
     def run(args: list[Any]) -> Sequence[Any]:
         def turn(carry: list[Any], rows: list[Any]) -> tuple[list[Any], list[Any]]:
             found = plan.run(body.jaxpr, body.consts, [*args[:before], *carry, *rows])

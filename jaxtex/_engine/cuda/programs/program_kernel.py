@@ -374,7 +374,7 @@ def run_text(
     aliases: dict[int, int],
 ) -> Sequence[jax.Array]:
     """Runs a kernel, whose parameters are `a0` and so on, then the results `r0` and so on."""
-    # The parameters. What the kernel adds to is given and returned in one array, so it has two names.
+    # The parameters. What the kernel adds to is given and returned in one array, so two names mean one memory.
     type_of = lambda a: c_type_of(np.dtype(a.dtype))
     given = [
         f"{'' if k in aliases else 'const '}{type_of(a)}* {'' if k in aliases else '__restrict__ '}a{k}"

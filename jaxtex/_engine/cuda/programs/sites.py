@@ -76,13 +76,15 @@ def equation(eqn: JaxprEqn, args: list[Any], within: Jaxpr) -> Sequence[Any]:
             return [exact_read(eqn, args)]
         if eqn.primitive in MEANINGS and name != "straight_through":
             return by_meaning(inspect.unwrap(eqn.primitive.impl), eqn, args)  # of numbers: by array operations
-        # Of parts: calls are entered with them.
         body = called(eqn)
         return run(body, args) if body is not None and name == "jit" else bound(eqn, args, within)
+    # Of parts: calls are entered with them.
     body = called(eqn)
     if body is not None:
         if name in ("checkpoint", "remat2"):
-            return in_checkpoint(body, args)
+            # Parts are no arrays, so the checkpoint gets what they hold.
+            function, leaves = with_parts(lambda *args: run(body, args), args)
+            return jax.checkpoint(function)(*leaves)
         return run(body, args)
     if name not in CONTROL and any(isinstance(a, Key) for a in args):
         return of_keys(eqn, args, within)
@@ -112,11 +114,6 @@ def by_meaning(meaning: Callable[..., Any], eqn: JaxprEqn, args: list[Any]) -> l
     avals = [jax.ShapeDtypeStruct(aval_of(v).shape, aval_of(v).dtype) for v in eqn.invars]
     function = lambda *args: as_tuple(meaning(*args, **eqn.params))
     return run(jax.make_jaxpr(function)(*avals), args)
-
-
-def in_checkpoint(body: ClosedJaxpr, args: list[Any]) -> list[Any]:
-    function, leaves = with_parts(lambda *args: run(body, args), args)
-    return jax.checkpoint(function)(*leaves)
 
 
 def gather(eqn: JaxprEqn, args: list[Any]) -> jax.Array | Part | None:

@@ -203,7 +203,7 @@ class ReadSource(KernelSource):
             inside = None if ArrayRole.COLOR in self.arrays else address.inside
             return load("arrays.texels", place, dtype=texels.dtype, num_kept=2 * shares, inside=inside)
 
-        # The border color has the batch axes of its own.
+        # The border color has batch axes of its own.
         border = None
         if ArrayRole.COLOR in self.arrays:
             color = self.arrays[ArrayRole.COLOR]
@@ -341,7 +341,6 @@ class ReadSource(KernelSource):
     def add_fold(self, functions: DeviceFunctions, fold: Fold, coords: Sequence[Scalar]) -> None:
         """Adds the functions for a fold of reads."""
         width, count = self.num_sums, self.num_state
-        # All reads of a fold count alike.
         functions.define(COUNTS, "All reads count.", ["return true;"])
         functions.define(TERM_OF, "A read has no weight.", ["return value;"])
         self.define_start(functions, fold.start(self.threads.width))

@@ -525,7 +525,6 @@ class WindowSource(OnSquares, SampleSource):
         # First the slopes along coordinates, over the channels of a lane.
         integers = [(name, INT) for name in ("base", "first", "skipped")]
         parameters = f"{ARRAYS}, const Coords& coords, const Value& value, int base, int first, int skipped"
-        # Lanes add these up; then the chain rule leads to the operands.
         functions.add(
             f"Slopes slopes_of({parameters})",
             "A lane's part of the derivatives along coordinates, without the first `skipped` channels.",
@@ -534,6 +533,7 @@ class WindowSource(OnSquares, SampleSource):
             *names_of("value.v", self.lanes.width, FLOAT),
             *self.coords,
         )
+        # Lanes add these up; then the chain rule leads to the operands.
         functions.add(
             f"Cotangents cotangents_of({ARRAYS}, {AT}, const Slopes& slopes)",
             "The cotangents of the operands of a sample.",
@@ -562,7 +562,7 @@ class WindowSource(OnSquares, SampleSource):
                 terms = jnp.where(jnp.arange(lanes.width, dtype=jnp.int32)[None] >= skipped[:, None], terms, 0)
             return zero_outside(address, functools.reduce(jnp.add, jnp.split(terms, lanes.width, -1)))
 
-        # Many derivatives at once exceed the registers; then one walk follows another.
+        # Where texels would exceed the registers, all derivatives take one before the next is loaded.
         together = exceeds_registers(spec.axes)
         return [[*slopes(coords, spec.axes, self.coordinate_axes, texel_times_cotangent, together=together)]]
 

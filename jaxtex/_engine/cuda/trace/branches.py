@@ -76,7 +76,7 @@ def scan(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> list[Names
     params, length, body = eqn.params, eqn.params["length"], eqn.params["jaxpr"]
     num_consts, num_carried = sizes_of_scan(params)
     consts, carry, rows = args[:num_consts], args[num_consts:][:num_carried], args[num_consts + num_carried :]
-    # Long scans are loops in C, unless their arrays exceed the memory of a thread.
+    # Scans of many turns are loops in C, and so are long ones whose arrays fit into the memory of a thread.
     is_long = length * num_equations(body.jaxpr) > MOST_EQUATIONS
     in_memory = (*eqn.invars[num_consts + num_carried :], *eqn.outvars[num_carried:])
     if length > MOST_UNROLLED or (is_long and all(aval_of(v).size <= MOST_KEPT for v in in_memory)):

@@ -203,7 +203,7 @@ class Statements(abc.ABC):
             wide = [self.converted(names, operand, np.float32) for names in args]
             found = self.elementwise(name, np.float32 if dtype == operand else dtype, np.float32, wide)
             return self.converted(found, np.float32, dtype) if dtype == operand else found
-        # The expression in C, and numbers that it leaves as they are.
+        # The expression in C, the number that leaves another one as it is, and the value of known integers.
         expression = EXPRESSIONS[name].of(np.dtype(operand))
         if expression is None:
             raise UnknownPrimitive(f"{name} of {np.dtype(operand).name} has no expression")
