@@ -67,7 +67,7 @@ class FloatArithmetic(ReadArithmetic):
         coords, lod, footprint, face_coords = arguments.coords, arguments.lod, None, None
         given, several = (arguments.ddx, arguments.ddy, arguments.ddz), sampler.max_anisotropy > 1
         sides = tuple(without_nan(side) for side in given if side is not None)
-        # A footprint gives the level of detail. Without levels and several reads it would change nothing.
+        # A footprint gives the level of detail. With one level and one read, it would change nothing.
         if sides and (several or layout.num_levels > 1):
             # On a cube, sides are steps of u and v on the face that the direction meets.
             steps = sides
@@ -133,11 +133,14 @@ def read_folded(
         given: the operands that the fold takes, of the rank of the read's.
     """
     read = read.besides(given)
-    color = border_of(border_color, texels.shape[-1], read.spec)
-    if is_sharded(texels):
-        block = lambda texels, *operands, spec: read_where_placed(READ_WITH_HALO, texels, color, Read(spec, operands))
-        return folds.by_reads(block, texels, *read.operands, spec=read.spec, fold=fold)
-    return folds.fold(texels, color, read, fold)
+    if not is_sharded(texels):
+        return folds.fold(texels, border_of(border_color, texels.shape[-1], read.spec), read, fold)
+
+    def block(texels: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
+        color = border_of(border_color, texels.shape[-1], spec)
+        return read_where_placed(READ_WITH_HALO, texels, color, Read(spec, operands))
+
+    return folds.by_reads(block, texels, *read.operands, spec=read.spec, fold=fold)
 
 
 def border_of(border_color: jax.Array | None, channels: int, spec: ReadSpec) -> jax.Array | None:

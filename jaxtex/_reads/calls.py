@@ -107,7 +107,8 @@ def sample(
         return by_parts(sample, texture, arguments, key, sampler=sampler, dtype=dtype)
 
     # The dtypes: of all coordinates and knots together, and of sums. Integers that are not blended have no derivatives.
-    arguments = arguments.as_operands(beside=[as_float(a).dtype for a in jax.tree.leaves(texture.knots)])
+    knots = jax.tree.leaves(texture.knots)
+    arguments = arguments.as_operands(beside=[as_float(a).dtype for a in knots])
     sums, differentiable = numbers_of(
         texture, sampler.decoding, arguments.coords, blends=is_blended(texture.dtype) and blends(texture, sampler)
     )
@@ -118,13 +119,13 @@ def sample(
 
     def run(arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments) -> jax.Array:
         # Among knots, a filter of one or two taps reads at positions; a longer one has weights of its own.
-        if texture.knots is not None and sampler.kernel.num_taps > 2:
+        if knots and sampler.kernel.num_taps > 2:
             from .knots import cubic_read  # loaded only for textures with knots
 
             # Reverse mode computes weights and reads again, and keeps texels, knots and coordinates.
             of_weights = functools.partial(cubic_read, sampler=sampler, dtype=rounded)
             return jax.checkpoint(of_weights)(texture, arguments)
-        arguments = at_positions(texture, arguments, sampler)
+        arguments = at_positions(texture, arguments, sampler) if knots else arguments
         # With a key, one tap is drawn; otherwise the read is planned and carried out.
         if number is not None:
             return drawn_read(texture, arguments, number, sampler, sums, rounded)
