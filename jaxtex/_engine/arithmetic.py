@@ -75,8 +75,9 @@ class FloatArithmetic(ReadArithmetic):
                 face_coords, steps = to_face(coords, *sides)
             # Its lengths are in texels of the finest level.
             if sampler.normalized_coords or layout.kind.is_cube:
-                steps = [tuple(d * n for d, n in zip(step, layout.sizes[::-1])) for step in steps]
-            texels = [tuple(map(limited, step)) for step in steps]
+                texels = [tuple(limited(d * n) for d, n in zip(step, layout.sizes[::-1])) for step in steps]
+            else:
+                texels = [tuple(map(limited, step)) for step in steps]
             footprint = footprint_level(sides, texels, sampler.max_anisotropy)
             lod = footprint.lod
         # The read itself applies the sampler's bias and bounds to a level of detail.
