@@ -21,9 +21,8 @@ from ._engine.arithmetic import READ, read_where_placed
 from ._engine.compute import texel_write
 from ._engine.compute.texel_value import in_wide_texels, wide_dtype
 from ._engine.compute.texel_write import numbers
-from ._engine.describe.arguments import ReadArguments
 from ._engine.describe.axis import Axis
-from ._engine.describe.plan import Layout, plan_of_texels
+from ._engine.describe.plan import Layout, ReadArguments, plan_of_texels
 from ._engine.describe.spec import Read
 from ._engine.walk.texel_walk import only_address
 from ._jax.calls import typed_jit

@@ -38,12 +38,11 @@ from typing import TYPE_CHECKING, Any
 from .arithmetic import FLOAT, read_folded, read_texels
 from .compute.filters import ENTRIES_AT_ONCE, ScaledFilter
 from .compute.texel_value import decode
-from .describe.arguments import ReadArguments
 from .describe.axis import Axis
 from .describe.folds import Fold
 from .describe.footprint import footprint_level
 from .describe.operands import Operand, Stacked, covering, numbers
-from .describe.plan import Layout, SizedTexture, plan_of_axes, plan_of_grid
+from .describe.plan import Layout, ReadArguments, SizedTexture, plan_of_axes, plan_of_grid
 from .describe.spec import Read
 from .rules.filters import scaled
 from .walk.texel_walk import texels_of, to_position

@@ -16,12 +16,11 @@ from ..sampler import Sampler
 from ..texture import Texture
 from .compute import operators
 from .compute.texel_value import loads_bytes, words_of_channels
-from .describe.arguments import ReadArguments
 from .describe.cube import to_face
 from .describe.folds import Fold
-from .describe.footprint import along_side, clamped, footprint_level
+from .describe.footprint import along_side, clamped, footprint_level, limited
 from .describe.levels import Cut
-from .describe.plan import Layout, ResolvedLevel, SizedTexture, in_texels, sides_of
+from .describe.plan import Layout, ReadArguments, ResolvedLevel, SizedTexture, without_nan
 from .describe.spec import Read, ReadSpec, TexelReader
 from .rules import folds, primitives
 
@@ -56,9 +55,9 @@ class ReadArithmetic(abc.ABC):
     def read(self, texture: Texture | SizedTexture, read: Read) -> jax.Array:
         """The values of a read, border color included: S + (C,) of the read's dtype."""
 
+    @abc.abstractmethod
     def read_texel(self, texture: Texture, read: Read) -> jax.Array:
         """The values of a read of single texels, as `gather` returns them."""
-        return self.read(texture, read)
 
 
 class FloatArithmetic(ReadArithmetic):
@@ -66,14 +65,22 @@ class FloatArithmetic(ReadArithmetic):
 
     def resolve_level(self, layout: Layout, arguments: ReadArguments, sampler: Sampler) -> ResolvedLevel:
         coords, lod, footprint, face_coords = arguments.coords, arguments.lod, None, None
-        sides, several = sides_of(arguments), sampler.max_anisotropy > 1
+        given, several = (arguments.ddx, arguments.ddy, arguments.ddz), sampler.max_anisotropy > 1
+        sides = tuple(without_nan(side) for side in given if side is not None)
+        # A footprint gives the level of detail. With one level and one read, it would change nothing.
         if sides and (several or layout.num_levels > 1):
+            # On a cube, sides are steps of u and v on the face that the direction meets.
             steps = sides
             if layout.kind.is_cube:
                 face_coords, steps = to_face(coords, *sides)
-            texels = [in_texels(layout, step, sampler) for step in steps]
+            # Its lengths are in texels of the finest level.
+            if sampler.normalized_coords or layout.kind.is_cube:
+                texels = [tuple(limited(d * n) for d, n in zip(step, layout.sizes[::-1])) for step in steps]
+            else:
+                texels = [tuple(map(limited, step)) for step in steps]
             footprint = footprint_level(sides, texels, sampler.max_anisotropy)
             lod = footprint.lod
+        # The read itself applies the sampler's bias and bounds to a level of detail.
         resolved = ResolvedLevel(coords, arguments.layer, None)
         if layout.num_levels > 1 and lod is None:
             # A call without a level reads the finest, without bias.
@@ -81,6 +88,7 @@ class FloatArithmetic(ReadArithmetic):
             resolved = resolved._replace(level=clamped(lowest, sampler, layout.num_levels))
         elif layout.num_levels > 1:
             resolved = resolved._replace(lod=lod)
+        # Several reads lie along the longest side, each at a direction of its own on a cube.
         if footprint is None or not several:
             return resolved._replace(face_coords=face_coords)
         return resolved._replace(side=footprint.side, num_reads=footprint.num_reads)
@@ -95,24 +103,21 @@ class FloatArithmetic(ReadArithmetic):
         return resolved._replace(coords=coords, face_coords=None), weight
 
     def read(self, texture: Texture | SizedTexture, read: Read) -> jax.Array:
+        color = border_of(texture.border_color, texture.num_channels, read.spec)
+        # Words that hold texels of bytes are read by array operations, since their reads have no derivatives.
         if isinstance(texture, SizedTexture) and texture.channels_of_words is not None:
-            channels = texture.channels_of_words
-            spec, args = read.over(border_of(texture.border_color, channels, read.spec))
-            return operators.read(words_of_channels(texture.texels, channels), *args, spec=spec, loads=loads_bytes)
-        return read_texels(texture.texels, texture.border_color, read, texture.cut)
+            words = words_of_channels(texture.texels, texture.channels_of_words)
+            spec, args = read.over(color)
+            return operators.read(words, *args, spec=spec, loads=loads_bytes)
+        return read_where_placed(READ_WITH_HALO, texture.texels, color, read, texture.cut)
 
-
-def read_texels(texels: jax.Array, border_color: jax.Array | None, read: Read, chain: Cut | None = None) -> jax.Array:
-    """A read in float arithmetic, with the border color, or zero, for taps outside."""
-    color = border_of(border_color, texels.shape[-1], read.spec)
-    return read_where_placed(READ_WITH_HALO, texels, color, read, chain)
+    read_texel = read
 
 
 def read_derivatives(texture: Texture, read: Read) -> list[jax.Array]:
     """The derivatives of a read in float arithmetic that its spec names; from sharded texels, by a read of each."""
     if texture.cut is not None or is_sharded(texture.texels):
-        one_by_one = (read._replace(spec=one) for one in read.spec.each_derivative())
-        return [read_texels(texture.texels, texture.border_color, one, texture.cut) for one in one_by_one]
+        return [FLOAT.read(texture, read._replace(spec=one)) for one in read.spec.each_derivative()]
     color = border_of(texture.border_color, texture.num_channels, read.spec)
     return primitives.read_derivatives(texture.texels, color, read)
 
@@ -129,10 +134,14 @@ def read_folded(
         given: the operands that the fold takes, of the rank of the read's.
     """
     read = read.besides(given)
-    if is_sharded(texels):
-        block = lambda texels, *operands, spec: read_texels(texels, border_color, Read(spec, operands))
-        return folds.by_reads(block, texels, *read.operands, spec=read.spec, fold=fold)
-    return folds.fold(texels, border_of(border_color, texels.shape[-1], read.spec), read, fold)
+    if not is_sharded(texels):
+        return folds.fold(texels, border_of(border_color, texels.shape[-1], read.spec), read, fold)
+
+    def block(texels: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
+        color = border_of(border_color, texels.shape[-1], spec)
+        return read_where_placed(READ_WITH_HALO, texels, color, Read(spec, operands))
+
+    return folds.by_reads(block, texels, *read.operands, spec=read.spec, fold=fold)
 
 
 def border_of(border_color: jax.Array | None, channels: int, spec: ReadSpec) -> jax.Array | None:
@@ -156,9 +165,14 @@ def read_where_placed(
     """
     if chain is None and not is_sharded(texels):
         return reader.read(texels, color, read)
-    from .sharded.read import read_sharded
+    from .sharded.read import read_sharded  # loaded only for texels that are sharded
 
     return read_sharded(reader, texels, color, read, chain)
+
+
+def read_texels(texels: jax.Array, border_color: jax.Array | None, read: Read) -> jax.Array:
+    """A read of texels along any axes; a border color that no tap reaches is left out."""
+    return read_where_placed(READ_WITH_HALO, texels, border_of(border_color, texels.shape[-1], read.spec), read)
 
 
 def splat_where_placed(values: jax.Array, read: Read, sharding: NamedSharding | None) -> jax.Array:

@@ -8,10 +8,9 @@ import numpy as np
 
 from .._engine.arithmetic import ReadArithmetic, read_where_placed
 from .._engine.compute.texel_value import decode
-from .._engine.describe.arguments import ReadArguments
 from .._engine.describe.cube import on_face
 from .._engine.describe.operands import Arrays
-from .._engine.describe.plan import Layout, ResolvedLevel, SizedTexture
+from .._engine.describe.plan import Layout, ReadArguments, ResolvedLevel, SizedTexture
 from .._engine.describe.spec import Read, TexelReader
 from .._jax.float_bits import EXPONENT, SIGN, SMALLEST_NORMAL, bits_of, float_of
 from .._jax.indexing import entry
@@ -76,6 +75,7 @@ def projected(direction: Arrays) -> Arrays:
 
     Subnormal numbers are read from their bits, because some processors flush them to zero.
     """
+    # The largest component decides by its bits. If it is subnormal or too long, 1 stands in for it.
     direction = tuple(jnp.broadcast_arrays(*direction))
     sizes = [jnp.where(c == c, bits_of(c) & MAGNITUDE, 0) for c in direction]
     largest = jnp.maximum(jnp.maximum(*sizes[:2]), sizes[2])
@@ -83,6 +83,7 @@ def projected(direction: Arrays) -> Arrays:
     inverse = reciprocal(float_of(jnp.where(is_short | is_long, 127 << 23, largest)))
     lowered = inverse * np.float32(2.0**-LIFT)
 
+    # The product, as the unit rounds it, and what it returns for extreme directions.
     def component(c: jax.Array, size: jax.Array) -> jax.Array:
         lifted = (size & 0x7FFFFF).astype(jnp.float32) * np.float32(2.0 ** (LIFT - 149))
         lifted = float_of(bits_of(lifted) | (bits_of(c) & SIGN))
@@ -110,14 +111,17 @@ def side_on_face(direction: Arrays, side: Arrays) -> tuple[Arrays, jax.Array]:
     direction plus side meets it, with the faces unfolded into the plane of the first. Across an edge, it is the sum of
     the distances of both points from the edge.
     """
+    # Both ends of the side: their faces, and their components on the axes of the first one.
     start, end = projected(direction), projected(tuple(c + d for c, d in zip(direction, side)))
     (face, on_own_axes), (end_face, _) = (on_face(*map(order, v)) for v in (start, end))
     (s, t, _), (s_end, t_end, m_end) = (map(number, on_own_axes(*v)) for v in (start, end))
+    # Which edge the side crosses, if it leaves the face.
     end_axis = on_own_axes(*((end_face >> 1 == axis).astype(jnp.float32) for axis in range(3)))
     over_s, over_t, same_axis = (component != 0 for component in end_axis)
     stays = face == end_face
     behind = same_axis & ~stays
 
+    # On one face, a difference; to the opposite face, the way around; else over the edge.
     def step(end: jax.Array, start: jax.Array, over: jax.Array, further: jax.Array) -> jax.Array:
         sign = jnp.where(end < 0, np.float32(-1), np.float32(1))
         over_edge = guarded_sum(cut(1 - sign * start), cut(1 - m_end))
@@ -202,17 +206,20 @@ class HardwareArithmetic(ReadArithmetic):
 
         For several reads along a footprint, `side` is a step along it of one texel of the level.
         """
+        # The level that is given, or that of the footprint.
         coords, lod, long = single_precision(arguments.coords), None, None
         if arguments.lod is not None:
             lod = fixed(arguments.lod)
         elif arguments.ddx is not None:
             lod, long = footprint(layout, coords, arguments, sampler)
+        # It gets the sampler's bias and bounds here: the read takes it as it is.
         shape = (1,) * coords[0].ndim
         level = None
         if layout.num_levels > 1:
             level = fixed_lod(lod, sampler, layout.num_levels, shape, explicit=lod is not None)
         if long is None:
             return ResolvedLevel(coords, arguments.layer, level)
+        # A step along the footprint is a texel of the level, in the units of coordinates.
         side = tuple(long.direction if level is None else (d * fixed_exp2(level) for d in long.direction))
         if sampler.normalized_coords or layout.kind.is_cube:
             side = tuple(d / n for d, n in zip(side, layout.sizes[::-1]))
@@ -237,6 +244,7 @@ class HardwareArithmetic(ReadArithmetic):
         return even(sampler.max_anisotropy)
 
     def read(self, texture: Texture | SizedTexture, read: Read) -> jax.Array:
+        # The unit returns one of its own dtypes.
         spec = read.spec
         stored = rounded_dtype(spec.dtype, unit.result_dtype(texture.dtype, spec.decoding))
         # `deterministic` concerns the derivatives alone, which are computed in float arithmetic.
@@ -253,6 +261,7 @@ class HardwareArithmetic(ReadArithmetic):
         # The border color is stored in the format that the texture is read in.
         color = stored_color(texture.border_color, texture.num_channels, texture.dtype, decoding)
         stored = dataclasses.replace(texture, border_color=color)
+        # The code of the texel, and the unit's code of 16 bits for it.
         k = self.read(stored, read.replace(decoding=Decoding.ELEMENT, dtype=np.dtype(texture.dtype))).astype(jnp.int32)
         code = jnp.minimum(jnp.abs(k) * 258 + (jnp.abs(k) >= jnp.where(k < 0, 65, 64)).astype(jnp.int32), 32767)
         code = jnp.where(k < 0, -code, code).astype(jnp.int16)
@@ -266,6 +275,7 @@ def footprint(
     several = sampler.max_anisotropy > 1 and layout.kind.texel_ndim < 3
     if not several and layout.num_levels == 1:
         return None, None
+    # The sides as texels of the finest level: on a face of a cube, or of a volume.
     assert arguments.ddx is not None
     assert arguments.ddy is not None
     sides, bent = [single_precision(side) for side in (arguments.ddx, arguments.ddy)], None
@@ -276,6 +286,7 @@ def footprint(
     elif layout.kind.texel_ndim == 3:
         sides = [tuple(map(side_in_volume, coords, side, sizes)) for side in sides]
     x_side, y_side = (tuple(map(in_texels, side, sizes)) for side in sides)
+    # One read needs the level alone.
     if not several:
         return footprint_lod(x_side, y_side, bent), None
     long = ellipse(x_side, y_side, sampler.max_anisotropy, bent)

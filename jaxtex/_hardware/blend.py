@@ -133,6 +133,7 @@ class Sum(NamedTuple):
 def blended(levels: Levels, format: Format) -> tuple[Sum, jax.Array]:
     """The exact sum of floating texels, and an int32 whose sign the result takes if the sum is zero."""
     signs = signs_of([tap for level in levels for taps in level for tap in taps])
+    # The unit adds the stencils of a level to what it has so far.
     sums = []
     for level in levels:
         sums = [*(Sum(*stencil_sum(taps, format), format.bits + 1) for taps in level), *sums]
@@ -163,6 +164,7 @@ def stencil_sum(taps: Taps, format: Format) -> tuple[jax.Array, jax.Array, jax.A
     largest = functools.reduce(jnp.maximum, map(jnp.abs, counted))
     special = jnp.isnan(largest)
     (unweighted,) = where_needed(special, sum_unweighted, [v for v, _ in taps], [jnp.zeros_like(largest)])
+    # All texels are scaled by the exponent of the largest one, and truncated to integers.
     exponent = bits_of(jnp.maximum(largest, format.smallest)) & EXPONENT
     # The bits of 2^129 / exponent, which is a normal number even for the exponent of infinity and NaN.
     scale, more = SIGN - exponent, format.bits - 1
@@ -170,6 +172,7 @@ def stencil_sum(taps: Taps, format: Format) -> tuple[jax.Array, jax.Array, jax.A
         scaled = [v * float_of(scale + (more << 23)) for v in counted]
     else:  # by two factors, because their product may overflow
         scaled = [flushed_product(v, float_of(scale)) * np.float32(2.0**more) for v in counted]
+    # The exact sum twice: modulo 2^32, and as a float near it, which has its size.
     low = total([v.astype(jnp.int32) * w for v, (_, w) in zip(scaled, taps)])
     near = total([v * w for v, w in zip(scaled, weights)])
     return low, jnp.where(special, unweighted, near), exponent
@@ -241,16 +244,20 @@ def to_float32(sum: Sum, signs: jax.Array) -> jax.Array:
 
 def to_float16(sum: Sum, signs: jax.Array) -> jax.Array:
     """S / 256 rounded to the 11 bits of float16, or to multiples of 2^-24 if subnormal, halves away from zero."""
+    # The mean as a float, and which way it was rounded.
     rounded, error = rounded_parts(sum)
     mean = rounded * np.float32(2.0 ** (-8 - sum.bits)) * float_of(sum.exponent)
     mean = float_of(bits_of(mean) | jnp.where(rounded == 0, signs & SIGN, 0))
+    # Rounded to 11 bits; a tie that was no tie before goes the way of the exact sum.
     short = (error != 0) & ((error > 0) != (rounded > 0))
     bits = bits_of(mean) + jnp.where(short, 0xFFF, 0x1000)
     normal = float_of(bits & ~0x1FFF)
+    # The same in multiples of 2^-24, for subnormal results.
     steps = jnp.abs(mean) * 2.0**24
     whole = jnp.floor(steps)
     up = (steps - whole > 0.5) | ((steps - whole == 0.5) & ~short)
     subnormal = with_sign_of(mean, (whole + up.astype(jnp.float32)) * 2.0**-24)
+    # Infinity and NaN are those of the float sum.
     finite = jnp.where(jnp.abs(mean) < 2.0**-14, subnormal, normal)
     return jnp.where(jnp.abs(sum.near) < jnp.inf, finite, sum.near)
 
@@ -279,12 +286,15 @@ def blend_srgb(levels: Levels) -> jax.Array:
     for level in levels:
         addends = [sum]
         for taps in level:
+            # A stencil keeps the bits that its largest texel has.
             exponents = (jnp.where(w > 0, srgb_entry(SRGB_EXPONENT, v), 0) for v, w in taps)
             exponent = functools.reduce(jnp.maximum, exponents)
             cut = jnp.left_shift(-1, jnp.maximum(exponent - 7, 0))
             addends.append(total([(srgb_entry(SRGB_TABLE, v) & cut) * w for v, w in taps]))
             top = jnp.maximum(top, exponent)
+        # The sum keeps those that the largest one of all so far has, in steps of four.
         unit = jnp.left_shift(-1, jnp.maximum(4 * ((top - 1) >> 2) - 6, 0))
         sum = total([addend & unit for addend in addends])
+    # The mean as a float of 11 bits, halves up.
     bits = bits_of(sum.astype(jnp.float32)) + 0x1000
     return float_of(bits & ~0x1FFF) * np.float32(2.0**-24)

@@ -56,17 +56,20 @@ def fixed_lod(
     The level and the bias are truncated to 1/256 separately. Without a level, it is 0, and the bias is not added. An
     `explicit` level is sharpened if the sampler is anisotropic and blends levels, as for a long footprint.
     """
+    # The bias, in the same steps as the level.
     sharpened = explicit and sampler.max_anisotropy > 1 and sampler.mipmap_filter_mode is FilterMode.LINEAR
     start, slope = next((s, f) for most, s, f in SHARPENING if sampler.max_anisotropy <= most)
     bias = sampler.mipmap_level_bias * ONE
     bias = int(bias - start) + int(start) if sharpened else int(bias)
     lod = jnp.zeros(shape, jnp.int32) if lod is None else lod + max(min(bias, FAR * ONE), -FAR * ONE)
+    # The bounds of the sampler, then those of the chain.
     bound = lambda clamp: math.floor(min(max(clamp, -FAR), FAR) * ONE)
     lod = jnp.minimum(lod, bound(sampler.max_mipmap_level_clamp))
     lod = jnp.maximum(lod, bound(sampler.min_mipmap_level_clamp))
     lod = jnp.clip(lod, 0, (num_levels - 1) * ONE)
     if not sharpened:
         return lod
+    # A sharpened level is whole for longer, and changes faster in between.
     fraction = ((lod & 255) - math.floor(start)) * slope.numerator // slope.denominator
     return (lod & ~255) + jnp.clip(fraction, 0, ONE)
 
@@ -233,6 +236,7 @@ def ellipse(ddx: Side, ddy: Side, most: int, bent: jax.Array | None = None) -> E
     axes = len(ddx)
     if axes == 1:  # a texture of one row
         ddx, ddy = ((*side, jnp.zeros_like(side[0])) for side in (ddx, ddy))
+    # The longest of two sides and two diagonals is the length, and has the direction.
     (*sides, sum, difference), lengths = extents(ddx, ddy)
     if bent is not None:
         lengths[2:] = [jnp.where(bent, 0, extent) for extent in lengths[2:]]
@@ -242,10 +246,12 @@ def ellipse(ddx: Side, ddy: Side, most: int, bent: jax.Array | None = None) -> E
         further = extent > longest
         longest = jnp.where(further, extent, longest)
         direction = [jnp.where(further, new, old) for new, old in zip(vector, direction)]
+    # The width is the area divided by the length, both as logarithms.
     (ax, ay), (bx, by) = sides
     area = jnp.abs(ax * by - ay * bx)
     along = fixed_log2(longest)
     across = jnp.where(area > 0, fixed_log2(area) - along, -FAR * ONE)
+    # A ratio beyond the bound takes a coarser level.
     bound = math.floor(ONE * math.log2(even(most)))
     log_ratio = jnp.clip(along - jnp.maximum(across, 0), 0, bound)
     return Ellipse(jnp.maximum(across, along - bound), log_ratio, unit_vector(direction)[:axes])
@@ -253,6 +259,7 @@ def ellipse(ddx: Side, ddy: Side, most: int, bent: jax.Array | None = None) -> E
 
 def unit_vector(vector: Sequence[jax.Array]) -> list[jax.Array]:
     """The approximate unit vector of `vector`, from four bits of each component, in multiples of 1/64."""
+    # Four bits of each component, by the exponent of the larger one, are the place in a table.
     sizes = [jnp.abs(c) for c in vector]
     _, inverse = last_bit(jnp.maximum(*sizes))
     x, y = (jnp.floor(c * inverse * np.float32(2.0 ** (DIRECTION_BITS - BITS))).astype(jnp.int32) for c in sizes)
@@ -272,10 +279,12 @@ def read_along(log_ratio: jax.Array, number: jax.Array) -> tuple[jax.Array, jax.
     Args:
         number: the number of the read, from 1.
     """
+    # Reads come in pairs around the center, a texel apart, or closer for a ratio below two.
     ratio = fixed_exp2(log_ratio)
     pairs = jnp.ceil(ratio / 2)
     reads = jnp.where(ratio > 1, 2 * pairs, 1)
     offset = (number - (reads + 1) / 2) * jnp.where(ratio < 2, 2 - 2 / ratio, 1)
+    # The outer pair has what the equal weights of the others leave.
     whole = jnp.where(pairs > 2, 4 * ONE, ONE * pairs)  # weights are multiples of 1 / whole
     inner = jnp.minimum(jnp.floor(whole / ratio + 0.5), jnp.floor(whole / 2 / jnp.maximum(pairs - 1, 1)))
     outer = whole / 2 - inner * (pairs - 1)

@@ -60,11 +60,14 @@ def taps(coord: jax.Array, axis: Axis) -> Taps:
         )
     if axis.integer:
         return [(coord, ONE)]
+    # A level of detail comes in 1/256. It is rounded, halves up, or blends two levels.
     if axis.role is Role.LEVEL:
-        return level_taps(coord, axis)
+        return between(0, coord) if axis.kernel == LEVEL_BLEND else [((coord + 128) >> 8, ONE)]
+    # A point read truncates the position to whole texels.
     if axis.kernel == POINT:
         whole, part = position(coord, axis, bits=0)
         return [(whole + part, ONE)]
+    # A linear read rounds it to 1/256, counted from the center of a texel.
     whole, part = position(coord, axis, bits=8)
     part = part - ONE // 2
     if axis.kernel in LINEAR_TAPS:  # of a gather
@@ -73,17 +76,6 @@ def taps(coord: jax.Array, axis: Axis) -> Taps:
     if axis.address is CLAMP:
         whole, part = 0, jnp.clip(whole * ONE + part, 0, (axis.given_size - 1) * ONE)
     return between(whole, part)
-
-
-def level_taps(lod: jax.Array, axis: Axis) -> Taps:
-    """The mip levels that a read blends, with their weights.
-
-    Args:
-        lod: the level of detail, int32, in 1/256.
-    """
-    if axis.kernel != LEVEL_BLEND:
-        return [((lod + 128) >> 8, ONE)]
-    return between(0, lod)
 
 
 def between(whole: jax.Array | int, part: jax.Array) -> Taps:
@@ -104,6 +96,7 @@ def position(coord: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array | int, 
 
 
 def normalized_position(x: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array | int, jax.Array]:
+    # The coordinate as an integer of so many bits, whole periods apart.
     size, kept = axis.given_size, coordinate_bits(axis.given_size)
     one = 1 << kept if isinstance(kept, int) else jnp.left_shift(1, kept)
     scale = jnp.asarray(one, jnp.float32)
@@ -114,9 +107,11 @@ def normalized_position(x: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array 
         fixed = jnp.floor(x * scale)
         unit = jnp.floor(fixed / scale)  # exact: scale is a power of two
         unit, low = unit.astype(jnp.int32), (fixed - unit * scale).astype(jnp.int32)
+    # Its product with the size is exact, and is truncated or rounded once.
     part = scaled_product(low, size, (one >> 9) if bits else 0, kept - bits)
     if axis.address is WRAP:
         return 0, part
+    # Periods become whole texels. A mirror needs to know only whether their number is odd.
     return (unit & 1 if axis.address is MIRROR else unit) * size, part
 
 
@@ -179,6 +174,7 @@ def plane(total: Weight, address: TexelAddress, steps: list[Step]) -> list[Weigh
     if not steps:
         return [Weighted(address, total)]
     *_, last = steps
+    # Two axes: four texels. One axis: two. A cube: four, which a corner may lack.
     if len(steps) == 2:
         rows, columns = steps
         addresses = [address.advance(y, rows.sizes).advance(x, columns.sizes) for y in rows.taps for x in columns.taps]
@@ -279,11 +275,13 @@ def value(load_texel: LoadTexel, coords: Coords, spec: ReadSpec, stored: np.dtyp
         load_texel: returns stored texels, S + (C,).
         split: whether texels are blended one channel at a time.
     """
+    # The stencils of every level. A single texel is not blended.
     levels = [list(stencils(*walk)) for walk in walks(coords, spec.axes, taps, ONE)]
     if len(levels) == len(levels[0]) == len(levels[0][0]) == 1:
         return single(load_texel(levels[0][0][0].address), spec.decoding)
 
     def loaded(stencil: list[Weighted]) -> list[tuple[jax.Array, jax.Array]]:
+        # All texels with their weights, which are equal for all channels.
         texels = [load_texel(address) for address, _ in stencil]
         weights = (jnp.broadcast_to(jnp.asarray(w, jnp.int32), t.shape[:-1]) for t, (_, w) in zip(texels, stencil))
         return [(t, w[..., None]) for t, w in zip(texels, weights)]

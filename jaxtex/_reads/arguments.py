@@ -23,7 +23,7 @@ from .._checks.numbers import (
     saturated,
 )
 from .._checks.words import described, shown
-from .._engine.describe.arguments import ReadArguments
+from .._engine.describe.plan import ReadArguments
 from .._tables.storage_formats import is_complex, known_format
 from ..modes import TextureKind
 from ..sampler import Sampler
@@ -56,6 +56,7 @@ def check_texture(
         raise TypeError(
             f"{name}: {argument} is {described(texture)}, expected a Texture; {texture_call(texture, coords)}."
         )
+    # Texels that only a texture unit has can be read in no other way.
     mention_dropped(name, texture)
     texels: Any = texture.texels
     is_given_up = texture.sampler is not None and texels is None
@@ -64,6 +65,7 @@ def check_texture(
             f"{name}: {argument} was bound with keep_texels=False, and {name} reads its texels here, for only sample "
             "and gather with the sampler of the texture are reads of the texture unit; bind it with keep_texels=True."
         )
+    # One texture, of a dtype that can be stored.
     came, in_chain = f"{name}: {argument}.texels", bool(texture.level_shapes)
     if not is_given_up and stacked_axes(came, texture.texels, texture.kind, in_chain=in_chain):
         raise ValueError(
@@ -163,9 +165,11 @@ def check_read_arguments(
     ddz: Any = None,
 ) -> ReadArguments:
     """The unconverted arrays, of the right number and kind; `as_operands` converts them inside the compiled call."""
+    # The arrays that the kind of texture takes.
     count = kind.ndim
     coords = check_arrays(name, "coords", kind, count, coords, check_number)
     layer = check_layer(name, kind, layer)
+    # What chooses the level: nothing, a level, or two sides of a footprint, three in a volume.
     if (ddx is None) != (ddy is None):
         given, other = ("ddx", "ddy") if ddy is None else ("ddy", "ddx")
         raise ValueError(f"{name}: {given} is given and {other} is not, and a footprint needs both; add {other}.")
@@ -176,6 +180,7 @@ def check_read_arguments(
         )
     if lod is not None and ddx is not None:
         raise ValueError(f"{name}: lod and ddx, ddy are given, and each chooses the level; leave one out.")
+    # Numbers, whose shapes broadcast.
     lod = None if lod is None else check_number(name, "lod", lod)
     sides = (("ddx", ddx), ("ddy", ddy), ("ddz", ddz))
     ddx, ddy, ddz = (None if d is None else check_arrays(name, side, kind, count, d, check_number) for side, d in sides)
@@ -226,7 +231,7 @@ def check_layer(name: str, kind: TextureKind, layer: Any) -> Any:
 def check_shapes(name: str, argument: str, arguments: ReadArguments) -> ReadArguments:
     """Arrays that broadcast."""
     try:
-        _ = arguments.shape
+        np.broadcast_shapes(*(a.shape for a in jax.tree.leaves(arguments)))
     except ValueError:
         given = ((field, value) for field, value in zip(arguments._fields, arguments) if value is not None)
         shapes = ", ".join(f"{field} {[a.shape for a in jax.tree.leaves(value)]}" for field, value in given)

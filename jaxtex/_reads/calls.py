@@ -12,11 +12,10 @@ import numpy as np
 from .._checks.numbers import as_float
 from .._engine.arithmetic import FLOAT, READ, ReadArithmetic, read_where_placed, splat_where_placed
 from .._engine.compute.texel_value import num_colors, read_dtype
-from .._engine.describe.arguments import ReadArguments
-from .._engine.describe.axis import Axis
 from .._engine.describe.operands import Arrays, Coords, Operand, SeveralReads, split
 from .._engine.describe.plan import (
     Layout,
+    ReadArguments,
     ResolvedLevel,
     SizedTexture,
     plan_of_grid,
@@ -30,7 +29,7 @@ from .._jax.calls import typed_jit
 from .._jax.indexing import reshaped
 from .._jax.primitives import straight_through
 from .._tables.address_rules import BORDER, LAST
-from .._tables.filter_kernels import LINEAR_TAPS, POINT, FilterKernel
+from .._tables.filter_kernels import LINEAR_TAPS, POINT
 from .._tables.storage_formats import (
     Decoding,
     is_blended,
@@ -70,9 +69,17 @@ def own_dtype(texture: Texture | SizedTexture, sampler: Sampler) -> np.dtype:
     return read_dtype(texture.dtype, sampler.decoding, blends(texture, sampler))
 
 
-def in_arithmetic(sampler: Sampler, run: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
-    """``run(arithmetic, ...)`` in the sampler's arithmetic, with the derivatives of float arithmetic."""
+def in_arithmetic(
+    sampler: Sampler, run: Callable[..., jax.Array], *, rematerialized: bool = False
+) -> Callable[..., jax.Array]:
+    """``run(arithmetic, ...)`` in the sampler's arithmetic, with the derivatives of float arithmetic.
+
+    Args:
+        rematerialized: whether reverse mode computes the float read again, and keeps its arguments alone.
+    """
     in_float = functools.partial(run, FLOAT)
+    if rematerialized:
+        in_float = jax.checkpoint(in_float)
     if sampler.arithmetic is not Arithmetic.HARDWARE:
         return in_float
     from .._hardware import HARDWARE  # loaded only for reads in this arithmetic
@@ -93,52 +100,43 @@ def sample(
     dtype: np.dtype,
 ) -> jax.Array:
     """The read that `sampler` asks for, S + (C,) of `dtype`; with a key, of one tap that is drawn by its weight."""
+    # Channels of complex numbers are read as two real ones each.
     if is_complex(texture.dtype):
         return by_parts(sample, texture, arguments, key, sampler=sampler, dtype=dtype)
-    knots = texture.knots and jax.tree.leaves(texture.knots)
-    arguments = arguments.as_operands(beside=[as_float(a).dtype for a in knots or ()])
+
+    # The dtypes: of all coordinates and knots together, and of sums. Integers that are not blended have no derivatives.
+    knots = jax.tree.leaves(texture.knots)
+    arguments = arguments.as_operands(beside=[as_float(a).dtype for a in knots])
     sums, differentiable = numbers_of(
         texture, sampler.decoding, arguments.coords, blends=is_blended(texture.dtype) and blends(texture, sampler)
     )
     if not differentiable:
         arguments = jax.lax.stop_gradient(arguments)
-
-    number = None
-    if key is not None:
-        number = jax.random.uniform(key, arguments.shape, arguments.coords[0].dtype)
+    rounded = rounded_dtype(dtype, sums)
+    number = None if key is None else jax.random.uniform(key, arguments.shape, arguments.coords[0].dtype)
 
     def run(arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments) -> jax.Array:
-        form = functools.partial(one_read, arithmetic)
+        # Among knots, a filter of one or two taps reads at positions; a longer one has weights of its own.
+        if knots and sampler.kernel.num_taps > 2:
+            from .knots import cubic_read  # loaded only for textures with knots
+
+            # Reverse mode computes weights and reads again, and keeps texels, knots and coordinates.
+            of_weights = functools.partial(cubic_read, sampler=sampler, dtype=rounded)
+            return jax.checkpoint(of_weights)(texture, arguments)
+        arguments = at_positions(texture, arguments, sampler) if knots else arguments
+        # With a key, one tap is drawn; otherwise the read is planned and carried out.
         if number is not None:
-            form = functools.partial(drawn_read, number=number, sums=sums)
-        if knots:
-            from .knots import read_on_knots  # loaded only for textures with knots
+            return drawn_read(texture, arguments, number, sampler, sums, rounded)
+        return arithmetic.read(texture, plan_of_call(arithmetic, Layout.of(texture), arguments, sampler, rounded))
 
-            form = functools.partial(read_on_knots, form)
-        read = functools.partial(form, sampler=sampler, dtype=rounded_dtype(dtype, sums))
-        # Reverse mode computes the footprint again, and keeps its sides alone.
-        rematerialize = arguments.ddx is not None and arithmetic is FLOAT
-        return (jax.checkpoint(read) if rematerialize else read)(texture, arguments)
-
-    out = in_arithmetic(sampler, run)(texture, arguments)
+    # Of a footprint, reverse mode keeps the sides alone.
+    out = in_arithmetic(sampler, run, rematerialized=arguments.ddx is not None)(texture, arguments)
+    # What has no effect, such as a level of a texture of one level, counts for the shape of the samples.
     return jnp.broadcast_to(out, (*arguments.shape, texture.num_channels)).astype(dtype)
 
 
-def one_read(
-    arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype
-) -> jax.Array:
-    """The read of a call in one arithmetic."""
-    return arithmetic.read(texture, plan_of_call(arithmetic, Layout.of(texture), arguments, sampler, dtype))
-
-
 def drawn_read(
-    texture: Texture,
-    arguments: ReadArguments,
-    *,
-    number: jax.Array,
-    sampler: Sampler,
-    sums: np.dtype,
-    dtype: np.dtype,
+    texture: Texture, arguments: ReadArguments, number: jax.Array, sampler: Sampler, sums: np.dtype, dtype: np.dtype
 ) -> jax.Array:
     """The read of one drawn tap, or of two; see `jaxtex._engine.walk.drawn_taps`."""
     expected = plan_of_call(FLOAT, Layout.of(texture), arguments, sampler, dtype)
@@ -150,8 +148,10 @@ def drawn_read(
         of_tap = Read(mean, operands).replace(axes=taps.drawn_axes, grid=taps, expected=mean)
         return FLOAT.read(texture, of_tap)
 
+    # Positive weights sum to one, so one tap is drawn by its weight.
     if not taps.signed:
         return read(taps, dtype)
+    # Otherwise one is drawn of each sign. With n of `negative_share`, the mean is (1 + n) above - n below.
     above, below = read(taps, sums), read(taps._replace(below_zero=True), sums)
     share = jax.lax.stop_gradient(taps.negative_share(*operands))[..., None].astype(sums)
     # Without a negative weight the second texel counts as zero, also where it is NaN.
@@ -159,19 +159,25 @@ def drawn_read(
 
 
 def plan_of_call(
-    arithmetic: ReadArithmetic, layout: Layout, arguments: ReadArguments, sampler: Sampler, dtype: np.dtype
+    arithmetic: ReadArithmetic,
+    layout: Layout,
+    arguments: ReadArguments | ResolvedLevel,
+    sampler: Sampler,
+    dtype: np.dtype,
 ) -> Read:
-    """The read of a call, or the weighted mean of those along its footprint."""
-    return plan_resolved(arithmetic, layout, arithmetic.resolve_level(layout, arguments, sampler), sampler, dtype)
+    """The read of a call, or the weighted mean of those along its footprint.
 
-
-def plan_resolved(
-    arithmetic: ReadArithmetic, layout: Layout, resolved: ResolvedLevel, sampler: Sampler, dtype: np.dtype
-) -> Read:
-    """The read at a resolved level, or the weighted mean of those along a footprint."""
+    Args:
+        arguments: those of the call, or the level that they resolve to.
+    """
+    # A footprint becomes a level of detail, and a number of reads along its longest side.
+    is_resolved = isinstance(arguments, ResolvedLevel)
+    resolved = arguments if is_resolved else arithmetic.resolve_level(layout, arguments, sampler)
+    # The axes of the texture get their operands.
     read = plan_of_level(layout, arithmetic.with_face(layout, resolved), sampler, dtype)
     if resolved.side is None:
         return read
+    # The grid of several reads finds the coordinates of each; the resolved level is its operands.
     operands, structure = jax.tree.flatten(resolved._replace(face_coords=None, sizes=()))
     grid = AlongFootprint(arithmetic.most_reads(sampler), arithmetic, layout, sampler, structure)
     return read.replace(grid=grid)._replace(operands=tuple(operands)).with_given(resolved.sizes)
@@ -231,9 +237,11 @@ def sample_grid(
         materialized, planar: as in `ReadSpec`.
         nearest_axes: the numbers of axes, slowest first, that are read at the nearest texel, whatever the filter.
     """
+    # The dtypes of sums and of the result.
     blended = as_numbers or (is_blended(texture.dtype) and blends(texture, sampler))
     sums, differentiable = numbers_of(texture, sampler.decoding, split(operands)[0], blends=blended)
     dtype = sums if as_numbers else rounded_dtype(own_dtype(texture, sampler), sums)
+    # The read keeps the function, and its operands in place of coordinates.
     read = plan_of_grid(Layout.of(texture), function, operands, sampler, dtype, affine_axes, sizes_of(texture))
     read = read.replace(materialized=materialized, planar=planar)
     if nearest_axes:
@@ -299,10 +307,9 @@ def fetch(texture: Texture, arguments: ReadArguments, *, level: int) -> jax.Arra
     """The texels at indices, as they are stored, with zero outside."""
     if is_complex(texture.dtype):
         return by_parts(fetch, texture, arguments, level=level)
-    sums, _ = numbers_of(texture, Decoding.ELEMENT, (), blends=False)
-    dtype = rounded_dtype(texture.dtype, sums)
-    read = plan_of_texels(Layout.of(texture), arguments.as_operands(integer=True), level, BORDER, LAST, dtype)
-    return read_where_placed(READ, texture.texels, None, read, texture.cut).astype(texture.dtype)
+    # Indices outside read zero; a layer outside is the last one.
+    read = plan_of_texels(Layout.of(texture), arguments.as_operands(integer=True), level, BORDER, LAST, texture.dtype)
+    return read_where_placed(READ, texture.texels, None, read, texture.cut)
 
 
 @typed_jit("sampler", "component", "dtype")
@@ -329,31 +336,24 @@ def four_texels(
     dtype: np.dtype,
 ) -> jax.Array:
     """The four texels of a gather in one arithmetic, S + (4,)."""
-    if component >= num_colors(texture.num_channels):  # alpha is linear
+    # sRGB encodes colors; alpha is linear.
+    if component >= num_colors(texture.num_channels):
         sampler = dataclasses.replace(sampler, srgb=False)
-    texture, (low, high) = one_channel(texture, component), LINEAR_TAPS
-    layout = Layout.of(texture)
+    # One channel of the texels, and of a border color that has channels.
+    chosen, color = slice(component, component + 1), texture.border_color
+    color = color[chosen] if color is not None and color.ndim else color
+    texture = dataclasses.replace(texture, texels=texture.texels[..., chosen], border_color=color)
+    # The plan of one read, whose filters along y and x change from texel to texel.
+    layout, (low, high) = Layout.of(texture), LINEAR_TAPS
     resolved = arithmetic.with_face(layout, arithmetic.resolve_level(layout, arguments, sampler))
     read = plan_of_level(layout, resolved, sampler, dtype).replace(combination=Combination.BLEND)
-
-    def texel(*kernels: FilterKernel) -> jax.Array:
-        axes = (*read.spec.axes[:-2], *with_kernels(read.spec.axes[-2:], kernels))
-        return arithmetic.read_texel(texture, read.replace(axes=axes))[..., 0]
-
-    return jnp.stack([texel(high, low), texel(high, high), texel(low, high), texel(low, low)], axis=-1)
-
-
-def with_kernels(axes: Sequence[Axis], kernels: Sequence[FilterKernel]) -> tuple[Axis, ...]:
-    """The axes with the filters `kernels`."""
-    return tuple(axis._replace(kernel=kernel) for axis, kernel in zip(axes, kernels))
-
-
-def one_channel(texture: Texture, channel: int) -> Texture:
-    """One channel of a texture of one level."""
-    color = texture.border_color
-    if color is not None and color.ndim:
-        color = color[channel : channel + 1]
-    return dataclasses.replace(texture, texels=texture.texels[..., channel : channel + 1], border_color=color)
+    *others, along_y, along_x = read.spec.axes
+    # Each tap of a linear filter is a filter of its own. The order is counter-clockwise from the lower left.
+    texels: list[jax.Array] = []
+    for y, x in ((high, low), (high, high), (low, high), (low, low)):
+        axes = (*others, along_y._replace(kernel=y), along_x._replace(kernel=x))
+        texels.append(arithmetic.read_texel(texture, read.replace(axes=axes))[..., 0])
+    return jnp.stack(texels, axis=-1)
 
 
 def in_heads(texture: Texture, num_heads: int) -> Texture:
@@ -379,17 +379,19 @@ def splat(
     sharding: jax.NamedSharding | None = None,
 ) -> jax.Array:
     """The texels of a splat, which carry the sharding `sharding`; of parts, as many channels as values have."""
+    # Complex values are real ones of twice as many channels, whose number the layout takes from the values.
     if is_complex(values.dtype):
         return by_parts(splat, values, arguments, layout=layout, sampler=sampler, dtype=dtype, sharding=sharding)
     arguments, layout = arguments.as_operands(), layout._replace(shape=(*layout.shape[:-1], values.shape[-1]))
     sums = sum_dtype(values.dtype, dtype, *(c.dtype for c in arguments.coords))
     resolved, values = FLOAT.resolve_level(layout, arguments, sampler), values.astype(sums)
+    # The reads along a footprint are one more axis of samples in front, each with its share of the values.
     if resolved.num_reads is not None:
-        # The reads along a footprint are one more axis in front.
         number = jnp.arange(1, sampler.max_anisotropy + 1, dtype=resolved.num_reads.dtype)
         number = number.reshape(-1, *[1] * resolved.num_reads.ndim)
         several: Any = jax.tree.map(lambda a: a[None], resolved)
         resolved, weight = FLOAT.along_footprint(layout, several, number)
         values = values[None] * weight[..., None].astype(sums)
+    # What is added to texels is no code, whatever a read would decode.
     read = plan_of_level(layout, resolved, sampler, dtype).replace(decoding=Decoding.ELEMENT)
     return splat_where_placed(values, read, sharding)

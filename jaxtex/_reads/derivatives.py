@@ -10,16 +10,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._engine.arithmetic import FLOAT, read_derivatives
-from .._engine.describe.arguments import ReadArguments
 from .._engine.describe.axis import Role, with_orders
 from .._engine.describe.operands import Arrays
-from .._engine.describe.plan import Layout, combination
+from .._engine.describe.plan import Layout, ReadArguments, combination
 from .._engine.describe.spec import Combination
 from .._jax.calls import typed_jit
 from .._tables.storage_formats import is_complex, rounded_dtype
 from ..sampler import Sampler
 from ..texture import Texture
-from .calls import blends, numbers_of, one_read, plan_of_call
+from .calls import blends, numbers_of, plan_of_call
 from .complex_parts import by_parts
 
 
@@ -86,11 +85,13 @@ def in_one_look(
 ) -> list[jax.Array]:
     """The derivatives along the coordinates in each entry of `wanted`, in one walk over the taps."""
     read = plan_of_call(FLOAT, Layout.of(texture), arguments, sampler, dtype)
+    # Each derivative as an order along every axis; those that vanish are not read.
     axes = read.spec.axes
     space = [k for k, axis in enumerate(axes) if axis.role is Role.SPACE][::-1]  # x first
     orders = [tuple(sum(space[i] == k for i in along) for k in range(len(axes))) for along in wanted]
     present = [of_axes for of_axes in orders if not any(axis.vanishes for axis in with_orders(axes, of_axes))]
     read = read.replace(derivatives=tuple(present))
+    # Several share one walk; the others are zero.
     if len(present) > 1:
         results = read_derivatives(texture, read)
     else:
@@ -104,6 +105,7 @@ def by_tangents(
 ) -> list[jax.Array]:
     """`in_one_look` for every read: tangents along the coordinates, one read or more for each."""
 
+    # A derivative along a coordinate is the tangent for a step of one.
     def along(coord: int, function: Callable[[Arrays], jax.Array]) -> Callable[[Arrays], jax.Array]:
         def derivative(coords: Arrays) -> jax.Array:
             of_one = lambda c: function((*coords[:coord], c, *coords[coord + 1 :]))
@@ -112,6 +114,7 @@ def by_tangents(
         return derivative
 
     def value(coords: Arrays) -> jax.Array:
-        return one_read(FLOAT, texture, arguments._replace(coords=coords), sampler=sampler, dtype=dtype)
+        moved = plan_of_call(FLOAT, Layout.of(texture), arguments._replace(coords=coords), sampler, dtype)
+        return FLOAT.read(texture, moved)
 
     return [functools.reduce(lambda f, k: along(k, f), coords, value)(arguments.coords) for coords in wanted]

@@ -7,7 +7,7 @@ multiply reads of one tap each.
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import jax
@@ -16,8 +16,14 @@ import numpy as np
 
 from .._checks.numbers import as_float
 from .._engine.arithmetic import FLOAT, READ, read_where_placed
-from .._engine.describe.arguments import ReadArguments
-from .._engine.describe.plan import Layout, ResolvedLevel, combination, plan_of_level, plan_of_texels
+from .._engine.describe.plan import (
+    Layout,
+    ReadArguments,
+    ResolvedLevel,
+    combination,
+    plan_of_level,
+    plan_of_texels,
+)
 from .._engine.describe.spec import Combination, Read
 from .._engine.walk.combinations import clipped, highest, lowest, nearest_taps
 from .._jax.barriers import materialized
@@ -135,6 +141,7 @@ def cells_of(
         edges = 1.5 * knots[:1] - 0.5 * knots[1:2], 1.5 * knots[-1:] - 0.5 * knots[-2:-1]
     else:
         edges, knots = (knots[:1], knots[-1:]), knots[1:-1]
+    # One period of knots, as the address mode continues them.
     start, stop = edges
     if continuation is Continuation.CYCLIC:
         period, length = knots, stop - start
@@ -142,9 +149,11 @@ def cells_of(
         period, length = jnp.concatenate([knots, 2 * knots[-1:] - knots[-2:0:-1]]), 2 * (knots[-1:] - knots[:1])
     else:
         period, length = jnp.concatenate([knots, 2 * stop - knots[::-1]]), 2 * (stop - start)
+    # The knots that a coordinate may meet: one period, or all up to just outside the texture.
     first, last = 0, period.size
     if rule.saturates:
         first, last = (-2, size + 1) if rule.has_outside else (0, max(size - 1, 1))
+    # Each of them is a knot of the period, some periods away.
     turns, among = np.divmod(np.arange(first - 1, last + 2), period.size)
     ends = rule.saturates and not rule.has_outside
     # Whole periods and a slice of them, and no look-up: see `adjacent`.
@@ -174,38 +183,32 @@ def at_positions(texture: Texture, arguments: ReadArguments, sampler: Sampler) -
     return arguments._replace(coords=coords)
 
 
-def read_on_knots(
-    read: Callable[..., jax.Array], texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype
-) -> jax.Array:
-    """The read of a texture with knots, by `read` at positions."""
-    if sampler.kernel.num_taps > 2:
-        # Reverse mode computes weights and reads again, and keeps texels, knots and coordinates.
-        return jax.checkpoint(functools.partial(cubic_read, sampler=sampler, dtype=dtype))(texture, arguments)
-    return read(texture, at_positions(texture, arguments, sampler), sampler=sampler, dtype=dtype)
-
-
 def cubic_read(texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype) -> jax.Array:
     """The read by the polynomials of degree 3 through the knots.
 
     It is a weighted sum of reads, each of which takes one tap on every axis with knots, and filters the others.
     """
+    # The taps of each axis with knots, and their weights.
     cells = cells_of_axes(texture, sampler, arguments.coords[0].dtype)
     of_axes = [None if axis is None else axis.taps(x) for x, axis in zip(arguments.coords, cells)]
     uneven = [taps for taps in of_axes if taps is not None]
     layout, limits = Layout.of(texture), combination(sampler) is Combination.LIMITED
 
+    # A read of one tap on each of them, at the caller's coordinates on the others.
     def plan(taps: Sequence[jax.Array]) -> Read:
         rest = iter(taps)
         coords = tuple(x if of_axis is None else next(rest) for x, of_axis in zip(arguments.coords, of_axes))
         read = plan_of_level(layout, ResolvedLevel(coords, arguments.layer, None), sampler, dtype)
         return read.replace(dtype=read.spec.sums, combination=Combination.BLEND)
 
+    # The sum over all combinations of taps.
     terms: list[jax.Array] = []
     for chosen in itertools.product(*(enumerate(taps.weights) for taps in uneven)):
         weight = functools.reduce(jnp.multiply, (weight for _, weight in chosen))
         read = plan([taps.first + k for taps, (k, _) in zip(uneven, chosen)])
         terms.append(FLOAT.read(texture, read) * weight[..., None].astype(read.spec.dtype))
     value = functools.reduce(jnp.add, terms)
+    # Its limits are the nearest taps on every axis.
     if limits:
         near = [plan([taps.nearest + k for taps, k in zip(uneven, corner)]) for corner in corners(len(uneven))]
         texels = [

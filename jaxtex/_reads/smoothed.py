@@ -24,18 +24,17 @@ import numpy as np
 
 from .._engine.arithmetic import FLOAT
 from .._engine.compute.texel_value import decode
-from .._engine.describe.arguments import ReadArguments
 from .._engine.describe.axis import Role
 from .._engine.describe.footprint import biased, clamped
 from .._engine.describe.operands import Arrays
-from .._engine.describe.plan import Layout, ResolvedLevel, SizedTexture, sizes_of
+from .._engine.describe.plan import Layout, ReadArguments, ResolvedLevel, SizedTexture, sizes_of
 from .._jax.barriers import one_by_one
 from .._tables.filter_kernels import SPAN, FilterKernel
 from .._tables.storage_formats import Decoding, sum_dtype
 from ..modes import TextureKind
 from ..sampler import Sampler
 from ..texture import Texture
-from .calls import plan_resolved
+from .calls import plan_of_call
 
 # The level of detail, log2(s), at which the finest level is read by `SPAN` alone.
 SPANS_FROM = 0.5 * math.log2(3)
@@ -167,7 +166,7 @@ def read(
     materialized: bool = True,
 ) -> jax.Array:
     """The read at a resolved level, by a filter in place of the sampler's if one is given."""
-    planned = plan_resolved(FLOAT, Layout.of(texture), resolved, sampler, dtype).replace(materialized=materialized)
+    planned = plan_of_call(FLOAT, Layout.of(texture), resolved, sampler, dtype).replace(materialized=materialized)
     if kernel is not None:
         axes = (a._replace(kernel=kernel) if a.role is Role.SPACE else a for a in planned.spec.axes)
         planned = planned.replace(axes=tuple(axes))

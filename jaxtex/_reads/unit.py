@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._engine.arithmetic import FLOAT, ReadArithmetic
-from .._engine.describe.arguments import ReadArguments
+from .._engine.describe.plan import Layout, ReadArguments
 from .._engine.describe.unit import UnitRead
 from .._engine.rules.unit import unit_read
 from .._hardware import HARDWARE
@@ -113,6 +113,7 @@ def with_texels(texture: Texture) -> Texture:
 @typed_jit("dtype")
 def sample(texture: UnitTexture, arguments: ReadArguments, *, dtype: np.dtype) -> jax.Array:
     """`calls.sample` by the sampler that the texture is bound with, S + (C,) of `dtype`."""
+    # The dtype of the result, as in `calls.sample`.
     sampler, arguments = texture.sampler, arguments.as_operands()
     blends = is_blended(texture.dtype) and calls.blends(texture, sampler)
     sums, differentiable = calls.numbers_of(texture, sampler.decoding, arguments.coords, blends=blends)
@@ -134,7 +135,8 @@ def gather(texture: UnitTexture, arguments: ReadArguments, *, component: int, dt
 def one_read(
     arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype
 ) -> jax.Array:
-    out = calls.one_read(arithmetic, texture, arguments, sampler=sampler, dtype=dtype)
+    read = calls.plan_of_call(arithmetic, Layout.of(texture), arguments, sampler, dtype)
+    out = arithmetic.read(texture, read)
     return jnp.broadcast_to(out, (*arguments.shape, texture.num_channels))
 
 
@@ -154,6 +156,7 @@ def by_unit(
     """
     returned = result_dtype(texture.dtype, texture.sampler.decoding)
 
+    # The value: what the unit returns, by its own read.
     def value(texture: UnitTexture, arguments: ReadArguments) -> jax.Array:
         numbers, level = jax.tree.map(as_single, arguments), level_of(texture, arguments)
         if level == "level zero":
@@ -162,6 +165,7 @@ def by_unit(
             if numbers.shape != arguments.shape:
                 first, *others = numbers.coords
                 numbers = numbers._replace(coords=(jnp.broadcast_to(first, arguments.shape), *others))
+        # The emulation of the unit takes the same operands, where a program has no unit.
         operands, tree = jax.tree.flatten((numbers, texture.bound))
         read = UnitRead(
             kind=texture.kind,
@@ -174,6 +178,7 @@ def by_unit(
         )
         return unit_read(texture.handle, *operands, read=read).astype(dtype)
 
+    # The derivatives: those of the float read.
     def meaning(texture: UnitTexture, arguments: ReadArguments) -> jax.Array:
         return run(FLOAT, with_texels(texture.bound), arguments, dtype=dtype)
 

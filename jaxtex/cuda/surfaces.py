@@ -14,7 +14,7 @@ from jax.typing import ArrayLike
 from .. import texture as core
 from .._checks.dropped import mention_dropped, watch
 from .._checks.numbers import known_integers
-from .._engine.describe.arguments import ReadArguments
+from .._engine.describe.plan import ReadArguments
 from .._jax.calls import typed_jit
 from .._jax.versions import is_x64, stack
 from .._reads.arguments import check_integer

@@ -10,9 +10,8 @@ import pytest
 
 import jaxtex as jt
 from jaxtex._engine.arithmetic import FLOAT
-from jaxtex._engine.describe.arguments import ReadArguments
 from jaxtex._engine.describe.axis import Stored
-from jaxtex._engine.describe.plan import Layout, plan_of_grid
+from jaxtex._engine.describe.plan import Layout, ReadArguments, plan_of_grid
 from jaxtex._engine.describe.spec import Read
 from jaxtex._engine.describe.storage import WithHalo
 from jaxtex._engine.rules import primitives

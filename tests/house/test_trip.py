@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jax
 import numpy as np
+import pytest
 
 import jaxtex as jt
 
@@ -19,7 +20,9 @@ TOOLS = ("_jax/", "_tables/", "_checks/numbers.py")
 # Values that travel: every later step may ask them what they hold, by methods and by functions of their files.
 TRAVELERS = ("_engine/describe/", "_engine/walk/texel_walk.py:TexelAddress.")
 ASKS = "_jax/primitives.py"
-MOST_FILES = 21
+MOST_FILES = 20
+# From a public function to the primitive that it binds, both ends included.
+MOST_FUNCTIONS = 8
 
 
 def has_coordinate(value, depth=4):
@@ -70,6 +73,45 @@ def entered():
     finally:
         sys.setprofile(before)
     return [*found]
+
+
+def stack_of_bind(call, *args):
+    """The functions of the library on the stack where JAX is first asked to bind a primitive of a texture."""
+    found = []
+
+    def note(frame, event, _):
+        if event != "call" or found or frame.f_code.co_qualname != "Primitive.bind":
+            return
+        of_texture = frame.f_locals["self"].name.startswith("texture_")
+        while of_texture and (frame := frame.f_back):
+            if file := file_of(frame):
+                found.append(f"{file}:{frame.f_code.co_qualname}")
+
+    program, before = jax.jit(call), sys.getprofile()
+    sys.setprofile(note)
+    try:
+        program.trace(*args)
+    finally:
+        sys.setprofile(before)
+    return found[::-1]
+
+
+CALLS = {
+    "sample": lambda texture, at, indices: jt.sample(texture, at),
+    "gather": lambda texture, at, indices: jt.gather(texture, at),
+    "fetch": lambda texture, at, indices: jt.fetch(texture, indices),
+    "splat": lambda texture, at, indices: jt.splat(texture.texels[0], at, (8, 8, 3)).texels,
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_few_functions_stand_between_a_call_and_its_primitive(name):
+    # Sizes that no other test has, so that JAX has kept no trace of the call.
+    texture = jt.texture2d(np.ones((8, 19, 3), np.float32))
+    at = (np.linspace(0, 1, 19, dtype=np.float32),) * 2
+    functions = stack_of_bind(CALLS[name], texture, at, (np.arange(19),) * 2)
+    assert functions
+    assert len(functions) <= MOST_FUNCTIONS, f"which of {functions} only forward?"
 
 
 def test_the_trip_enters_few_files_which_the_page_names_and_climbs_back_into_none():

@@ -92,6 +92,7 @@ class ScaledFilter(NamedTuple):
 
     def entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The entries of the matrix from texels to samples, in order: the sample, the texel and the weight of each."""
+        # Every tap of every sample, and the texel that it reads; those outside are dropped.
         tap, weight = self.taps()
         texel, inside = tap, None
         if tap.min() < 0 or tap.max() >= self.size:
@@ -106,6 +107,7 @@ class ScaledFilter(NamedTuple):
             distinct, which = places[first], np.cumsum(first) - 1
         else:
             distinct, which = np.unique(places, return_inverse=True)
+        # Weights of a sample may have to sum to one again.
         row, column = np.divmod(distinct, self.size)
         sums = np.bincount(which, weight[kept], len(distinct))
         sums = sums / np.bincount(row, sums)[row] if self.renormalized else sums
@@ -114,11 +116,13 @@ class ScaledFilter(NamedTuple):
     @functools.lru_cache  # noqa: B019  all arguments are static
     def rows(self, transposed: bool = False) -> Rows:
         """The matrix from texels to samples, or its transpose."""
+        # The entries of each row. For the transpose they are sorted by texel.
         row, column, weight = self.entries()
         count = self.samples
         if transposed:
             order = np.argsort(column, kind="stable")
             row, column, weight, count = column[order], row[order], weight[order], self.size
+        # All rows get one length, so that an entry of each row is an array.
         lengths = np.bincount(row, minlength=count)
         width = rounded_length(int(lengths.max()))
         # A shorter row is padded by splitting its last entry into entries that share its weight. Padding of weight zero
@@ -146,6 +150,7 @@ def multiplied(
     """The matrix of a filter, or its transpose, times `values` along an axis."""
     column, weight = scaled_filter.rows(transposed)
     sums, sharding = sum_dtype(values.dtype, dtype), explicit_sharding(values)
+    # The axis becomes whole on each device.
     if sharding is not None:
         spec = (*sharding.spec, *[None] * (values.ndim - len(sharding.spec)))
         sharding = sharding.update(spec=[*spec[:axis], None, *spec[axis + 1 :]])
@@ -250,6 +255,7 @@ def halved_along(texels: jax.Array, axis: int) -> jax.Array:
     def every(first: int) -> jax.Array:
         return jax.lax.slice_in_dim(texels, first, first + 2 * m - 1, 2, axis)
 
+    # Even sizes: pairs of texels. Odd sizes: three texels each, of which neighbors share the outer ones.
     if n == 2 * m:
         return mean_of_pair(every(0), every(1))
     shape = [1] * axis + [m] + [1] * (texels.ndim - 1 - axis)

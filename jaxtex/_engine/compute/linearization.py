@@ -49,9 +49,11 @@ def pushforward(
         read: the form of `read` to use.
         computed: `at_once` or `rematerialized`.
     """
+    # A read is linear in texels: the tangent along them is a read of their tangent.
     tangents, (texels, *operands) = dict(zip(wrt, args)), args[len(wrt) :]
     terms = [read(tangents.pop(TEXELS), *operands, spec=spec)] if TEXELS in tangents else []
 
+    # Along a coordinate, it is a read of the derivative, times the tangent of the coordinate.
     def of_coordinate(texels: jax.Array, tangent: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
         return summed(weighted(tangent, read(texels, *operands, spec=spec.unsummed())), spec)
 
@@ -82,9 +84,11 @@ def pullback(
     Returns:
         A tuple in the order of `wrt`; each cotangent has the shape of its operand.
     """
+    # The derivatives along coordinates come first, then the chain rule leads to the operands.
     coords = spec.coords(operands)
     of_coords = coordinate_cotangents(cotangent, texels, coords, spec, wrt)
     of_operands = operand_cotangents(of_coords, operands, spec, wrt)
+    # In texels, the transpose is a splat.
     if TEXELS in wrt:
         of_operands[TEXELS] = splat(cotangent, *coords, spec=spec.of_coords().adjoint(texels.dtype))
     return tuple(of_operands[k] for k in wrt)
@@ -115,6 +119,7 @@ def operand_cotangents(of_coords: ByNumber, operands: Sequence[jax.Array], spec:
     wrt = tuple(k for k in wrt if k != TEXELS)
     if not wrt:
         return {}
+    # The transpose of the grid, as a function of these operands alone, at all samples.
     shape = spec.samples_shape(operands)
     function, variables = partial_grid(operands, spec, wrt, tuple(of_coords))
 
@@ -178,6 +183,7 @@ def slopes(
     if together:
         orders = [tuple(axis.order for axis in differentiated(axes, k)) for k in along]
         return tuple(jnp.squeeze(total, -1) for total in blends(coords, axes, texel_times_cotangent, orders))
+    # Otherwise one blend for each derivative, on texels that are loaded once.
     known: dict[Path, jax.Array] = {}
 
     def once(address: TexelAddress, path: Path) -> jax.Array:

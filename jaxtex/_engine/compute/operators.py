@@ -122,19 +122,16 @@ def read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, loads: Loads = gat
     if moves_as_bits(texels.dtype) and spec.returns_texels(texels.dtype):
         as_integers = spec.with_dtype(bits_dtype(texels.dtype))
         return in_bits(lambda bits: read(bits, *args, spec=as_integers), texels)
+    # All other reads: the loads of texels, the color, and the masks of taps outside.
     load_texel = loads(flattened(texels, spec.axes))
     if color is not None:
         color = color.reshape(*[1] * len(spec.sample_shapes(operands)[0]), -1)
     codes = color is None and blends_codes(texels, spec)
-    masks = alike if codes else masks_outside(texels, spec)
+    has_outside = not codes and any(axis.address.has_outside for axis in spec.axes)
+    masks = one_by_one(texels.shape[-1], spec.num_taps) if has_outside else alike
+    # One value at given coordinates; `result` finds these, and combines several.
     one_read = lambda coords: value(load_texel, coords, spec, color, codes=codes, for_channels=masks)
     return result(one_read, operands, spec)
-
-
-def masks_outside(texels: jax.Array, spec: ReadSpec) -> ForChannels:
-    """The function that makes masks of taps outside masks of channels, see `compute.outside`."""
-    outside = any(axis.address.has_outside for axis in spec.axes)
-    return one_by_one(texels.shape[-1], spec.num_taps) if outside else alike
 
 
 def blends_codes(texels: jax.Array, spec: ReadSpec) -> bool:
@@ -164,30 +161,24 @@ def value(
     Returns:
         S + (C,); of several derivatives, their channels one after the other.
     """
+    # The texel of a tap, decoded, with the color outside.
     texel_value = value_of_texel(load_texel, spec, color, for_channels)
     if spec.derivatives:
         return jnp.concatenate(blends(coords, spec.axes, texel_value, spec.derivatives), -1)
-    if color is not None and weighs_color(spec):
-        (walk,) = walks(coords, spec.axes)
-        blended, inside = blend_of([walk], texel_value), reads_texels(walk)
-        # The sum of weights is one but for a rounding; outside, the value is the color to the last bit.
-        return blended if inside is None else jnp.where((for_channels or alike)(inside), blended, color)
-    combine = blend_inside if codes else COMBINATIONS[spec.combination]
-    return combine(coords, spec.axes, texel_value)
-
-
-def weighs_color(spec: ReadSpec) -> bool:
-    """Whether a read of one level, of weight one, adds up several weights of its border color."""
+    # A read of one level, of weight one, that adds up several weights of its border color: the sum of weights is one
+    # but for a rounding. Where no combination of taps lies inside, the value is the color to the last bit.
     several = any(axis.kernel.num_taps > 1 for axis in spec.axes if not axis.integer)
     plain = all(axis.role not in (Role.LEVEL, Role.WEIGHT) and not axis.order for axis in spec.axes)
-    return several and plain and spec.combination is Combination.BLEND
-
-
-def reads_texels(walk: Walk) -> jax.Array | None:
-    """Whether any combination of the taps of a walk lies inside, S; `None` if all do."""
-    steps = ([tap.inside for tap in step.taps if tap.inside is not None] for step in walk[2])
-    masks = (functools.reduce(jnp.logical_or, masks) for masks in steps if masks)
-    return functools.reduce(both, masks, None)
+    if color is not None and several and plain and spec.combination is Combination.BLEND:
+        (walk,) = walks(coords, spec.axes)
+        blended = blend_of([walk], texel_value)
+        of_steps = ([tap.inside for tap in step.taps if tap.inside is not None] for step in walk[2])
+        masks = (functools.reduce(jnp.logical_or, masks) for masks in of_steps if masks)
+        inside = functools.reduce(both, masks, None)
+        return blended if inside is None else jnp.where((for_channels or alike)(inside), blended, color)
+    # All other reads combine values of taps, colors included.
+    combine = blend_inside if codes else COMBINATIONS[spec.combination]
+    return combine(coords, spec.axes, texel_value)
 
 
 def result(
@@ -235,9 +226,11 @@ def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
     Values broadcast to S + (C,). Sums are taken in their dtype. Taps outside are dropped.
     """
     coords = spec.coords(operands)
+    # Reproducible sums are multiples of a unit that fits the largest of them.
     units = None
     if spec.deterministic:
         units = units_of(values, spec.axes, functools.partial(samples_per_texel, coords), spec.factors(coords))
+    # Sums as rows, one for each texel, and then as texels.
     sums = TexelSums(values.shape[-1], values.shape[-1], units)
     total = jnp.zeros((*flat_sizes(spec.axes), sums.width), values.dtype)
     return as_texels(accumulated(total, values, coords, spec.axes, sums), spec.axes, sums, spec.dtype)
@@ -287,6 +280,7 @@ def beyond(coords: Coords, axes: tuple[Axis, ...]) -> tuple[jax.Array, jax.Array
     whole, total, all_inside = [], [], None
     differentiated = any(axis.order for axis in axes)  # the derivatives of all weights sum to zero
     dtype = next((c.dtype for c in reversed(coords) if jnp.issubdtype(c.dtype, jnp.floating)), jnp.float32)
+    # A level: its weight, and that weight times the share of taps inside, axis by axis.
     for weight, _, steps in walks(coords, axes):
         share = jnp.asarray(weight, dtype)
         whole.append(jnp.zeros_like(share) if differentiated else share)
@@ -315,6 +309,7 @@ def weight_outside(*operands: jax.Array, spec: ReadSpec) -> tuple[jax.Array, jax
     if spec.expected is not None:
         weight = straight_through(drawn_outside(spec), expected_outside(spec.expected), *operands)
         return weight, jnp.zeros(weight.shape, bool)
+    # If all taps are inside, the weight is zero to the last bit.
     coords = spec.coords(operands)
     weight, all_inside = beyond(coords, spec.axes)
     weight = functools.reduce(jnp.multiply, spec.factors(coords), jnp.where(all_inside, 0, weight))

@@ -64,14 +64,18 @@ def written(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Ax
     """A write by the rule "set", which only moves values, of any dtype."""
     address, stored = landing(values, coords, axes), flattened(texels, axes)
     samples, num_texels = math.prod(values.shape[:-1]), math.prod(stored.shape[:-1])
+    # Samples on a grid: the last one at each texel follows from the last one along each axis.
     lines = grid_lines(coords, axes) if 2 * samples >= num_texels else None
     if lines is not None:
         result = pull(newest_on_grid(values.shape[:-1], lines), texels, values)
+    # No two samples write one texel, so the order does not matter.
     elif unique:
         result = push(stored, values, address, None)
+    # Few samples: sorting them finds the last one at each texel.
     elif samples * TEXELS_PER_SAMPLE < num_texels:
         result = push(stored, values, address, last_by_sorting(address, stored.shape[:-1]))
     else:
+        # Many: the largest number at each texel, found by a scatter. The write is then one of samples, or of texels.
         number = numbers(values.shape[:-1])
         newest = jnp.full((*stored.shape[:-1], 1), -1, jnp.int32)
         newest = scatter(newest, address.flat_index, address.inside, number[..., None], "max")
@@ -106,10 +110,12 @@ def grid_lines(coords: Coords, axes: tuple[Axis, ...]) -> list[Line] | None:
         return None
     lines, taken = [], set()
     for coord, axis in zip(coords, axes):
+        # Each coordinate must have a sample axis of its own.
         varying = [k for k, n in enumerate(coord.shape) if n > 1]
         if len(varying) > 1 or taken.intersection(varying):
             return None
         taken.update(varying)
+        # The last sample at each index is the largest number there.
         address = only_address((coord.ravel(),), (axis,))
         newest = jnp.full((axis.extent, 1), -1, jnp.int32)
         number = numbers(address.flat_index[0].shape)
@@ -120,6 +126,7 @@ def grid_lines(coords: Coords, axes: tuple[Axis, ...]) -> list[Line] | None:
 
 def newest_on_grid(shape: tuple[int, ...], lines: list[Line]) -> jax.Array:
     """The number of the last sample at each texel, for samples of `shape` on a grid; -1 if there is none."""
+    # The number of a sample is a sum over its axes; along axes that no coordinate has, the last one counts.
     strides = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
     along = {line.along for line in lines}
     newest = jnp.int32(sum((shape[k] - 1) * strides[k] for k in range(len(shape)) if k not in along))

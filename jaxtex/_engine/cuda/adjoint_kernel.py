@@ -57,14 +57,17 @@ def adjoint(
         The cotangents in the order of `wrt`. The cotangent of texels has `texel_dtype`; with a halo it is three arrays,
         as in `WithHalo`.
     """
+    # The samples and the textures: both may have batch axes of size 1.
     channels, of_operands = cotangent.shape[-1], tuple(k for k in wrt if k != TEXELS)
     read_from = texels.shape[:batch] if texels is not None and of_operands else (1,) * batch
     textures = np.broadcast_shapes(read_from, *(a.shape[:batch] for a in (cotangent, *operands)))
     shape = samples_shape(read_from, [cotangent.shape[:-1], *spec.sample_shapes(operands)])
+    # With a halo, a sample is added only if all of its texels are stored.
     reach = storage.reach if isinstance(storage, HaloStorage) else None
     only_within = None if reach is None else (0, stored_part(spec.axes)[0])
     plan = AdjointPlan(spec, of_operands, shape, read_from, textures, reach, only_within)
     plan = plan._replace(shared=plan.shared_of(operands))
+    # Operands that all reads of a sum share: threads that have whole sums compute their cotangents.
     if alone := shared_alone(plan, channels):
         assert isinstance(texels, jax.Array)
         by_number = dict(zip(alone, pull_sums(whole_array(cotangent), texels, operands, spec, alone, batch)))
@@ -72,16 +75,20 @@ def adjoint(
         params = {"spec": spec, "wrt": rest, "texel_dtype": texel_dtype, "batch": batch, "storage": storage}
         by_number |= dict(zip(rest, adjoint(cotangent, texels, *operands, **params) if rest else ()))
         return tuple(by_number[k] for k in wrt)
+    # For operands alone, the kernel of windows adds nothing to texels.
     if TEXELS not in wrt:
         return tuple(in_windows(plan, cotangent, texels, operands, adds=False))
+    # With a halo, texels may look for their samples; both halos come first.
     if reach is not None and looks_for_samples(plan, reach, operands):
         of_texels = gathered_with_halo(plan, reach, whole_array(cotangent), operands, texel_dtype)
         cotangents = in_windows(plan, cotangent, texels, operands, adds=False) if of_operands else []
         return *of_texels, *cotangents
+    # On an affine grid, texels look for their samples.
     if is_gathered(spec, shape, batch, operands):
         cotangents = in_windows(plan, cotangent, texels, operands, adds=False) if of_operands else []
         total = gathered(plan, whole_array(cotangent), operands).reshape(*textures, *texels_shape(spec.axes, channels))
         return total.astype(texel_dtype), *cotangents
+    # On all other grids, samples add to windows.
     cotangent = whole_array(cotangent) if spec.deterministic else cotangent
     # Of sums, texels gain from tiles that are boxes of samples, and operands from lanes that take reads of one sum.
     if plan.wrt and (has_many_taps(plan) or plan.shared):
@@ -89,6 +96,7 @@ def adjoint(
         cotangents = in_windows(plan, cotangent, texels, operands, adds=False)
     else:
         total, *cotangents = in_windows(plan, cotangent, texels, operands)
+    # The sums as texels, in their dtype.
     if isinstance(total, WithHalo):
         return *(a.astype(texel_dtype) for a in total), *cotangents
     total = total.reshape(*textures, *texels_shape(spec.axes, channels))
@@ -126,20 +134,25 @@ def in_windows(
         remaining: the images that are still to be added, if not all of them.
     """
     channels, unit, zero = cotangent.shape[-1], None, jnp.zeros((), jnp.float32)
+    # Sums begin with a zero that depends on the cotangent, so that XLA fills them one by one.
     if adds:
         cotangent, zero = with_zero(cotangent, zero)
     given = [KernelArray(ArrayRole.VALUES, cotangent)]
     given += [] if remaining is None else [KernelArray(ArrayRole.VIEWS, remaining.views)]
+    # How samples are divided into tiles; a reproducible adjoint may store windows instead of adding them.
     samples = window_tiles(plan, channels, adds=adds, remaining=remaining is not None)
     if adds and remaining is None and stores_windows(plan, samples):
         return in_stored_windows(plan, whole_array(cotangent), texels, operands, samples)
+    # The sums: floats, or integers that are multiples of a unit.
     totals = [totals_of(plan, channels, zero, samples, remaining)] if adds else []
     if adds and plan.spec.deterministic:
         unit = unit_of(plan, largest_value(plan, whole_array(cotangent), operands))
         given += [KernelArray(ArrayRole.UNIT, unit)]
+    # The derivatives along coordinates read texels.
     given += [] if texels is None or not plan.wrt else [KernelArray(ArrayRole.TEXELS, texels)]
     cotangents = OperandResults.of(plan, samples, operands)
     arrays = KernelArrays([*given, *operands_of(operands)], [*totals, *cotangents.results], ABSENT)
+    # One kernel for all; then the copies of sums are added up, and integers become floats.
     filled = WindowSource(cotangents, arrays).run("texture_pullback" if plan.wrt else "texture_splat")
     of_texels = [filled[ArrayRole.TOTALS, 0]] if totals else []
     if unit is not None:
@@ -157,6 +170,7 @@ def in_stored_windows(
     samples: SampleTiles,
 ) -> list[Any]:
     """The sums at each texel in a fixed order, and the cotangents of operands."""
+    # The results are windows, and lists that say where each lies.
     channels, given = values.shape[-1], [KernelArray(ArrayRole.VALUES, values)]
     read = [] if texels is None or not plan.wrt else [KernelArray(ArrayRole.TEXELS, texels)]
     cotangents = OperandResults.of(plan, samples, operands)
@@ -165,8 +179,10 @@ def in_stored_windows(
         results = [*stored_arrays(plan, samples, cells, row), *cotangents.results]
         return WindowSource(cotangents, KernelArrays([*given, *read, *operands_of(operands)], results, ABSENT))
 
+    # A source without room says how large a window is.
     size = source(0, 0)
     filled = source(size.window_cells, size.row).run("texture_pullback" if plan.wrt else "texture_splat")
+    # The first kernel stores windows, and notes the largest value, from which the unit follows.
     windows, crowds, boxes, lists, marks = (
         KernelArray(role, filled[role, 0])
         for role in (ArrayRole.WINDOWS, ArrayRole.CROWDS, ArrayRole.BOXES, ArrayRole.LISTS, ArrayRole.MARKS)
@@ -174,11 +190,13 @@ def in_stored_windows(
     noted: jax.Array = filled[ArrayRole.MARKS, 0]
     largest = jax.lax.bitcast_convert_type(noted[-3, 0], jnp.float32)
     unit, sums = unit_of(plan, largest), started(plan, channels, noted)
+    # The second one adds what does not fit into windows, as integers.
     rest = [*given, KernelArray(ArrayRole.UNIT, unit), crowds, boxes, marks, *operands_of(operands)]
     no_cotangents = OperandResults.of(plan.of_texels(), samples, operands)
     arrays = KernelArrays(rest, [KernelArray(ArrayRole.TOTALS, sums, start=sums)], ABSENT)
     sums = WindowSource(no_cotangents, arrays).run("texture_rest")[ArrayRole.TOTALS, 0]
     of_rest = [KernelArray(ArrayRole.TOTALS, sums), KernelArray(ArrayRole.UNIT, unit)]
+    # The third adds up the windows of each texel, in the order of their numbers.
     total = collected(plan, channels, size.window_cells, [windows, boxes, lists, marks, *of_rest])
     return [total, *cotangents.collected(filled, operands)]
 
@@ -280,6 +298,7 @@ def gathered_with_halo(
     plan: AdjointPlan, reach: int, values: jax.Array, operands: Sequence[jax.Array], dtype: np.dtype
 ) -> tuple[jax.Array, ...]:
     """The sums at own texels, at the halo before them, and at the halo after them. Both halos are computed first."""
+    # The search is that of the whole texture: the images of samples lie on all of its rows.
     spec, (start, *rest), channels = plan.spec, operands, values.shape[-1]
     stored, period = stored_part(spec.axes)
     own, whole = stored - 2 * reach, AdjointPlan(whole_spec(spec), (), plan.shape, (), ())
@@ -298,6 +317,7 @@ def gathered_with_halo(
         total = with_remaining(part, values, [place, *rest], total, views)
         return total.reshape(texels_shape(axes, channels)).astype(dtype)
 
+    # The halos are sent while the own texels are computed, so they must come first.
     before, after = of_part(values, 0, reach), of_part(values, reach + own, reach)
     values, before, after = jax.lax.optimization_barrier((values, before, after))
     return of_part(values, reach, own), before, after

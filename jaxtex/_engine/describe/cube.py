@@ -41,12 +41,14 @@ def on_face(x: jax.Array, y: jax.Array, z: jax.Array) -> tuple[jax.Array, Callab
     face; among equal components z comes before y, and y before x. Integers and floats are allowed. Selects, not maxima,
     choose the axis, so that a derivative flows to one axis alone.
     """
+    # The axis of the largest component, and its sign, are the face.
     is_z = (jnp.abs(z) >= jnp.abs(x)) & (jnp.abs(z) >= jnp.abs(y))
     is_y = ~is_z & (jnp.abs(y) >= jnp.abs(x))
     choose = lambda for_x, for_y, for_z: jnp.where(is_z, for_z, jnp.where(is_y, for_y, for_x))
     negative = choose(x, y, z) < 0
     face = jnp.where(is_z, jnp.int32(4), jnp.where(is_y, jnp.int32(2), jnp.int32(0))) + negative.astype(jnp.int32)
 
+    # The same choice takes the components of any vector.
     def on_own_axes(x: jax.Array, y: jax.Array, z: jax.Array) -> Arrays:
         def component(k: int) -> jax.Array:
             pairs = ((FACE_AXES[face][k], FACE_AXES[face + 1][k]) for face in (0, 2, 4))
@@ -85,6 +87,7 @@ def to_face(direction: Arrays, *sides: Arrays) -> tuple[Arrays, list[Arrays]]:
     Returns:
         ``(face, u, v)``, and for each side its step of (u, v).
     """
+    # The components of the direction on its face; where it meets none, those of the center of +z.
     direction = tuple(jnp.where(c == c, c, 0) for c in jnp.broadcast_arrays(*direction))
     face, on_own_axes = on_face(*direction)
     s, t, m = on_own_axes(*direction)
@@ -94,6 +97,7 @@ def to_face(direction: Arrays, *sides: Arrays) -> tuple[Arrays, list[Arrays]]:
     scale = to_one(m)
     m = m * scale
     right, down = (c * scale / m for c in (s, t))
+    # Sides of a footprint, by the quotient rule.
     steps = []
     for side in sides:
         ds, dt, dm = (jnp.where(meets, limited(d * scale), 0) for d in on_own_axes(*side))
@@ -205,6 +209,7 @@ def seam(taps: TapsOfAxes, sizes: Sequence[Size]) -> list[StoredTap]:
             for number in (*jnp.broadcast_arrays(face, y, x), jnp.zeros_like(inside))
         ]
         numbers = where_needed(~inside, across_seams, place, own)
+    # Four numbers a tap: face, row, column, and whether the tap lies off a corner.
     fours = (numbers[k : k + 4] for k in range(0, len(numbers), 4))
     return [StoredTap(tuple(texel), missing=gone) for *texel, gone in fours]
 

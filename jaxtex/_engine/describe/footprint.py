@@ -88,14 +88,17 @@ def footprint_level(sides: Sequence[Arrays], in_texels: Sequence[Arrays], max_an
     is_longer = squares[0] > squares[1]
     longest, shorter = (jnp.where(is_longer, a, b) for a, b in (squares[:2], squares[1::-1]))
     side = tuple(jnp.where(is_longer, a, b) for a, b in zip(*sides[:2]))
+    # A third side takes its place among the two.
     for square, other in zip(squares[2:], sides[2:]):
         is_longer = square > longest
         shorter = jnp.where(is_longer, longest, jnp.where(square > shorter, square, shorter))
         longest = jnp.where(is_longer, square, longest)
         side = tuple(jnp.where(is_longer, a, b) for a, b in zip(other, side))
+    # The level of one read, at which the longest side is a texel long.
     has_area = longest > 0
     lod = jnp.log2(jnp.where(has_area, longest, 1)) * 0.5
     num_reads = jnp.ones_like(lod)
+    # Several reads allow a finer level; where the footprint is too long for them, eta is the largest.
     if max_anisotropy > 1:
         bounded = longest < shorter * max_anisotropy**2
         ratio = jnp.where(has_area & bounded, longest, 1) / jnp.where(has_area & bounded, shorter, 1)

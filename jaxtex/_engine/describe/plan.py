@@ -1,25 +1,75 @@
-"""Plans: from the arguments of a call to a `Read`, with its axes and an operand for each axis."""
+"""Plans: from the arguments of a call to a `Read`, with its axes and an operand for each axis.
+
+A plan starts from `ReadArguments`, and from the `Layout` of a texture. `ResolvedLevel` stands between the two and it.
+"""
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._checks.numbers import as_float, as_index
 from ..._tables.address_rules import CLAMP, AddressRule
 from ..._tables.filter_kernels import POINT
-from ..._tables.storage_formats import Decoding
+from ..._tables.storage_formats import Decoding, sum_dtype
 from ...modes import TextureKind
 from ...sampler import Sampler
 from ...texture import Texture
-from .arguments import ReadArguments
 from .axis import Axis, Given, Role, Stored
 from .cube import NUM_FACES, SEAM, OnCube
-from .footprint import InChain, level_axis, limited
+from .footprint import InChain, level_axis
 from .operands import Arrays, Grid, Operand, StoredOrder, as_given, split
 from .spec import Combination, Read, ReadSpec
+
+
+class ReadArguments(NamedTuple):
+    """The arrays of a call, in the caller's order: coordinates or indices, layer, face, level and footprint."""
+
+    coords: tuple[Any, ...]
+    layer: Any = None
+    face: Any = None
+    lod: Any = None
+    ddx: tuple[Any, ...] | None = None
+    ddy: tuple[Any, ...] | None = None
+    ddz: tuple[Any, ...] | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape S that everything broadcasts to."""
+        return np.broadcast_shapes(*(a.shape for a in jax.tree.leaves(self)))
+
+    def as_operands(self, *, integer: bool = False, beside: Sequence[np.dtype] = ()) -> "ReadArguments":
+        """Checked arrays as the engine takes them: layers and `integer` coordinates int32, all else of one floating
+        dtype; of one rank.
+
+        Integers, weak types and 16-bit floats become float32, a strong float64 stays. Called under `jax.jit`.
+
+        Args:
+            beside: the dtypes of other floating numbers that the read computes with.
+        """
+        # Coordinates and footprints have one dtype; layers are int32, as are indices.
+        layer, rest = self.layer, self._replace(layer=None)
+        if integer:
+            rest = jax.tree.map(as_index, rest)
+        else:
+            rest = jax.tree.map(as_float, rest)
+            widest = sum_dtype(*(a.dtype for a in jax.tree.leaves(rest)), *beside)
+
+            def widened(a: jax.Array) -> jax.Array:
+                return a.astype(widest)
+
+            rest = jax.tree.map(widened, rest)
+        arguments = rest._replace(layer=None if layer is None else as_index(layer))
+        # Operands of a read have one rank.
+        rank = max(a.ndim for a in jax.tree.leaves(arguments))
+
+        def of_rank(a: jax.Array) -> jax.Array:
+            return jnp.expand_dims(a, tuple(range(rank - a.ndim)))
+
+        return jax.tree.map(of_rank, arguments)
 
 
 class Layout(NamedTuple):
@@ -58,18 +108,22 @@ class Layout(NamedTuple):
 
     def axes(self, sampler: Sampler) -> tuple[Axis, ...]:
         """The filtered axes: z, y, x. A seamless cubemap has the address rule `SEAM`."""
+        # The address rule of each axis.
         kernel = sampler.kernel
         normalized = sampler.normalized_coords or self.kind.is_cube
         if self.kind.is_cube and sampler.seamless_cubemap:
             rules = (SEAM if kernel.blends else CLAMP,) * 2
         else:
             rules = sampler.address_rules(self.kind.texel_ndim)[::-1]
+        # Sizes that are operands have the capacity of the flat array for a bound.
         sizes = self.sizes if self.capacity is None else [Given(self.capacity)] * self.kind.texel_ndim
         axes = tuple(Axis(n, kernel, rule, normalized) for n, rule in zip(sizes, rules))
+        # Along knots, coordinates come as positions, or as single taps of a long filter.
         if self.uneven:
             taps = Axis(0, POINT, CLAMP, integer=True) if kernel.num_taps > 2 else Axis(0, kernel, CLAMP)
             on_knots = (taps._replace(size=axis.size, address=axis.address) for axis in axes)
             axes = tuple(b if uneven else a for a, b, uneven in zip(axes, on_knots, self.uneven, strict=True))
+        # Of a window, only a part of each axis is stored.
         if self.window is None:
             return axes
         return tuple(
@@ -196,12 +250,14 @@ def plan_of_texels(
     """
     whole = functools.partial(Axis, kernel=POINT, integer=True)
     rank = [1] * arguments.coords[0].ndim
+    # Every axis that a texture may have, and its index.
     candidates = [
         (whole(layout.num_levels, address=CLAMP, role=Role.LEVEL), jnp.full(rank, level, jnp.int32)),
         (whole(layout.shape[0], address=layers, role=Role.LAYER), arguments.layer),
         (whole(NUM_FACES, address=layers, role=Role.FACE), arguments.face),
         *((whole(n, address=space), index) for n, index in zip(layout.sizes, arguments.coords[::-1])),
     ]
+    # Those of this texture; a level axis only with several levels.
     present = [(axis, index) for axis, index in candidates if index is not None]
     axes, operands = zip(*present[0 if layout.num_levels > 1 else 1 :])
     spec = ReadSpec(axes, Decoding.ELEMENT, np.dtype(dtype))
@@ -210,7 +266,9 @@ def plan_of_texels(
 
 def plan_of_level(layout: Layout, resolved: ResolvedLevel, sampler: Sampler, dtype: np.dtype) -> Read:
     """The read at the coordinates of a resolved call."""
+    # The filtered axes take the coordinates, in stored order.
     axes, operands, grid = layout.axes(sampler), resolved.coords[::-1], as_given
+    # A cube has an axis of faces in front, and a direction, from which the read finds face, v and u.
     if layout.kind.is_cube:
         rule = SEAM if axes[-1].address is SEAM else CLAMP
         axes = (Axis(NUM_FACES, POINT, rule, integer=True, role=Role.FACE), *axes)
@@ -220,8 +278,10 @@ def plan_of_level(layout: Layout, resolved: ResolvedLevel, sampler: Sampler, dty
         else:
             face, u, v = resolved.face_coords
             operands = face, v, u
+    # A layer comes before them.
     if resolved.layer is not None:
         axes, operands = (Axis.of_layers(layout.shape[0]), *axes), (resolved.layer, *operands)
+    # A level comes first. Of a level of detail, the read applies the sampler's bias and bounds.
     if layout.num_levels > 1:
         level = resolved.level
         if level is None:
@@ -249,15 +309,3 @@ def combination(sampler: Sampler) -> Combination:
 def without_nan(side: Arrays) -> Arrays:
     """A side of a footprint, with 0 in place of NaN."""
     return tuple(jnp.where(d == d, d, 0) for d in side)
-
-
-def sides_of(arguments: ReadArguments) -> tuple[Arrays, ...]:
-    """The sides of the caller's footprint; none if there is no footprint."""
-    return tuple(without_nan(side) for side in (arguments.ddx, arguments.ddy, arguments.ddz) if side is not None)
-
-
-def in_texels(layout: Layout, side: Arrays, sampler: Sampler) -> Arrays:
-    """A side of a footprint in texels of the finest level, x first; for a cube, `side` is a step of (u, v)."""
-    if not (sampler.normalized_coords or layout.kind.is_cube):
-        return tuple(map(limited, side))
-    return tuple(limited(d * n) for d, n in zip(side, layout.sizes[::-1]))

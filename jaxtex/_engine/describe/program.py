@@ -95,6 +95,7 @@ class Program:
 def tangent_of(program: Program, wrt: tuple[int, ...]) -> Program:
     moving = program.moving
 
+    # The tangents of the results that move, from operands and tangents of some of them.
     def derivative(*args: jax.Array) -> list[jax.Array]:
         primals, tangents = args[: len(program.arguments)], args[len(program.arguments) :]
 
@@ -149,6 +150,7 @@ def key_of_equations(jaxpr: Jaxpr) -> tuple[Any, ...]:
     def old(atom: Var | Literal) -> Any:
         return key_of_constant(atom.val) if isinstance(atom, Literal) else numbers[atom]
 
+    # A variable's number is its place in the order in which variables appear.
     given = tuple(map(new, (*jaxpr.constvars, *jaxpr.invars)))
     equations = [
         (e.primitive, tuple(map(old, e.invars)), key_of_parameter(e.params), tuple(map(new, e.outvars)))
@@ -221,9 +223,11 @@ def trace(function: Callable[..., Any], args: Sequence[jax.Array]) -> Traced:
     with jax.sharding.use_abstract_mesh(NO_MESH if AxisType.Explicit in mesh.axis_types else mesh):
         closed, shape = jax.make_jaxpr(function, return_shape=True)(*map(struct, args))
     tree = jax.tree.structure(shape)
+    # A program of a thread can do nothing but compute.
     check(closed)
     jaxpr = without_mesh(closed.jaxpr)
     with jax.sharding.use_abstract_mesh(NO_MESH):
+        # Calls of large arrays give way to their equations, so that each may be carried out beforehand.
         if any(calls_of_large(eqn) for eqn in jaxpr.eqns):
             inline = lambda *args: run_inline(jaxpr, args[: len(jaxpr.constvars)], args[len(jaxpr.constvars) :])
             inlined = jax.make_jaxpr(inline)(*(struct(v.aval) for v in (*jaxpr.constvars, *jaxpr.invars)))
@@ -308,6 +312,7 @@ def split(jaxpr: Jaxpr, args: Sequence[Any], tree: Any) -> Traced:
     Args:
         args: the constants and the arguments of `jaxpr`.
     """
+    # What is the same for all samples is computed here, in the context of the caller.
     beforehand = computed_beforehand(jaxpr)
     known: dict[Var, Any] = dict(zip((*jaxpr.constvars, *jaxpr.invars), args, strict=True))
     value = lambda atom: atom.val if isinstance(atom, Literal) else known[atom]
@@ -346,6 +351,7 @@ def computed_beforehand(jaxpr: Jaxpr) -> set[int]:
     made_by = {var: k for k, eqn in enumerate(jaxpr.eqns) for var in eqn.outvars}
     found = set[int]()
 
+    # With an equation come those that it depends on.
     def add(k: int) -> None:
         if k not in found:
             found.add(k)

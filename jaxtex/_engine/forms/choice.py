@@ -77,6 +77,7 @@ class Lowering(NamedTuple):
         as_run, as_general, as_fallback = map(lowered, (self.run, general, otherwise))
 
         def rule(ctx: Any, *args: Any, **params: Any) -> Any:
+            # On one device: the form itself.
             static = self.static(**params)
             with FOR_THIS_EXPORT(FOR_EXPORTS.value if is_exported(ctx) else None):
                 if self.may_run(ctx, ctx.avals_in, static):
@@ -84,8 +85,10 @@ class Lowering(NamedTuple):
                     results = unless_refused(lower_on_one_device, run, ctx, *args, **how)
                     if results is not None:
                         return results
+            # Arrays that are not whole have no other form.
             if "storage" in static:
                 return as_general(ctx, *args, **static)
+            # On several devices that XLA divides a program among: the form on each one's part.
             if devices := self.devices_to_run_on(ctx, **static):
                 in_parts = self.in_parts(otherwise, ctx, devices, **static)
                 return lower_with_devices(mlir.lower_fun(in_parts, multiple_results=True), ctx, devices, *args)

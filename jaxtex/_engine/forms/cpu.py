@@ -107,6 +107,7 @@ class SumBlocks(NamedTuple):
 
 def summed_read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, loads: Callable[..., LoadTexel]) -> jax.Array:
     """`operators.read` of one texture, in blocks of a sum."""
+    # How the samples are divided; a short sum is one block.
     color, operands = spec.color_and_operands(args)
     colors = () if color is None else (color,)
     shape = spec.samples_shape(operands)
@@ -115,6 +116,7 @@ def summed_read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, loads: Call
         return operators.read(texels, *args, spec=spec, loads=loads)
     in_sums = spec.with_dtype(spec.sums)
 
+    # A block is a read of its own, in the dtype of sums; the total is rounded once, at the end.
     def step(start: jax.Array | int, count: int, total: jax.Array) -> jax.Array:
         of_block = blocks.operands(operands, spec, start, count)
         return total + operators.read(texels, *colors, *of_block, spec=in_sums, loads=loads)
@@ -176,14 +178,17 @@ def cotangents_of_one(
     texel_dtype: np.dtype,
 ) -> tuple[jax.Array, ...]:
     """The cotangents of one texture and its operands, as `adjoint` returns them."""
+    # Reproducible sums are multiples of a unit that fits the largest of them.
     channels, units = cotangent.shape[-1], None
     if spec.deterministic and TEXELS in wrt:
         coords = spec.coords(operands)
         count = functools.partial(samples_per_texel, coords)
         units = units_of(cotangent, spec.axes, count, spec.factors(coords))
+    # The total has one row for each texel, whose length makes additions fast.
     sums = TexelSums(channels, row_lanes(channels), units)
     total = jnp.zeros((*flat_sizes(spec.axes), sums.width) if TEXELS in wrt else (), cotangent.dtype)
     shape = np.broadcast_shapes(cotangent.shape[:-1], spec.samples_shape(operands))
+    # Samples of a long sum come in blocks, so that no array holds numbers of all reads.
     blocks = None if units is not None else SumBlocks.of(spec, shape, channels)
     run = functools.partial(cotangents_of_samples, texels=texels, spec=spec, wrt=wrt, sums=sums)
     run = run if blocks is None else functools.partial(in_blocks, run, blocks, spec, wrt)
@@ -210,6 +215,7 @@ def in_blocks(
         value = blocks.part(cotangent, cotangent.ndim - 1 + blocks.axis, start, count)
         total, cotangents = of_samples(state[0], value, of_block)
 
+        # A block adds to an operand that all samples share, and fills its part of any other one.
         def joined(k: int, a: jax.Array) -> jax.Array:
             if a.shape[places[k]] == 1:
                 return a + cotangents[k]
@@ -231,6 +237,7 @@ def cotangents_of_samples(
     sums: TexelSums,
 ) -> tuple[jax.Array, ByNumber]:
     """`total`, to which the samples are added if `wrt` names texels, and the cotangents of operands."""
+    # The samples as one line, in blocks that fit a cache.
     coords, channels = spec.coords(operands), cotangent.shape[-1]
     shape = np.broadcast_shapes(cotangent.shape[:-1], *(c.shape for c in coords))
     samples, own = math.prod(shape), (*[1] * (len(shape) + 1 - cotangent.ndim), *cotangent.shape[:-1])
@@ -243,15 +250,18 @@ def cotangents_of_samples(
         # The last block ends at the last sample, so it may overlap the block before; those samples are added once.
         start = jnp.minimum(k * block, samples - block)
         coords = [jax.lax.dynamic_slice_in_dim(a, start, block) for a in flat]
+        # Values may broadcast along axes of samples; then each sample has a look for its row.
         if own == shape:
             value = jax.lax.dynamic_slice_in_dim(values, start, block)
         else:
             value = gather(values, (row_of_value(start + jnp.arange(block, dtype=jnp.int32), shape, own),))
+        # The derivatives along coordinates are kept for each sample.
         if of_axes:
             assert texels is not None
             of_block = coordinate_cotangents(value, texels, coords, spec, wrt)
             put = lambda a, v: jax.lax.dynamic_update_slice_in_dim(a, v.astype(a.dtype), start, 0)
             of_axes = {k: put(a, of_block[k]) for k, a in of_axes.items()}
+        # Those in texels are added up, one sample after the other.
         if TEXELS in wrt:
             if samples % block:
                 repeated = start + jnp.arange(block, dtype=jnp.int32) < k * block
@@ -339,6 +349,7 @@ class Bands(NamedTuple):
     @classmethod
     def of(cls, shape: tuple[int, ...], filters: Filters, transposed: bool, itemsize: int) -> "Bands | None":
         """The bands of an array; `None` if its intermediate arrays are small, or bands would overlap too much."""
+        # The filters in their order, on an array whose axes in front of them are one.
         first = min(axis for axis, _ in filters)
         chain = tuple(
             (axis - first + 1, stretched.rows(transposed)) for axis, stretched in filters[:: -1 if transposed else 1]
@@ -346,18 +357,22 @@ class Bands(NamedTuple):
         shape = (math.prod(shape[:first]), *shape[first:])
         while shape[-1] == 1 and len(shape) - 1 not in dict(chain):  # with such an axis XLA copies the array each turn
             shape = shape[:-1]
+        # The largest intermediate array; if it is small, bands gain nothing.
         sizes, most = list(shape), 0
         for axis, rows in chain[:-1]:
             sizes[axis] = len(rows.column)
             most = max(most, math.prod(sizes) * itemsize)
         if most <= LEAST:
             return None
+        # A band has rows of the result; where all rows fit into one, it has several images.
         column = dict(chain)[1].column
         count = len(column)
         rows = min(max(BAND * count * shape[0] // most, 1), count)
         images = min(max(BAND * shape[0] // most, 1), shape[0]) if rows == count else 1
+        # If the first filter runs along rows, it takes all rows of the source.
         if chain[0][0] == 1:
             return cls(shape, chain, images, rows, np.zeros(1, np.int32), shape[1])
+        # The rows of the source that each band needs. Neighbors share some of them.
         starts = np.minimum(np.arange(0, count, rows), count - rows)
         low, high = (np.array([of(column[at : at + rows]) for at in starts]) for of in (np.min, np.max))
         extent = int((high - low).max()) + 1
@@ -394,11 +409,14 @@ def in_bands(values: jax.Array, bands: Bands, sums: np.dtype, dtype: np.dtype) -
     turns = -(-bands.shape[0] // bands.images), -(-target[1] // bands.rows)
 
     def step(k: jax.Array, out: jax.Array) -> jax.Array:
+        # Which band it is; the last one ends at the end of the array, and may overlap the one before.
         image = jnp.minimum(k // turns[1] * bands.images, bands.shape[0] - bands.images)
         row = jnp.minimum(k % turns[1] * bands.rows, target[1] - bands.rows)
+        # The part of the source that it needs.
         low = jnp.asarray(bands.lows)[k % turns[1]] if len(bands.lows) > 1 else 0
         band = jax.lax.dynamic_slice_in_dim(stored, image, bands.images)
         band = jax.lax.dynamic_slice_in_dim(band, low, bands.extent, 1)
+        # One filter after the other. Along rows, the weights of the band's rows alone are taken.
         for number, (axis, rows) in enumerate(bands.chain):
             band = materialized(band) if number else band
             if axis == 1:
@@ -459,12 +477,14 @@ def halves(stored: np.dtype, filters: Filters, transposed: bool, dtype: np.dtype
 
 def half(values: jax.Array, filters: Filters, dtype: np.dtype) -> jax.Array:
     """`values` with the axes of `filters` halved."""
+    # Floats: the mean of two neighbors, axis by axis.
     if jnp.issubdtype(values.dtype, jnp.floating):
         for axis, stretched in filters:
             first, second = slices(values, axis, stretched.rows().column, 2)
             share = apart(stretched.rows().weight[0, 0], dtype)
             values = first.astype(dtype) * share + second.astype(dtype) * share
         return values
+    # Integers: the sum of all two or four, which is exact.
     stored, values = values.dtype, values.astype(jnp.int32)
     for axis, stretched in filters:
         values = functools.reduce(jnp.add, slices(values, axis, stretched.rows().column, 2))

@@ -25,26 +25,35 @@ from ..walk.texel_walk import Step, Tap, TexelAddress, walks, weighted
 
 def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
     """`operators.splat` in the form of array operations that is fastest on GPUs."""
+    # Hashed levels, and values that are sharded, take the general form.
     axes, coords = spec.axes, spec.coords(operands)
     if len(flat_sizes(axes)) > 1 or explicit_sharding(values) is not None:
         return operators.splat(values, *operands, spec=spec)
+    # Reproducible sums are multiples of a unit that fits the largest of them.
     units = None
     if spec.deterministic:
         units = units_of(values, axes, functools.partial(samples_per_texel, coords), spec.factors(coords))
+    # Neighboring texels of a row are added to as one window.
     channels, shape = values.shape[-1], jnp.broadcast_shapes(values.shape[:-1], *(c.shape for c in coords))
     sums = TexelSums(channels, channels, units)
     paired = channels > 1 and taps_are_neighbors(axes)
     stored = padded(axes) if paired else axes
     (texels,) = flat_sizes(stored)
-    copies = num_private_copies(math.prod(shape), texels, channels)
+    # Where samples crowd, they add to private copies, a power of two of them; adjacent samples to different ones.
+    copies, base = num_private_copies(math.prod(shape), texels, channels), jnp.int32(0)
     total = jnp.zeros((copies * texels, sums.width), values.dtype)
-    base = own_copy(shape, copies) * texels if copies > 1 else jnp.int32(0)
+    if copies > 1:
+        strides = (math.prod(shape[k + 1 :]) for k in range(len(shape)))
+        numbers = (jax.lax.broadcasted_iota(jnp.int32, shape, k) * stride for k, stride in enumerate(strides))
+        base = (functools.reduce(jnp.add, numbers, jnp.int32(0)) & (copies - 1)) * texels
+    # Each tap of each sample is added, or each pair of taps.
     if paired:
         for address, value in pairs(values, coords, axes):
             total = scatter_windows(total, address.flat_index[0] + base, sums.terms(value))
     else:
         for address, value in operators.contributions(values, coords, axes):
             total = scatter(total, (address.flat_index[0] + base,), address.inside, sums.terms(value), "add")
+    # Copies are added up, and then the padding of rows.
     total = jnp.sum(total.reshape(copies, texels, sums.width), 0)
     return as_texels(folded(total, stored, axes), axes, sums, spec.dtype)
 
@@ -54,16 +63,6 @@ def pullback(
 ) -> tuple[jax.Array, ...]:
     """`linearization.pullback` in the form of array operations that is fastest on GPUs."""
     return linearization.pullback(cotangent, texels, *operands, spec=spec, wrt=wrt, splat=splat)
-
-
-def own_copy(shape: tuple[int, ...], copies: int) -> jax.Array:
-    """The private copy that each sample adds to, int32 of `shape`; adjacent samples use different copies.
-
-    Args:
-        copies: the number of copies, a power of two.
-    """
-    numbers = (jax.lax.broadcasted_iota(jnp.int32, shape, k) * math.prod(shape[k + 1 :]) for k in range(len(shape)))
-    return functools.reduce(jnp.add, numbers, jnp.int32(0)) & (copies - 1)
 
 
 def taps_are_neighbors(axes: tuple[Axis, ...]) -> bool:
@@ -103,15 +102,18 @@ def adjacent_pair(step: Step, value: jax.Array, axis: Axis) -> tuple[jax.Array, 
     The texel of the second tap follows that of the first, precedes it (in a mirrored period), or is equal to it. Under
     a cyclic rule, the element after the last texel stands for the first.
     """
+    # The share of each of the two taps, zero for one outside.
     parts = (weighted(weight, value) for weight in step.weights())
     masked = (
         part if t.inside is None else jnp.where(t.inside[..., None], part, 0) for t, part in zip(step.taps, parts)
     )
     (i, j), (first, second) = (tap.index[0] for tap in step.taps), masked
     wide = lambda condition: condition[..., None]
+    # Which of the two texels is the lower one.
     down, same = j == i - 1, i == j
     low = jnp.where(wide(down), second, jnp.where(wide(same), first + second, first))
     high = jnp.where(wide(down), first, jnp.where(wide(same), 0, second))
+    # At the end of a row, the window moves back by one texel.
     start, end = jnp.where(down, j, i), axis.known_size - 2
     beyond = start > end  # both taps on the last texel
     pair = jnp.stack([jnp.where(wide(beyond), 0, low), jnp.where(wide(beyond), low, high)], -2)

@@ -100,10 +100,12 @@ def supports_read(texels: Shaped, *args: Shaped, spec: ReadSpec, batch: int, sto
     dtypes = spec.dtype, *(a.dtype for a in operands)
     if spec.several and spec.summed_axes:
         return False
+    # With a halo, only plain reads at coordinates have a second kernel for the edges.
     if isinstance(storage, HaloStorage) and (
         spec.several or spec.summed_axes or spec.has_color or spec.returns_texels(texels.dtype)
     ):
         return False
+    # Kernels take no dtypes that C lacks, and no numbers of more than 32 bits.
     if not kernel_decodes(texels, spec) or spec.dtype.itemsize > 4 or not all(map(is_known, dtypes)):
         return False
     shapes = spec.sample_shapes(operands)
@@ -163,19 +165,23 @@ def supports_adjoint(
     """Whether the adjoint kernels support a call; `texels` is `None` if they are not read."""
     if not loads_values(cotangent, storage):
         return False
+    # With a halo, each sample is one read whose texels are all here.
     if isinstance(storage, HaloStorage) and (
         storage.reach == 0 or spec.several or spec.summed_axes or spec.deterministic
     ):
         return False
+    # Texels are read for the cotangents of operands alone.
     if texels is not None and not (
         (wrt == (TEXELS,) or kernel_decodes(texels, spec)) and kernel_fits([texels], math.prod(texels.shape[:-1]))
     ):
         return False
     if not sizes_are_known(spec.axes):
         return False  # the windows of the scatter kernel need known sizes
+    # Float32 is what atomic additions take; hashed levels have several flat indices.
     sizes = flat_sizes(spec.axes)
     if cotangent.dtype != jnp.float32 or cotangent.shape[-1] > MAX_CHANNELS or len(sizes) > 1:
         return False
+    # Places in memory are counted in 32 bits.
     textures = np.broadcast_shapes(*(a.shape[:batch] for a in (cotangent, *operands)))
     samples = np.broadcast_shapes(cotangent.shape[:-1], *spec.sample_shapes(operands))
     return kernel_fits([cotangent, *operands], math.prod(textures) * sizes[0], math.prod(samples))

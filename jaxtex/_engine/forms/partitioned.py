@@ -184,6 +184,7 @@ class PartitionedCall(NamedTuple):
         wrt: Wrt = (),
     ) -> "PartitionedCall":
         """The call with abstract values `operands` and `results`."""
+        # What each array holds, and its number among texels and operands.
         given = signature.operands(spec, wrt)
         first = len(given)
         contents = [
@@ -193,6 +194,7 @@ class PartitionedCall(NamedTuple):
         ]
         numbers = [*range(-first, len(operands) - first), *(wrt or [TEXELS] * len(results))]
         stack_of = lambda content, k: spec.stack_of(k) if content is Content.SAMPLES else None
+        # Equal names of dimensions say which ones are divided together.
         arrays = [
             Array.of(content, a, batch, number, stack_of(content, k))
             for number, (content, a, k) in enumerate(zip(contents, (*operands, *results), numbers, strict=True))
@@ -232,6 +234,7 @@ class PartitionedCall(NamedTuple):
         Args:
             operands, results: objects with an attribute `sharding`.
         """
+        # What XLA wants, the largest array first.
         shardings = [a.sharding for a in (*operands, *results)]
         arrays = list(zip((*self.operands, *self.results), shardings))
         arrays.sort(key=lambda pair: -pair[0].size)
@@ -241,7 +244,9 @@ class PartitionedCall(NamedTuple):
             for name, part in zip(a.names, parts_of(sharding, len(a.shape), len(devices)))
             if may_be_partitioned(name) and part.any()
         ]
+        # Mesh axes from which the parts of all of these can be counted.
         axes, sizes = device_axes([part for _, part in wanted], devices), self.sizes
+        # Each name takes its axes, unless another one has taken them before.
         along: dict[str, tuple[str, ...]] = {}
         for name, part in wanted:
             names = axes.counting(part)
@@ -384,15 +389,18 @@ def sum_of_parts(
 ) -> tuple[jax.Array, ...]:
     """The results on one device, each summed over the devices that hold terms of it, in the dtype of the values."""
     with jax.sharding.use_abstract_mesh(NO_MESH):
+        # The mesh axes over which a result is a sum of terms of several devices.
         axes = [
             tuple(axis for name in partition.summed(result) for axis in partition.along[name])
             for result in call.results
         ]
+        # Terms are added in the dtype of the values, without samples that pad the last part.
         if any(axes):
             dtype = call.values.dtype
             spec = spec.with_dtype(dtype)
             wide = lambda array, x: x.astype(dtype) if array.content is Content.TEXTURE else x
             operands = tuple(map(wide, call.operands, partition.without_padding(call, operands)))
+        # The device's own results, added up over the others, in the dtype of the whole.
         sums = []
         for result, over, x in zip(call.results, axes, as_tuple(on_part(*operands, spec=spec)), strict=True):
             if over:
@@ -450,6 +458,7 @@ def partitioned_program(
         general: computes the results from whole operands.
         results: the abstract values of the results.
     """
+    # Where the axes of the grid are in each array: of the program, or of its transpose.
     static: dict[str, Any] = {"program": program, "places": places, "result_places": result_places, **others}
     if linear is None:
         of_operands, of_results = places, result_places
@@ -458,11 +467,13 @@ def partitioned_program(
         of_results = tuple(places[k] for k in linear)
         static["linear"] = linear
 
+    # Dimensions on the grid have the names of its axes.
     def call_of(operands: Sequence[Shaped]) -> PartitionedCall:
         avals, count = (*operands, *results), len(operands)
         arrays = tuple(map(array_of, avals, (*of_operands, *of_results), range(len(avals))))
         return PartitionedCall(arrays[:count], arrays[count:], is_even=True)
 
+    # A device computes its part of the grid.
     def local(call: PartitionedCall, partition: CallPartition, *operands: jax.Array) -> tuple[jax.Array, ...]:
         parts = [partition.axes.num_parts(partition.along.get(f"batch{axis}", ())) for axis in range(len(sizes))]
         own = static | {"sizes": tuple(n // m for n, m in zip(sizes, parts))}

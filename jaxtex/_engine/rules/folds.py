@@ -97,16 +97,19 @@ class Blocks:
 
     def pulled(self, result: jax.Array, cotangent: jax.Array, wrt: Wrt) -> dict[int, jax.Array]:
         """The cotangents of the texels and operands in `wrt`; of the fold's operands, one number a ray."""
+        # The sums so far: of texels and operands of the read, and of operands of the fold.
         own, count = tuple(k for k in wrt if k < len(self.operands)), len(self.operands)
         arrays = {k: self.texels if k == TEXELS else self.operands[k] for k in own}
         zeros = {k: self.varying(jnp.zeros_like(a, self.spec.sums)) for k, a in arrays.items()}
         of_given = [self.of_rays(jnp.zeros(self.shape, self.spec.sums)) for _ in self.given]
 
+        # A sample: its share of the result, and of the operands of the fold.
         def step(state: Any, sample: tuple[jax.Array, jax.Array]) -> tuple[Any, jax.Array]:
             state, of_given = state
             state, of_value, of_sample = self.fold.pull(state, sample[0], cotangent, *self.given)
             return (state, [a + b for a, b in zip(of_given, of_sample)]), of_value
 
+        # A block: the cotangents of its values go through the pullback of the read at once.
         def block(start: jax.Array | int, count: int, carry: Any) -> Any:
             state, totals = carry
             state, of_values = jax.lax.scan(step, state, self.samples(start, count), unroll=min(count, UNROLLED))

@@ -536,7 +536,8 @@ def read(texels: jax.Array | WithHalo, color: jax.Array | None, read: Read) -> j
 
 def splat(values: jax.Array, read: Read) -> jax.Array:
     """`operators.splat`, with derivatives of any order."""
-    return splat_whole(values, *read.operands, spec=read.spec, batch=0)
+    (texels,) = bind(splat_p, values, *read.operands, spec=read.spec, batch=0, storage=WHOLE)
+    return texels
 
 
 def read_derivatives(texels: jax.Array, color: jax.Array | None, read: Read) -> list[jax.Array]:

@@ -108,6 +108,7 @@ def samples_jvp(
         # JAX differentiates a function with a rule for reverse mode alone only where it is called.
         function = functools.partial(samples_by_vmap, **static, **params)
         return jax.jvp(lambda *args: function(*args), tuple(primals), tuple(map(ad.instantiate_zeros, tangents)))
+    # Results that move have tangents: the program's own jvp, with the tangents as more operands.
     out = bind(samples_p, *primals, **static, **params)
     wrt, moving = tuple(k for k, t in enumerate(tangents) if is_nonzero(t)), program.moving
     of_tangent = {
@@ -135,6 +136,7 @@ def samples_transpose(
 ) -> list[Any]:
     """Line (b)."""
     del wanted
+    # Results without a cotangent are left out of the program that is transposed.
     linear = tuple(k for k, a in enumerate(args) if ad.is_undefined_primal(a))
     which = tuple(k for k, v in enumerate(cotangents) if not isinstance(v, ad.Zero))
     if not which:
@@ -164,6 +166,7 @@ def samples_batch(
     wanted: Wanted,
 ) -> tuple[list[jax.Array], list[int]]:
     """One more axis of the grid."""
+    # Operands get the new axis where they have it; results, where the caller wants it.
     size = next(a.shape[d] for a, d in zip(args, dims) if d is not None)
     operands, places = zip(*map(batched, args, dims, places))
     positions = [next(iter(w), 0) for w in wanted]
@@ -194,11 +197,13 @@ def adjoint_jvp(
     """Line (c)."""
     static = {"program": program, "places": places, "linear": linear, **params}
     out = bind(adjoint_p, *primals, **static)
+    # The adjoint is linear in the cotangents of results: their tangents go the same way.
     others = [k for k in range(len(places)) if k not in linear]
     count, terms = len(others), []
     if any(is_nonzero(t) for t in tangents[count:]):
         along = [ad.instantiate_zeros(t) for t in tangents[count:]]
         terms.append(bind(adjoint_p, *primals[:count], *along, **static))
+    # In operands that the program is not linear in, the tangent is the adjoint of its jvp.
     moving = [n for n in range(count) if is_nonzero(tangents[n])]
     if moving and program.holds("custom_lin"):  # of a `jax.custom_vjp`, whose derivative only arrays have
         function = functools.partial(adjoint_by_vmap, **static)
@@ -236,6 +241,7 @@ def adjoint_transpose(
     """Line (d)."""
     if all(isinstance(v, ad.Zero) for v in cotangents):
         return [ad.Zero(a.aval) if ad.is_undefined_primal(a) else None for a in args]
+    # What is transposed: the cotangents of results, or operands.
     directions = [ad.instantiate_zeros(v) for v in cotangents]
     others = [k for k in range(len(places)) if k not in linear]
     count = len(others)
@@ -249,6 +255,7 @@ def adjoint_transpose(
         values = enumerate(args[count:])
         sums = (summed_to(out[k], a.aval.shape) if ad.is_undefined_primal(a) else None for k, a in values)
         return [*[None] * count, *sums]
+    # Of operands: the adjoint of the same program, which is linear in them too.
     wrt = tuple(others[n] for n in undefined)
     operands = merged(linear, directions, args[:count])
     results = bind(
@@ -277,6 +284,7 @@ def adjoint_batch(
     shapes: tuple[tuple[int, ...], ...],
 ) -> tuple[list[jax.Array], list[int]]:
     """One more axis of the grid, along which the results are not summed."""
+    # The new axis leads in every argument and result.
     size = next(a.shape[d] for a, d in zip(args, dims) if d is not None)
     others = [k for k in range(len(places)) if k not in linear]
     given = [*(places[k] for k in others), *result_places]

@@ -84,6 +84,7 @@ class Samples(NamedTuple):
 
         If need be, one more sample axis is sharded, but never an axis that is summed. `None` if there is no such axis.
         """
+        # The mesh axes along which operands and values are sharded already.
         shape, spec = read.spec.samples_shape(read.operands), read.spec
         names: list[tuple[str, ...]] = [()] * len(shape)
         for a in (*read.operands, *(() if values is None else (values,))):
@@ -93,6 +94,7 @@ class Samples(NamedTuple):
         used, summed = {name for along in names for name in along}, [len(shape) + d for d in spec.summed_axes]
         if any(names[d] for d in summed):
             return None
+        # Samples must be divided among all devices of the texture, along one more axis if need be.
         if used.issuperset(partition.names):
             return cls(shape, tuple(names), tuple(names), (0, 0))
         free = [d for d, along in enumerate(names) if not along and d not in summed]
@@ -232,8 +234,10 @@ class ShardedAccess(NamedTuple):
         parts, chosen = self.partition.parts, METHOD.value
         if self.read.spec.expected is not None:
             return Whole()  # derivatives of drawn taps need another read, see `rules.primitives`
+        # A halo as wide as the texture is the whole texture.
         if isinstance(chosen, Halo):
             return Whole() if self.partition.reaches_all(chosen.reach) else chosen
+        # Without a choice, routing is taken where samples are fewer bytes than texels.
         if chosen is None and self.num_samples * self.sample_bytes < self.texel_bytes * (parts - 1) // parts:
             chosen = Routing()
         return chosen if isinstance(chosen, Routing) and self.can_be_routed else Whole()
@@ -251,6 +255,7 @@ class ShardedAccess(NamedTuple):
             buffers = f" and {partition.parts * of_one / MEBIBYTE:.3g} MiB of samples a round"
         else:
             reach, sent, buffers = method.reach, 0, ""
+        # What a device receives: its halo and what the others send. What it holds: its part and the halo.
         moved, held = 2 * reach * row + sent, (partition.own + 2 * reach) * row
         moves = f"receives {moved / MEBIBYTE:.3g} MiB, holds {held / MEBIBYTE:.3g} MiB of texels{buffers}"
         report(self.texels, f"{method}; {moves}")

@@ -64,8 +64,10 @@ def walked(program: ClosedJaxpr, args: Sequence[jax.Array]) -> list[jax.Array]:
 def walked_equation(jaxpr: Jaxpr, eqn: JaxprEqn, values: list[jax.Array]) -> list[Any]:
     """The results of an equation, followed by the sum of the counts in it."""
     name, params = eqn.primitive.name, eqn.params
+    # A count, which stands beside a value.
     if eqn.primitive is beside_p:
         return [values[0], everywhere(values[1])]
+    # No count inside: the equation as it is.
     if not any(map(holds_count, jaxprs_in_params(params))):
         known = {a: value for a, value in zip(eqn.invars, values) if not isinstance(a, Literal)}
         alone = jaxpr.replace(
@@ -77,6 +79,7 @@ def walked_equation(jaxpr: Jaxpr, eqn: JaxprEqn, values: list[jax.Array]) -> lis
             debug_info=jaxpr.debug_info.with_unknown_names(),
         )
         return [*jaxpr_as_fun(ClosedJaxpr(alone, ()))(*known.values()), 0]
+    # Calls that hold counts: branches, loops, and calls of one program.
     if name == "cond":
         number, *operands = values
         branches = [

@@ -44,17 +44,20 @@ class Partition(NamedTuple):
     @classmethod
     def of(cls, axes: tuple[Axis, ...], texels: jax.ShapeDtypeStruct, cut: Cut | None) -> "Partition | None":
         """The partition of sharded texels; `None` unless they are sharded along exactly one axis of the texture."""
+        # The mesh axes of every dimension of texels, and the axes of the texture that these are.
         sharding, shape = cast(NamedSharding, texels.sharding), texels.shape
         names = names_of(sharding)
         names += [()] * (len(shape) - len(names))
         stored = [k for k, axis in enumerate(axes) if axis.role not in (Role.LEVEL, Role.WEIGHT)]
         if num_given(axes):
             return None
+        # A mip chain is divided by its cut, along its one dimension of texels.
         if cut is not None:
             if parts_of(sharding, names[0]) != cut.parts or any(names[1:]):
                 return None
             shapes = tuple(tuple(axes[k].level_size(level) for k in stored) for level in range(axes[0].known_size))
             return cls(axes, stored[cut.dimension], names[0], cut, shapes)
+        # Other textures: along exactly one dimension, and not along channels.
         dimensions = [d for d, along in enumerate(names) if along]
         if len(dimensions) != 1 or len(stored) != len(shape) - 1 or dimensions[0] == len(shape) - 1:
             return None

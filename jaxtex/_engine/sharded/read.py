@@ -46,10 +46,12 @@ def read_sharded(
     """A read; if texels carry an explicit sharding, each device computes a part of it."""
     if not is_sharded(texels):
         return reader.read(whole(texels, read.spec.axes, chain), color, read)
+    # How the samples are divided; without a way, each device reads them all from the whole texture.
     access = ShardedAccess.of(struct_of(texels), read, None, chain, reader.axis_taps)
     if access is None:
         report_whole(struct_of(texels))
         return reader.read(whole(texels, read.spec.axes, chain), color, read)
+    # The method that moves less data, or the caller's.
     method = access.method()
     access.report(method)
     if isinstance(method, Whole):
@@ -59,6 +61,7 @@ def read_sharded(
 
 def splat_sharded(reader: TexelReader, values: jax.Array, read: Read, sharding: NamedSharding) -> jax.Array:
     """A splat whose texels carry a sharding: the transpose of the read by `reader` of texels that do."""
+    # The read that this is the transpose of, and how its samples would be divided.
     texels = jax.ShapeDtypeStruct(texels_shape(read.spec.axes, values.shape[-1]), values.dtype, sharding=sharding)
     access = ShardedAccess.of(texels, Read(read.spec.adjoint(values.dtype), read.operands), values)
     method = Whole() if access is None else access.method()
@@ -66,12 +69,14 @@ def splat_sharded(reader: TexelReader, values: jax.Array, read: Read, sharding: 
         report_whole(texels)
     else:
         access.report(method)
+    # If every device has all texels, they are divided behind the splat.
     if access is None or isinstance(method, Whole):
         return jax.reshard(primitives.splat(values, read), sharding)
 
     def transposed(texels: jax.Array) -> jax.Array:
         return read_in_parts(reader, texels, None, access, method)
 
+    # Values are divided as the read would return them; its transpose brings them to their texels.
     values = jax.reshard(values, jax.eval_shape(transposed, texels).sharding)
     varying = on_mesh_of([jax.typeof(values)], texels.shape, texels.dtype, sharding.spec)
     (sums,) = cast(tuple[jax.Array], jax.linear_transpose(transposed, varying)(values))
@@ -89,12 +94,14 @@ def read_in_parts(
     operands, specs = access.resharded(access.stacked) if stays else access.sharded_numbers()
     spec = (access.stacked if stays else access.read).spec
 
+    # What each device does with its part.
     def on_device(texels: jax.Array, colors: list[jax.Array], *operands: jax.Array) -> jax.Array:
         part, read = DeviceTexels(reader, texels, colors[0] if colors else None, partition), Read(spec, operands)
         if isinstance(method, Halo):
             return by_halo(part, read, method.reach)
         return by_routing(part, read, access.capacity(method.slack))
 
+    # The border color is on all devices.
     colors = [jax.reshard(a, NamedSharding(mesh, P())) for a in colors]
     in_specs = partition.spec(texels.ndim), P(), *specs
     run = jax.shard_map(on_device, mesh=mesh, in_specs=in_specs, out_specs=samples.values_spec())
@@ -178,10 +185,12 @@ def by_routing(part: DeviceTexels, read: Read, capacity: int) -> jax.Array:
     In a round, each device sends at most `capacity` samples to each other device. If a sample is the mean of several
     reads, these travel one after the other.
     """
+    # Where samples arrive, the device has a halo as wide as the filter, so that all taps are there.
     window, (spec, operands) = part.with_halo(part.partition.reach_of_filter), read
     one = spec.of_coords().unsummed()
     if spec.several or spec.summed_axes:
         one = one.with_dtype(spec.sums)
+    # One read of each sample travels at a time.
     exchanged = functools.partial(one_by_routing, part, window, spec=one, capacity=capacity)
     if spec.several is None:
         return summed(exchanged(spec.coords(operands)), spec).astype(spec.dtype)
@@ -211,6 +220,7 @@ def one_by_routing(
         window: reads the window of this device at samples that have traveled to it.
         needed: the mask of the samples to read, which broadcasts to S; `None` for all.
     """
+    # Samples in a line, each with the devices that store its taps.
     partition, channels = part.partition, part.texels.shape[-1]
     coords = jnp.broadcast_arrays(*coords)
     shape, coords = coords[0].shape, [c.reshape(-1) for c in coords]
@@ -218,10 +228,12 @@ def one_by_routing(
     if needed is not None:
         needed = jnp.broadcast_to(needed, shape).reshape(-1)
         owners = [jnp.where(needed, owner, partition.parts) for owner in owners]
+    # A sample of several owners travels to each of them, as if it were several samples.
     count, times = owners[0].size, len(owners)
     routes = Routes.to(jnp.concatenate(owners), partition.names, partition.parts, capacity)
     there = spec if times == 1 else spec.with_dtype(spec.sums)
 
+    # A round: coordinates go, the owners read, values come back.
     def step(values: jax.Array, number: jax.Array) -> jax.Array:
         sent, _ = routes.sent(number)
         received = routes.exchanged_together([entry(c, sent % count) for c in coords])
@@ -229,6 +241,7 @@ def one_by_routing(
 
     values = jnp.zeros((times * count, channels), there.dtype)
     values = routes.in_rounds(step, values)
+    # The partial sums of the owners.
     if times > 1:
         values = jnp.sum(values.reshape(times, count, -1), 0).astype(spec.dtype)
     return values.reshape(*shape, -1)
@@ -260,6 +273,7 @@ def count_beyond(access: ShardedAccess, method: Halo) -> jax.Array:
         beyond = jnp.sum(wanted & ~are_available(spec, given, access.axis_taps or taps), dtype=jnp.int32)
         return cast(jax.Array, jax.lax.psum(beyond, access.names))
 
+    # Samples that pad the last part do not count.
     operands, specs = access.sharded_numbers()
     wanted = samples.wanted()
     in_specs = samples.spec_of(wanted.shape), *specs

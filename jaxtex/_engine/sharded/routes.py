@@ -144,9 +144,11 @@ class Routes(NamedTuple):
 def places(row: jax.Array, rows: int) -> jax.Array:
     """For each entry of `row`, the number of equal entries before it; undefined for entries equal to `rows`."""
     (count,) = row.shape
+    # Few rows: a running count of each.
     if rows <= MOST_COUNTED:
         same = row[None] == jnp.arange(rows, dtype=jnp.int32)[:, None]
         return jnp.sum(jnp.where(same, jnp.cumsum(same, 1, dtype=jnp.int32) - 1, 0), 0, dtype=jnp.int32)
+    # Many: the rank in a stable order, less the entries of all rows before.
     order = jnp.argsort(row, stable=True)
     numbers = jnp.arange(count, dtype=jnp.int32)
     rank = scatter(jnp.zeros_like(row)[:, None], (order,), None, numbers[:, None], "set", unique=True)[:, 0]

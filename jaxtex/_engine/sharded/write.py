@@ -52,17 +52,20 @@ class TexelWrite(NamedTuple):
 
     def __call__(self, texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
         """The write of a sharded texture."""
+        # A texture that is divided along several axes is written as a whole, by every device.
         placed = struct_of(texels)
         partition = Partition.of(self.axes, placed, None)
         if partition is None:
             report_whole(placed)
             whole = self.alone(everywhere(texels), everywhere(values), [everywhere(c) for c in coords], self.axes)
             return placed_like(whole, texels)
+        # Samples that are not divided as the texture is are sent to all devices.
         read = Read(ReadSpec(self.axes, Decoding.ELEMENT, texels.dtype), tuple(coords))
         access = ShardedAccess.of(placed, read, values)
         if access is None or access.samples.given != access.samples.names or isinstance(METHOD.value, Whole):
             report(placed, "each device receives all samples, and writes to its own texels")
             return self.of_all_samples(texels, values, coords, partition)
+        # Otherwise each sample travels to the device of its texel.
         method = METHOD.value if isinstance(METHOD.value, Routing) else Routing()
         access.report(method)
         return self.exchanged(texels, values, coords, access, access.capacity(method.slack))
@@ -85,6 +88,7 @@ class TexelWrite(NamedTuple):
         mesh, shape, partition = access.mesh, values.shape[:-1], access.partition
         writes = ExchangedWrites(partition, capacity)
 
+        # The samples of a device are a line, each with its number among all samples.
         def on_device(texels: jax.Array, values: jax.Array, *coords: jax.Array) -> jax.Array:
             flat = [jnp.broadcast_to(c, values.shape[:-1]).reshape(-1) for c in coords]
             values = values.reshape(-1, values.shape[-1])
@@ -203,16 +207,19 @@ class ExchangedWrites(NamedTuple):
         partition, (*coords, numbers) = self.partition, coords
         start = partition.start(0).reshape(1)
 
+        # Samples where their texel is, with its place in this device's part.
         def landed(values: jax.Array, coords: Coords, numbers: jax.Array) -> Landed:
             address = landing(values, [start, *coords], self.axes)
             inside = both(address.inside, numbers != NO_SAMPLE)
             assert inside is not None
             return Landed(address.flat_index, inside, values, numbers)
 
+        # Samples of this device need no route.
         (owner,) = partition.owners(coords)
         row = jnp.where(owner != partition.part, owner, partition.parts)
         routes = Routes.to(row, partition.names, partition.parts, self.capacity)
 
+        # A round: values, coordinates and numbers travel together.
         def turn(state: State, number: jax.Array) -> State:
             sent, exist = routes.sent(number)
             received = routes.exchanged(values[sent]), [routes.exchanged(c[sent]) for c in coords]
@@ -234,10 +241,12 @@ def newest_samples(kept: tuple[jax.Array, jax.Array], samples: Landed) -> tuple[
 
 def first_to_tie(kept: tuple[jax.Array, jax.Array], samples: Landed, best: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Texels after each channel has taken the value of the first sample that equals `best`, and its number."""
+    # The first of the samples that tie, in each channel.
     stored, first = kept
     ties = samples.inside[:, None] & same(samples.values, gather(best, samples.indices))
     numbers = jnp.where(ties, samples.numbers[:, None], LAST_NUMBER)
     first = scatter(first, samples.indices, samples.inside, numbers, "min")
+    # It alone writes, one channel at a time.
     wins = ties & (gather(first, samples.indices) == numbers)
     channel = jnp.broadcast_to(jnp.arange(stored.shape[-1], dtype=jnp.int32), wins.shape)
     indices = *(index[:, None] for index in samples.indices), channel

@@ -39,17 +39,22 @@ def limited_blend(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValu
     """`blend`, clipped channel by channel to the extremes of the nearest taps, separately in each mip level."""
     coords, axes = with_given(coords, axes)
 
+    # A walk returns a sum and, where all taps so far may be nearest ones, the bounds of these.
     def interpolate(address: TexelAddress, places: list[Place], path: Path, near: bool) -> Within:
+        # The end of the walk: one texel, which is its own bounds.
         if not places:
             texel = texel_value(address, path)
             return Within(texel, (texel, texel) if near else None)
         place, *rest = places
+        # All taps of this step.
         parts = [
             interpolate(address.advance(tap, place.step.sizes), rest, (*path, k), near and place.may_be_near(tap))
             for k, tap in enumerate(place.step.taps)
         ]
+        # A weight multiplies the sum and the bounds, and may turn them around.
         if place.axes[0].role is Role.WEIGHT:
             return parts[0].times(place.step.weights()[0])
+        # The sum of the step, and the bounds of its nearest taps alone.
         total = functools.reduce(jnp.add, (weighted(w, part.total) for w, part in zip(place.step.weights(), parts)))
         if not near:
             return Within(total, None)
@@ -58,6 +63,7 @@ def limited_blend(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValu
         lows, highs = (place.nearest(taps_there, side) for side in zip(*bounds))
         return Within(total, (lowest(lows), highest(highs)))
 
+    # A level is limited by its own texels, before levels are blended.
     def limited(start: TexelAddress, steps: list[Step], number: int) -> jax.Array:
         within = interpolate(start, places_of(start, steps, coords, axes), (number,), near=True)
         assert within.bounds is not None
@@ -80,10 +86,13 @@ class Place(NamedTuple):
 
     def nearest(self, candidates: Sequence[Tap], values: Sequence[jax.Array]) -> list[jax.Array]:
         """The values of the taps that a linear filter blends; the values of other taps are replaced by one of these."""
+        # With two candidates on each axis, all of them are nearest ones.
         odd = [k for k, axis in enumerate(self.axes) if len(candidates_of(axis)) > 2]
         if not odd:
             return list(values)
-        lows = {k: first_nearest(self.coords[k], self.axes[k]) for k in odd}
+        # The first of the two taps that a linear filter would take.
+        lows = {k: taps(self.coords[k], self.axes[k]._replace(kernel=LINEAR_TAPS[0]))[0][0] for k in odd}
+        # With three, the outer two are near on one side only. The middle one always is.
         middle = next(
             value
             for tap, value in zip(candidates, values)
@@ -113,12 +122,6 @@ def candidates_of(axis: Axis) -> range:
         return range(count)
     between = axis.kernel.origin == LINEAR_TAPS[0].origin
     return range(first, first + 2) if between else range(first - 1, first + 2)
-
-
-def first_nearest(coord: jax.Array, axis: Axis) -> jax.Array:
-    """The first tap of a linear filter at `coord`."""
-    ((tap, _),) = taps(coord, axis._replace(kernel=LINEAR_TAPS[0]))
-    return tap
 
 
 def lowest(values: Sequence[jax.Array]) -> jax.Array:
@@ -161,11 +164,13 @@ def heaviest(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValue) ->
     For each tap, the weights of all taps with an equal value are added in one order, so that equal values have sums
     with equal bits. The work grows with the square of the number of taps, not with the number of values.
     """
+    # The weight and the value of each tap, over all levels.
     ballots = [
         (weight, value)
         for k, (w, start, steps) in enumerate(walks(coords, axes))
         for weight, value in votes(start, steps, (k,), w, texel_value)
     ]
+    # The value whose taps have the most weight wins; of ties, the smallest.
     sums = [weight_of(value, ballots) for _, value in ballots]
     most, chosen = sums[0], ballots[0][1]
     for total, (_, value) in zip(sums[1:], ballots[1:]):
@@ -205,6 +210,7 @@ def blends(
     Args:
         derivatives: the derivative order of each along every axis.
     """
+    # The derivative orders of each step, and the distinct ones among them.
     first = int(axes[0].role is Role.LEVEL)
     ends = np.cumsum([first, *(len(group) for group in groups(axes[first:]))])
     by_step = [tuple(orders[a:b] for a, b in itertools.pairwise(ends)) for orders in derivatives]
@@ -213,6 +219,7 @@ def blends(
     covering = [[orders[min(k, len(orders) - 1)] for orders in distinct] for k in range(max(map(len, distinct)))]
     every = [walks(coords, with_orders(axes, ((0,) * first + sum(orders, ())))) for orders in covering]
 
+    # All derivatives of a level in one walk over its texels.
     def of_level(number: int, walks_there: Sequence[Walk]) -> list[jax.Array]:
         share, start, steps = walks_there[0]
         weights = [
@@ -241,6 +248,7 @@ def sums_of_steps(
     """
     if not steps:
         return {(): texel_value(address, path)}
+    # Derivatives that agree in the inner steps share their sums.
     totals: dict[tuple[Orders, ...], jax.Array] = {}
     inner = list(dict.fromkeys(orders[1:] for orders in wanted))
     for k, tap in enumerate(steps[0].taps):

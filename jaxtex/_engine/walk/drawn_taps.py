@@ -91,9 +91,11 @@ class DrawnTaps(NamedTuple):
 
     def __call__(self, number: jax.Array, *operands: jax.Array) -> Coords:
         given = (number, *operands)
+        # The steps within the drawn level, and what its draw has left of the number.
         indices, walk, number = self.walk(*given)
         below: jax.Array | bool = self.below_zero
         rest = shares(walk) if self.signed else [Shares(1.0, 0.0)] * len(walk)
+        # Each step draws one of its taps, by weights that leave a remainder for the next one.
         for step, (positive, negative) in zip(walk, rest):
             weights = step.weights()
             if self.signed and len(weights) > 1:

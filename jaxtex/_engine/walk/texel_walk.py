@@ -311,11 +311,13 @@ def in_store(tap: Tap, group: tuple[Axis, ...]) -> Tap:
     """A tap whose indices count the stored texels alone."""
     if all(axis.stored is None for axis in group):
         return tap
+    # Indices from the first stored texel on, and whether they are stored.
     places, available = list(tap.index), None
     for k, axis in enumerate(group):
         if axis.stored is not None:
             places[k], is_stored = axis.stored.place(tap.index[k], axis.given_size)
             available = both(available, is_stored)
+    # A window has all texels that are needed, so nothing is masked.
     if all(axis.stored is None or axis.stored.is_window for axis in group):
         return tap._replace(index=tuple(places))
     assert available is not None
@@ -381,9 +383,11 @@ def joint_step(coords: Coords, group: tuple[Axis, ...], axis_taps: AxisTaps) -> 
     """The step of axes that are addressed jointly: a tap for each combination of one tap on each axis."""
     apply, sizes = group[0].address.apply_together, [axis.given_size for axis in group]
     assert apply is not None
+    # The taps of each axis, which the rule maps together.
     of_axes = [axis_taps(coord, axis) for coord, axis in zip(coords, group)]
     stored = apply([[tap for tap, _ in pairs] for pairs in of_axes], sizes)
     taps: list[Tap] = []
+    # One tap for each combination, with the weights of the axes that have any.
     for place, chosen in zip(stored, itertools.product(*map(enumerate, of_axes)), strict=True):
         offset, pairs = zip(*chosen)
         factors = tuple(weight for (_, weight), axis in zip(pairs, group) if not axis.integer) or (1.0,)

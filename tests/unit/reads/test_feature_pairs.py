@@ -20,8 +20,7 @@ from jax.sharding import PartitionSpec as P
 
 import jaxtex as jt
 from jaxtex._engine.arithmetic import FLOAT
-from jaxtex._engine.describe.arguments import ReadArguments
-from jaxtex._engine.describe.plan import Layout, SizedTexture, sizes_of
+from jaxtex._engine.describe.plan import Layout, ReadArguments, SizedTexture, sizes_of
 from jaxtex._engine.walk.drawn_taps import DrawnTaps
 from jaxtex._jax.indexing import placed_like
 from jaxtex._reads import calls
@@ -341,7 +340,7 @@ def read_sized(on, texture, coords, weights, sampler, lod=None, key=None, **side
         return calls.sample_grid(texture, as_they_are, coords, sampler)
     resolved = FLOAT.resolve_level(Layout.of(texture), ReadArguments(coords, lod=lod, **sides), sampler)
     resolved = resolved._replace(sizes=sizes_of(texture))
-    read = calls.plan_resolved(FLOAT, Layout.of(texture), resolved, sampler, np.dtype(np.float32))
+    read = calls.plan_of_call(FLOAT, Layout.of(texture), resolved, sampler, np.dtype(np.float32))
     if SUMS & {*on}:
         read = read.weighted_sum(weights, (-1,) if "sum" in on else ())
     if key is not None:

@@ -20,13 +20,16 @@ MADE_BY = "convolution_kernel.py"
 
 def convolve(values: jax.Array, *, weights: tuple[float, ...], axis: int, full: bool) -> jax.Array:
     """`jaxtex._engine.rules.filters.convolved`, as a kernel."""
+    # The array is rows along the axis. A full convolution has more rows than the values, another one has fewer.
     outer, length, inner = math.prod(values.shape[:axis]), values.shape[axis], math.prod(values.shape[axis + 1 :])
     reach = len(weights) - 1
     results = length + (2 if full else -2) * reach
+    # The numbers of a long row are divided among threads; of short rows, a warp has several.
     across = inner >= WIDE
     steps = ACROSS if across else min(max(1, ALONG // inner), results)
     chunks = -(-results // steps)
     blocks, threads = (-(-outer * chunks * inner // THREADS), THREADS) if across else (outer * chunks, LANES)
+    # The sizes, as the kernel has them.
     constants = (
         Constant("threads", threads, "of a block"),
         Constant("weight", tuple(map(float, weights)), "of the values at a distance, on both sides"),
@@ -39,6 +42,7 @@ def convolve(values: jax.Array, *, weights: tuple[float, ...], axis: int, full: 
         Constant("steps", steps, "the rows of results of a thread, or of a warp"),
         Constant("chunks", chunks, "the parts of an array, each of `steps` rows of results"),
     )
+    # The arrays, the headers and the launch.
     shape = (*values.shape[:axis], results, *values.shape[axis + 1 :])
     result = jax.ShapeDtypeStruct(shape, values.dtype)
     arrays = KernelArrays([KernelArray(ArrayRole.VALUES, values)], [KernelArray(ArrayRole.RESULT, result)])

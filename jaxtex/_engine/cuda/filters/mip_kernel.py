@@ -104,11 +104,13 @@ class MipLevels(NamedTuple):
         Args:
             room: the folder of the generated header that declares the kernel's arrays.
         """
+        # What a block computes: its levels, its tile of the finest one, and its channels.
         (result,), lanes, (deep, down, across) = arrays.results, self.lanes_of_texel, self.sizes
         of_block = self.levels_of_block
         tile, warps = self.covered(of_block), self.warps(of_block)
         threads, blocks_of_texel = LANES * math.prod(warps), -(-self.channels // (self.width * lanes))
         tiles = deep // tile[0] * (down // tile[1]) * -(-across * lanes // (LANES * warps[2]))
+        # The sizes, as the kernel has them.
         constants = (
             Constant("threads", threads, "of a block"),
             Constant("levels", self.count, "that the kernel computes"),
@@ -127,6 +129,7 @@ class MipLevels(NamedTuple):
             Constant("start_of", self.starts, "the first texel of a level in a chain"),
             Constant("level_texels", [self.texels(level) for level in range(self.count + 1)], "the texels of a level"),
         )
+        # The headers, and the launch.
         headers = {
             "levels/config.cuh": config(MADE_BY, constants, f"typedef {result.c_type} Stored;\n"),
             f"{room}/traced.cuh": header(
@@ -160,22 +163,26 @@ def computed_levels(shape: tuple[int, ...], ndim: int, num_levels: int, chains: 
 
 def mip_chain(values: jax.Array, *, shape: tuple[int, ...], ndim: int, num_levels: int, adjoint: bool) -> jax.Array:
     """`compute.filters.chain_of`. Array operations compute the levels after one with an odd size."""
+    # The levels that the kernel computes, and where those after them begin in a chain.
     batch, channels = values.shape[: -2 if adjoint else values.ndim - len(shape)], shape[-1]
     levels = computed_levels(shape, ndim, num_levels, math.prod(batch))
     coarse_shape = *shape[: -1 - ndim], *(max(n >> levels.count, 1) for n in shape[-1 - ndim : -1]), channels
     start, total = levels.starts[-1], levels.chain_texels
     end = start + levels.texels(levels.count)
 
+    # Levels after one with an odd size, by array operations.
     def following(coarse: jax.Array) -> jax.Array:
         after = levels_after(coarse.reshape(levels.chains, *coarse_shape), ndim, num_levels - 1 - levels.count)
         return side_by_side(after, 1)
 
+    # Forward: the kernel's levels first, then those that follow from the last of them.
     if not adjoint:
         chain = run_forward(levels, values.reshape(levels.shape(0)))
         if end < total:
             coarse = jax.lax.slice_in_dim(chain, start, end, axis=1)
             chain = jax.lax.dynamic_update_slice_in_dim(chain, following(coarse), end, 1)
         return chain.reshape(*batch, total, channels)
+    # Transposed: first the levels that array operations compute, then those of the kernel.
     chain = values.reshape(levels.chains, total, channels)
     coarse = None
     if end < total:

@@ -46,14 +46,17 @@ def is_gathered(spec: ReadSpec, shape: Sequence[int], batch: int, operands: Sequ
         return False
     if dims == 3 and not spec.deterministic:
         return False  # a window is faster
+    # Every axis is one of space, and its taps outside read nothing.
     if spec.stacks or any(
         axis.role is not Role.SPACE or axis.integer or not axis.address.drops_outside for axis in axes
     ):
         return False
+    # The kernel has one number of taps for all axes.
     if len({axis.kernel.num_taps for axis in axes}) > 1:
         return False
     if max(*shape[-dims:], *(axis.known_size for axis in axes)) > MOST_LENGTH:
         return False
+    # The affine operands are lines of pixels, one for each axis; the others are one number an image.
     pixels, rest = operands[:dims], operands[dims:]
     last = lambda a: tuple(a.shape[len(a.shape) - dims :])
     lines = [tuple(n if k == dims - 1 - axis else 1 for k, n in enumerate(shape[-dims:])) for axis in range(dims)]
@@ -124,6 +127,7 @@ class GatherSource(SampleSource):
         positions, first, weights = [], [], []
         bounded = not self.spec.deterministic
         for coord, axis in zip(self.spec.coords_at(*operands), self.spec.axes):
+            # The weights of a linear filter follow from the position. Others come with the taps.
             if is_tent(axis):
                 scale = texels_per_unit(axis, coord.dtype)
                 positions.append(scalar(coord * scale if bounded else to_position(coord, axis)))
@@ -145,10 +149,12 @@ class GatherSource(SampleSource):
             self.axis_taps,
             *of_sample,
         )
+        # Whether a sample is added: if all rows are computed here, always.
         is_added = "bool is_added(const View& view, const float (&pixel)[dims], int first_row)"
         if self.rows is None or self.rows.only_within is None:
             functions.define(is_added, "All samples are added.", ["return true;"])
             return []
+        # If some rows are, by the rule of a texture of which a part is stored.
         stored, only_within = Stored(self.rows.num_rows, self.rows.period), self.rows.only_within
         first, *others = self.spec.axes
         stored_axes = (first._replace(stored=stored), *others)
@@ -274,10 +280,12 @@ def view(spec: ReadSpec, extent: Sequence[int], own: Sequence[int], operands: Se
         coords = spec.coords_at(*pixels, *rest)
         return [to_position(c, axis) - axis.kernel.origin for c, axis in zip(coords, axes)]
 
+    # The slopes, and their inverse, which leads from texels to samples.
     unit = lambda k: [jnp.ones_like(p) if n == k else jnp.zeros_like(p) for n, p in enumerate(first)]
     base, columns = positions(*first), [jax.jvp(positions, first, unit(k))[1] for k in range(dims)]
     slope = [[column[n] for column in columns] for n in range(dims)]
     inverse, finite = inverted(slope)
+    # The error of positions grows with the largest term that they are sums of.
     moves = [sum(jnp.abs(a) * n for a, n in zip(row, extent)) for row in slope]
     pixel = functools.reduce(jnp.maximum, map(jnp.abs, first))
     terms = [jnp.abs(b) + r + pixel * sum(map(jnp.abs, row)) for b, r, row in zip(base, moves, slope)]

@@ -111,11 +111,13 @@ def divided(program: Program, least: int) -> Divided | None:
 def of_plan(plan: "Plan", count: int, program: Program, result_axes: tuple[int, ...]) -> Divided:
     """The program of a part of the channels, by what is known of its variables."""
     closed = program.closed
+    # Arrays that the program closes over and that have channels become operands.
     axes = tuple(plan.axes.get(v) for v in closed.jaxpr.invars)
     with_channels = [k for k, v in enumerate(closed.jaxpr.constvars) if plan.axes.get(v) is not None]
     constants = tuple(np.asarray(closed.consts[k]) for k in with_channels)
     axes += tuple(plan.axes[closed.jaxpr.constvars[k]] for k in with_channels)
 
+    # The program of one part, traced for narrow arrays.
     def function(*args: jax.Array) -> list[Any]:
         known = dict(zip(with_channels, args[len(program.arguments) :]))
         consts = [known.get(k, const) for k, const in enumerate(closed.consts)]
@@ -156,10 +158,12 @@ class Plan:
         """
         for atom, axis in zip(jaxpr.outvars, axes):
             self.needs(atom, axis)
+        # An equation that no result needs is left out.
         for eqn in reversed(jaxpr.eqns):
             out = [self.axes.get(v, UNNEEDED) for v in eqn.outvars]
             if {*out} == {UNNEEDED}:
                 continue
+            # One whose results have no channels is repeated by every part; any other is narrowed.
             if {*out} <= {UNNEEDED, None}:
                 given: Sequence[Axis] = [None] * len(eqn.invars)
                 self.whole_cost += self.turns * cost_of(eqn)
@@ -193,15 +197,18 @@ class Plan:
     def rule(self, eqn: JaxprEqn, out: Sequence[Axis]) -> Narrowed:
         """An equation of one part, for results of which some have channels."""
         name = eqn.primitive.name
+        # Number by number: operands have channels where the results do.
         if name in ELEMENTWISE:
             (axis,) = set(out)
             of_operand = lambda v: axis if getattr(v.aval, "shape", ()) else None
             return [of_operand(v) for v in eqn.invars], self.with_params(eqn)
+        # Calls and loops: the rule of each equation in them.
         body = called(eqn)
         if body is not None:
             return self.call(eqn, body, out)
         if name in BODIES:
             return BODIES[name](self, eqn, out)
+        # Equations of one result, with a rule for its axis of channels.
         axis = out[0]
         if name not in RULES or axis is None or len(out) > 1:
             raise ChannelsMix
@@ -401,6 +408,7 @@ def scan(plan: Plan, eqn: JaxprEqn, out: Sequence[Axis]) -> Narrowed:
 def while_loop(plan: Plan, eqn: JaxprEqn, out: Sequence[Axis]) -> Narrowed:
     condition, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
     of_condition, of_body = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
+    # What is carried has channels or none in every turn, and the condition needs it so, too.
     given, state = plan.loop(eqn, body, (), of_body)
     asked = plan.body(condition, [None])
     for v, axis in zip(condition.jaxpr.invars[of_condition:], state):
@@ -509,6 +517,7 @@ def adjoint_in_parts(
     shapes: Sequence[tuple[int, ...]],
 ) -> list[jax.Array]:
     """The results of `kernel`, the adjoint, for the program of a part of the channels."""
+    # Where each array has the parts: operands, cotangents of results, and the results of the adjoint.
     others = [k for k in range(len(places)) if k not in linear]
     given = parts.with_constants([(a, places[k]) for k, a in zip(others, args)], len(sizes))
     axes = [*(parts.axes[k] for k in others), *parts.axes[len(places) :]]
@@ -516,6 +525,7 @@ def adjoint_in_parts(
     cotangents = [(a, p) for a, p in zip(args[len(others) :], result_places)]
     of_results = [OnGrid(a.shape, p).in_parts(axis, parts.count) for (a, p), axis in zip(cotangents, parts.result_axes)]
     of_linear = [OnGrid(s, places[k]).in_parts(parts.axes[k], parts.count) for k, s in zip(linear, shapes)]
+    # The kernel takes places by the numbers of the program's arguments.
     of_all = dict(zip(linear, of_linear)) | dict(zip(others, laid))
     of_constants = laid[len(others) :]
     out = kernel(

@@ -96,21 +96,25 @@ def fused_samples(
         whole = [type_on_grid(sizes, a, p) for a, p in zip(program.results, result_places)]
         static = {"sizes": sizes, "places": places, "result_places": result_places}
         return samples_in_parts(fused_samples, parts, operands, whole, **static)
+    # A thread computes a few samples, fewer if the texture unit is what they wait for.
     laid = [Laid.of(a.shape, p) for a, p in zip(operands, places)]
     dtypes = [a.dtype for a in operands]
     most = MOST_OF_UNIT if program.holds("unit_read") else MOST_SAMPLES
     tiles = Tiles.of(sizes, most if sizes else 1)
 
+    # The thread's function: small operands are loaded at once, others where an equation reads them.
     def thread(*index: jax.Array) -> list[jax.Array]:
         parts = [one.part(f"a{k}", dtypes[k], index) for k, one in enumerate(laid)]
         return numbers_of(program, [p.load() if one.is_loaded else p for p, one in zip(parts, laid)])
 
+    # Its statements, and behind them the stores of its results.
     emitter = Emitter()
     with emitter.scope() as lines:
         values = emit(emitter, thread, len(sizes))
         results = [type_on_grid(sizes, a, p) for a, p in zip(program.results, result_places)]
         for k, (names, a, p) in enumerate(zip(values, results, result_places)):
             emitter.lines += stores(f"r{k}", Laid.of(a.shape, p), names, a.dtype)
+    # They stand in a loop over the samples of the thread.
     before, in_loop = tiles.statements()
     body = [*before, *tiles.loop(in_loop, lines)]
     return list(run_text("fused_samples", emitter, body, tiles, operands, results, {}))
@@ -211,6 +215,7 @@ def fused_adjoint(
     if any(dtypes[k].itemsize > 4 for k in tokens):
         raise RefusedProgram("gradients of whole arrays of 64-bit numbers have no rule")
 
+    # The thread's function: the transpose of the program at the operands of a sample.
     def thread(*index: jax.Array) -> list[jax.Array]:
         given = {k: laid[k].part(f"a{n}", dtypes[k], index) for n, k in enumerate(others)}
         given = {k: part.load() if laid[k].is_loaded else part for k, part in given.items()}
@@ -227,10 +232,12 @@ def fused_adjoint(
         types_of_tokens = [jax.ShapeDtypeStruct((), FLOAT)] * len(tokens)
         return [a for part in jax.linear_transpose(of_linear, types, types_of_tokens)(cotangents) for a in part]
 
+    # Its statements. Additions of several samples to one place may wait in variables of the thread.
     emitter = Emitter()
     with emitter.scope() as lines:
         emitter.together, emitter.carries = "together", tiles.samples > 1
         found = emit(emitter, thread, len(sizes))
+    # How samples that share an argument add up its cotangent: by the nearest threads that have all of them.
     ways: dict[int, Cotangent] = {}
     for n, (k, names) in enumerate(zip((*numbers, *tokens), found, strict=True)):
         shared = [axis for axis, place in enumerate(places[k]) if shape_of[k][place] == 1 != sizes[axis]]
@@ -245,6 +252,7 @@ def fused_adjoint(
             ways[k] = summed_in_lanes(f"r{n}", names, tiles.lanes[-1], sizes[-1], laid[k], whole)
         else:
             ways[k] = summed_by_xla(f"r{n}", names, sizes, shared, places[k], program.arguments[k])
+    # The body of the kernel: what stands before all samples, the loop over samples, and what follows them.
     before, in_loop = tiles.statements()
     before += [line for way in ways.values() for line in way.before]
     if tokens:
@@ -255,6 +263,7 @@ def fused_adjoint(
     loop = tiles.loop(in_loop, lines, at_sample, unrolled=False)
     after = [*(one.addition for one in emitter.carried), *(line for way in ways.values() for line in way.after)]
     body = [*before, *loop, *after]
+    # Arrays that samples add to begin as zeros, and are the kernel's results in place.
     results = [way.result for way in ways.values()]
     sums = [n for n, way in enumerate(ways.values()) if way.adds]
     starts = [jnp.zeros(results[n].shape, FLOAT) for n in sums]
@@ -271,9 +280,11 @@ def added(
 
     Blocks add to copies of a small array, and rarely meet. What a thread has added up in variables, warps add up.
     """
+    # Copies of a small array keep blocks from waiting for each other.
     size = math.prod(whole.shape)
     copies = num_copies(num_samples / size, size) if size else 1
     copy = f" + (int64)(blockIdx.x % {copies}) * {size}" if copies > 1 else ""
+    # What stays in variables of a thread until its last sample.
     sums = {at: variable for (of, at), variable in sorted(emitter.sums.items()) if of == name}
     count, places, variables = (len(sums), *(", ".join(map(str, some)) for some in (sums, sums.values())))
     after = [
@@ -296,6 +307,7 @@ def summed_in_warps(
     array: str, names: Names, tiles: Tiles, shared: Sequence[int], places: Sequence[int], whole: jax.ShapeDtypeStruct
 ) -> Cotangent:
     """The cotangent of a few numbers that all samples of a tile share: warps store sums, and XLA adds these up."""
+    # A thread keeps its own sums, the lanes of a warp exchange theirs, and the first lane stores the total.
     count, warps = names.size, tiles.num_threads // LANES
     sums = [f"{array}_{k}" for k in range(count)]
     narrow = "" if whole.dtype == FLOAT else f"converted<float, {c_type_of(whole.dtype)}>"
@@ -303,6 +315,7 @@ def summed_in_warps(
     row = f"((int64)blockIdx.x * {warps} + threadIdx.x / {LANES}) * {count}"
     store = f"store_row({array} + {row}, Row<float, {count}>{{{{{', '.join(sums)}}}}});"
 
+    # XLA adds up the totals of warps, along the axes that the samples share.
     def finish(x: jax.Array) -> jax.Array:
         kept = [1 if axis in shared else n for axis, n in enumerate(tiles.counts)]
         own = [n for place, n in enumerate(whole.shape) if place not in places]
@@ -371,12 +384,14 @@ def run_text(
     aliases: dict[int, int],
 ) -> Sequence[jax.Array]:
     """Runs a kernel, whose parameters are `a0` and so on, then the results `r0` and so on."""
+    # The parameters. What the kernel adds to is given and returned in one array, so two names mean one memory.
     type_of = lambda a: c_type_of(np.dtype(a.dtype))
     given = [
         f"{'' if k in aliases else 'const '}{type_of(a)}* {'' if k in aliases else '__restrict__ '}a{k}"
         for k, a in enumerate(args)
     ]
     given += [f"{type_of(a)}* {'' if k in aliases.values() else '__restrict__ '}r{k}" for k, a in enumerate(results)]
+    # The source: scalars, the headers of warps, tables and functions that the emitter has collected, the kernel.
     text = "".join(f"  {line}\n" for line in body)
     tables = "".join(f"{table}\n" for table in emitter.tables)
     include = read_source(WARP).replace('#include "trace/scalars.cuh"\n', "")

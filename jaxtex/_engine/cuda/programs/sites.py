@@ -63,12 +63,14 @@ def run(closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
 
 def equation(eqn: JaxprEqn, args: list[Any], within: Jaxpr) -> Sequence[Any]:
     name = eqn.primitive.name
+    # Equations that are the same for numbers and for parts of arrays.
     if name in STOPPED:
         return args
     if name in OF_KEYS:
         return [OF_KEYS[name](eqn, args)]
     if name == "unit_read":
         return [unit_read(eqn, args)]
+    # Of numbers alone: calls are entered, primitives of the library become array operations, others are bound.
     if not any(isinstance(a, Part | Key) for a in args):
         if name == "texture_unit_read":
             return [exact_read(eqn, args)]
@@ -76,13 +78,17 @@ def equation(eqn: JaxprEqn, args: list[Any], within: Jaxpr) -> Sequence[Any]:
             return by_meaning(inspect.unwrap(eqn.primitive.impl), eqn, args)  # of numbers: by array operations
         if name != "jit" and not any(inner.primitive in MEANINGS for inner in equations_in(eqn)):
             return bound(eqn, args, within)
+    # Of parts: calls are entered with them.
     body = called(eqn)
     if body is not None:
         if name in ("checkpoint", "remat2"):
-            return in_checkpoint(body, args)
+            # Parts are no arrays, so the checkpoint gets what they hold.
+            function, leaves = with_parts(lambda *args: run(body, args), args)
+            return jax.checkpoint(function)(*leaves)
         return run(body, args)
     if name not in CONTROL and any(isinstance(a, Key) for a in args):
         return of_keys(eqn, args, within)
+    # A rule reads or moves parts in place. Without one, a small part is loaded.
     if name in RULES:
         out = RULES[name](eqn, args)
         if out is not None:
@@ -115,11 +121,6 @@ def by_meaning(meaning: Callable[..., Any], eqn: JaxprEqn, args: list[Any]) -> l
     return run(jax.make_jaxpr(function)(*avals), args)
 
 
-def in_checkpoint(body: ClosedJaxpr, args: list[Any]) -> list[Any]:
-    function, leaves = with_parts(lambda *args: run(body, args), args)
-    return jax.checkpoint(function)(*leaves)
-
-
 def gather(eqn: JaxprEqn, args: list[Any]) -> jax.Array | Part | None:
     """Parts at computed indices: one part is a look; several are loads."""
     part, indices = args
@@ -127,6 +128,7 @@ def gather(eqn: JaxprEqn, args: list[Any]) -> jax.Array | Part | None:
         indices = loaded(indices, "gather")
     if not isinstance(part, Part):
         return None
+    # The shape of the result, and the last place at which a slice begins.
     numbers, sizes, mode = eqn.params["dimension_numbers"], eqn.params["slice_sizes"], eqn.params["mode"]
     out = aval_of(eqn.outvars[0])
     batch_shape = tuple(n for axis, n in enumerate(out.shape) if axis not in numbers.offset_dims)
@@ -135,6 +137,7 @@ def gather(eqn: JaxprEqn, args: list[Any]) -> jax.Array | Part | None:
     if math.prod(out.shape) > MOST_NUMBERS:
         raise UnknownPrimitive(f"gather of {math.prod(out.shape)} numbers has no rule")
     fills = mode == jax.lax.GatherScatterMode.FILL_OR_DROP
+    # Each place of the batch is a look of its own.
     rows = []
     for at in np.ndindex(*batch_shape):
         one, inside = part, None
@@ -146,6 +149,7 @@ def gather(eqn: JaxprEqn, args: list[Any]) -> jax.Array | Part | None:
                 within = (index >= 0) & (index <= last[axis])
                 inside = within if inside is None else inside & within
             one = one.moved(clipped(index, last[axis]), axis)
+        # What is left of the part there is a row.
         kept = [axis for axis in range(part.ndim) if axis not in skipped]
         shape, strides = tuple(sizes[k] for k in kept), tuple(part.strides[k] for k in kept)
         row = one.replace(shape=shape, strides=strides).load(inside)
@@ -186,6 +190,7 @@ def over_batch(function: Callable[..., jax.Array], batch: int, args: list[Any]) 
 
 def read_part(texels: Part, *args: jax.Array, spec: ReadSpec) -> jax.Array:
     """The read of a texture in memory, as kernels of reads compute it."""
+    # Texels must follow each other, as in a whole array, so that a flat index leads to them.
     color, operands = spec.color_and_operands(args)
     channels, sizes = texels.shape[-1], flat_sizes(spec.axes)
     *texel_strides, step = texels.strides
@@ -195,6 +200,7 @@ def read_part(texels: Part, *args: jax.Array, spec: ReadSpec) -> jax.Array:
         raise UnknownPrimitive("a read of texels that do not follow each other in memory has no rule")
     factors = [pitch * n for n in strides_of(sizes)]
 
+    # A row of channels, at the place of the part plus that of the texel.
     def load_texel(address: TexelAddress) -> jax.Array:
         first = address._replace(further=0).flat_index
         shape = jnp.broadcast_shapes(*(jnp.shape(n) for n in first))

@@ -61,10 +61,13 @@ class OperandSums(Fold):
     def step(self, state: jax.Array, value: jax.Array, number: jax.Array, *given: jax.Array) -> jax.Array:
         pulled, sums = state[..., : self.pulled], state[..., self.pulled :]
         own, last = self.numbers - self.fold.num_given, len(given) - self.pulled
+        # At the first read, the state is the one that came with the cotangent.
         if self.pulled:
             pulled = jnp.where(number[..., None] == 0, jnp.stack(given[last:], -1), pulled)
+        # The value of a read, and its slopes.
         values, *slopes = jnp.split(value, len(self.spec.axes) + 1, -1)
         cotangent = jnp.stack(given[self.numbers : last], -1)
+        # The fold says what a read's value adds to the result; the chain rule does the rest.
         pulled, of_value, of_given = self.fold.pull(pulled, values, cotangent, *given[own : self.numbers])
         of_coords = {k: jnp.sum(slope * of_value, -1) for k, slope in enumerate(slopes)}
         found = operand_cotangents(of_coords, given[: self.numbers], self.spec, tuple(k for k in self.wrt if k < own))
@@ -91,18 +94,22 @@ def pull_sums(
         fold: what the reads become, if not their sum; `operands` end with those that it takes.
         start: the state of `Fold.pull` at the start, in the shape of the results.
     """
+    # A read with its derivative along every axis, and what the fold takes besides, as more operands.
     axes = tuple(a.order for a in spec.axes)
     orders = axes, *(tuple(order + (k == n) for n, order in enumerate(axes)) for k in range(len(axes)))
     numbers = [spec.numbers_of(k) for k in wrt]
+    # The cotangent goes with the state, if the fold pulls one back.
     count, pulled = spec.numbers_of(len(operands) - 1).stop, 0 if start is None else start.shape[-1]
     given = cotangent if start is None else jnp.concatenate([cotangent, start], -1)
     assert not isinstance(spec.grid, SeveralReads)
     wanted, last = tuple(n for some in numbers for n in some), given.shape[-1]
+    # The sums are a fold: a thread carries them from read to read.
     sums = OperandSums(spec.replace(stacks=()), wanted, fold, count, pulled, count + last)
     stacks = spec.stacks or (None,) * len(operands)
     several = spec.replace(
         derivatives=orders, grid=Besides(spec.grid, last), stacks=(*stacks, Stack(-1, tuple(range(last))))
     )
+    # One kernel finds the sums of all numbers; they are put together as the operands were stacked.
     args = value_of(several), texels, None, [*operands, given], several, batch, "texture_pullback"
     found, results, first = read_each_sample(*args, fold=sums), [], 0
     for k, some in zip(wrt, numbers):

@@ -93,6 +93,7 @@ def read_with_halo(
     """The read in two steps: all samples in `own`, which need not wait for the halo; then the tiles that need it."""
     axes, own, missing = spec.axes, texels.own, storage.missing(spec.dtype)
 
+    # The second kernel marks samples that need texels which no neighbor has sent.
     def marked(load_texel: LoadTexel, coords: Coords, color: jax.Array | None) -> jax.Array:
         values = value_at(load_texel, coords, spec, color, for_channels=None)
         return jnp.where(taps_are_available(coords, axes)[..., None], values, missing)
@@ -101,19 +102,23 @@ def read_with_halo(
     (start,), own_axes = other_part(operands[:1], axes, storage.reach, own.shape[0])
     windows = (axis._replace(stored=axis.stored and axis.stored._replace(is_window=True)) for axis in own_axes)
     inner = spec.replace(axes=tuple(windows))
+    # It notes the tiles that the second one reads.
     at_edges = lambda coords: ~taps_are_available(coords, own_axes)
     given = value_of(inner), own, None, [start, *operands[1:]], inner, batch, "texture_read"
     filled, notes = read_each_sample(*given, notes=at_edges)
+    # The second kernel fills in the samples of these tiles.
     into = Sliced(filled, slice_of(filled))
     return read_each_sample(marked, texels, None, operands, spec, batch, "texture_read_edges", into=into, noted=notes)
 
 
 def concatenated_read(*args: jax.Array, parts: Sequence[ConcatenatedRead], row_axes: int) -> jax.Array:
     """Several reads that fill slices of one array; see `rules.concatenated`."""
+    # Each read has its slice of the rows of the result.
     reads = [(part, texels, operands) for part, _, texels, operands in each_part(parts, args)]
     shapes = [result_shape(t, operands, part.spec, t.shape[: part.batch]) for part, t, operands in reads]
     slices = slices_of(shapes, row_axes)
     whole: Any = jax.ShapeDtypeStruct((math.prod(shapes[0][:row_axes]), slices[0].row), parts[0].spec.dtype)
+    # The kernels run one after the other, each into what the earlier ones have filled.
     for (part, texels, operands), place in zip(reads, slices):
         given = value_of(part.spec), texels, None, operands, part.spec, part.batch, "texture_read"
         whole = read_each_sample(*given, into=Sliced(whole, place))
@@ -172,12 +177,14 @@ def read_each_sample(
         noted: the notes of an earlier kernel; only the samples of noted tiles are read.
         fold: what the reads along `spec.summed_axes` become, if not their sum.
     """
+    # The channels of a thread: as many as one load takes, or all if a fold mixes them.
     textures, channels = texels.shape[:batch], texels.shape[-1]
     width = width_of_part(channels)
     if not exact and channels % WIDE == 0 and max(texels.dtype.itemsize, np.dtype(spec.dtype).itemsize) == 2:
         width = WIDE
     width = channels if fold is not None and fold.joint else width
     parts, aligned = -(-channels // width), channels % width == 0 and width in (*WIDTHS, WIDE)
+    # The samples: those that are kept, each of a thread or several, and those that are summed.
     batches = textures if color is None else np.broadcast_shapes(textures, color.shape[:batch])
     shape = samples_shape(batches, spec.sample_shapes(operands))
     along = tuple(sorted(len(shape) + axis for axis in spec.summed_axes))
@@ -191,6 +198,7 @@ def read_each_sample(
     below = volumes or (width >= 3 and texels.dtype.itemsize != 2)
     of_thread = (1, steps, 1) if below or columns else (1, 1, steps)
     tiles = tiles_of_block(kept, batch, volumes, parts, of_thread, columns)
+    # The results: one array for each derivative, or a slice of a larger array.
     *samples, last = result_shape(texels, operands, spec, batches)
     own = jax.ShapeDtypeStruct((*samples, last if fold is None else fold.width(last)), np.dtype(spec.dtype))
     result = KernelArray(ArrayRole.RESULT, own) if into is None else KernelArray(ArrayRole.RESULT, into.whole)

@@ -181,15 +181,18 @@ class ReadSource(KernelSource):
             read_value: `value` or `inside`.
             args: the place of the sample, the thread's part of the channels, and the coordinates.
         """
+        # What the thread reads: a texture of the batch, and its channels.
         place, part, coords = args[: len(PLACE_AT)], args[len(PLACE_AT)], args[len(PLACE_AT) + 1 :]
         index, width = self.threads.tiles.index_of(*place)[: self.batch], self.threads.width
         channel, texels = self.threads.first_channel(part, self.channels), self.arrays[ArrayRole.TEXELS]
+        # The strides of the axes, in numbers.
         sizes = flat_sizes(self.spec.axes)
         factors = [self.channels * math.prod(sizes[k:]) for k in range(len(sizes) + 1)]
         # Instructions bound the speed of sums, so their loads share most of the address. A halo is three arrays.
         shares = bool(self.threads.summed) and self.threads.aligned and not isinstance(texels, WithHalo)
         load = functools.partial(load_row, count=width, aligned=self.threads.aligned, by_pair=True)
 
+        # An address is a place of each axis. A sum shares what its reads have in common.
         def load_texel(address: TexelAddress) -> jax.Array:
             texture = offset(index, texels.shape[: self.batch])
             first = address._replace(further=0).flat_index
@@ -200,11 +203,13 @@ class ReadSource(KernelSource):
             inside = None if ArrayRole.COLOR in self.arrays else address.inside
             return load("arrays.texels", place, dtype=texels.dtype, num_kept=2 * shares, inside=inside)
 
+        # The border color has batch axes of its own.
         border = None
         if ArrayRole.COLOR in self.arrays:
             color = self.arrays[ArrayRole.COLOR]
             place = [(offset(index, color.shape[: self.batch]), self.channels), (channel, 1)]
             border = load("arrays.color", place, dtype=color.dtype)
+        # The walk, and whether the second of two kernels must read this sample again.
         value = jnp.broadcast_to(read_value(load_texel, coords, border), (1, self.num_sums))
         return [value, scalar(False if self.notes is None else self.notes(coords))]
 
@@ -231,6 +236,7 @@ class ReadSource(KernelSource):
 
     def traced(self, functions: DeviceFunctions) -> list[str]:
         axes = ", ".join(names_of_axes(self.spec.axes))
+        # First the coordinates of a sample, whose dtypes give `Coords` its fields.
         results = functions.add(
             "Coords coords_of(const Arrays& arrays, Position at, int group, int number)",
             f"The coordinates of a sample along its axes ({axes}); of a sum of reads, those of one read.",
@@ -239,6 +245,7 @@ class ReadSource(KernelSource):
             *(NUMBER if self.num_reads > 0 else ()),
             exact=self.exact,
         )
+        # Behind them, a mean has a weight, and a fold the number of its read and what it is given.
         names = [f"c{k}" for k in range(len(self.spec.axes) + self.spec.given)]
         if self.averages:
             names.append("weight")
@@ -247,6 +254,7 @@ class ReadSource(KernelSource):
         fields = [(name, a.dtype) for name, a in zip(names, results, strict=True)]
         coords = [(f"coords.{name}", dtype) for name, dtype in fields]
         functions.add("Place place_of(Position at, int part)", "Where a result lies.", self.place, *PLACE_AT, PART)
+        # Then the read at these coordinates; its dtype is that of the sums.
         of_read = *PLACE_AT, PART, *coords[: len(self.spec.axes) + self.spec.given]
         parameters = "(const Arrays& arrays, Position at, int part, const Coords& coords)"
         value, _ = functions.add(
@@ -256,10 +264,12 @@ class ReadSource(KernelSource):
             *of_read,
         )
         self.dtype = value.dtype
+        # A sum may read more simply where all taps are inside.
         if self.inside is not None:
             signature, inside = f"Read read_inside{parameters}", functools.partial(self.read, self.inside)
             functions.add(signature, "A read all of whose taps are inside.", inside, *of_read)
             self.add_where(functions, of_read[len(PLACE_AT) + 1 :])
+        # Last, what reads become together, and where the result goes.
         if self.fold is not None:
             self.add_fold(functions, self.fold, coords)
         else:
@@ -289,6 +299,7 @@ class ReadSource(KernelSource):
         """Adds the functions for a read, and for a sum of reads if it is one."""
         width, dtype = self.num_sums, self.dtype
         row = lambda numbers: jnp.stack(numbers, -1)
+        # A single read is a value alone.
         functions.add(
             RESULT_OF_VALUE,
             "A value in the dtype of the result.",
@@ -297,6 +308,7 @@ class ReadSource(KernelSource):
         )
         if self.num_reads == 0:
             return
+        # A sum has a state, which is the sum so far.
         functions.define(RESULT_OF_STATE, "The sum.", ["return result_of_value(state);"])
         functions.define(IS_FINAL, "A sum is never final.", ["return false;"])
         # The neutral element of addition: with +0, the sum of -0 would be +0.
@@ -333,6 +345,7 @@ class ReadSource(KernelSource):
         functions.define(TERM_OF, "A read has no weight.", ["return value;"])
         self.define_start(functions, fold.start(self.threads.width))
 
+        # The step takes the state apart; the result and the end follow from the state.
         def row(numbers: Sequence[jax.Array]) -> jax.Array:
             return jnp.stack(numbers, -1)
 

@@ -300,12 +300,16 @@ class WindowSource(OnSquares, SampleSource):
     # The source
 
     def constants(self) -> list[Constant]:
+        # How the steps of a lane are divided: coordinates are kept for a few, values are loaded in batches.
         texture, steps = int(self.several_textures), self.samples.num_steps
         keeps, batch = steps <= MOST_KEPT, next(n for n in range(BATCH, 0, -1) if steps % n == 0)
+        # The numbers of a texture, of all textures, and of all copies of them.
         texture_size = self.plan.texels_per_texture * self.lanes.channels * self.words
         size = self.plan.num_texels * self.lanes.channels * self.words
         totals = math.prod(self.arrays[ArrayRole.TOTALS].shape) if ArrayRole.TOTALS in self.arrays else size
+        # What remains from the gather kernel, if it ran before.
         images = math.prod(self.views[:-1]) if self.views else 0
+        # The axes of a window: those of the texture follow the number of the texture and the starts.
         sizes = [axis.known_size if self.writes_whole or self.stores else 1 for axis in self.spec.axes]
         first = texture + self.spec.given
         return [
@@ -385,6 +389,7 @@ class WindowSource(OnSquares, SampleSource):
         axes, texture = self.spec.axes, int(self.several_textures)
         count = axes[0].kernel.num_taps if axes[0].role is Role.LEVEL else 1
 
+        # A walk is traced once for its device function; the trace notes what does not depend on coordinates.
         def function(number: int, noted: list[WalkTaps], *coords: jax.Array) -> Any:
             weight, address, steps = list(walks(coords[texture:], axes))[number]
             # Along the texture, sizes, starts and the level, a window has one cell.
@@ -395,6 +400,7 @@ class WindowSource(OnSquares, SampleSource):
             noted.append(walk_taps(len(single), steps))
             return [[scalar(i) for i in first], [scalar(w, jnp.float32) for some in weights for w in some]]
 
+        # Each level that is blended has a walk, and its own function.
         found = list[WalkTaps]()
         for number in range(count):
             noted: list[WalkTaps] = []
@@ -436,12 +442,14 @@ class WindowSource(OnSquares, SampleSource):
             Constant("many", many, "whether the lanes of a warp take the taps of one sample"),
             Constant("span", tuple(max(some) for some in zip(*offsets)), "from the first tap to the last on each axis"),
         ]
+        # Lanes that take the taps of one sample need the taps of each step, and a layout without bank conflicts.
         if many:
             constants.append(Constant("count", tuple(walk.counts), "the factors of each step"))
             constants.append(Constant("axis", tuple(walk.axes or ()), "that a step moves along"))
             lanes = TapLanes.of(tuple(walk.counts), self.lanes.parts, math.gcd(self.lanes.width, 4))
             constants.append(Constant("along", lanes.along, "the taps of each step that lanes take at once"))
             constants.append(Constant("plane", lanes.plane, "the distance of two planes of a window, modulo the banks"))
+        # Tables hold where each tap lies, and which factors make up its weight.
         members = [table_of("offset", "axes", "axis", offsets, "from the first tap")]
         members.append(table_of("factor", "steps", "step", walk.factors, "of the weight of a tap"))
         comment = f"Walk {number}: {len(offsets)} taps along {self.names}."
@@ -478,6 +486,7 @@ class WindowSource(OnSquares, SampleSource):
         """Adds the functions that find the texels of a sample."""
         axes, texture, only_within = self.spec.axes, int(self.several_textures), self.plan.only_within
 
+        # The texel at unbounded indices, found by the address rules once a window is added to memory.
         def texel(*at: jax.Array) -> Any:
             address = only_address(at[texture:], axes, lambda index, axis: [(index, 1.0)])
             number = address.flat_index[0]
@@ -485,6 +494,7 @@ class WindowSource(OnSquares, SampleSource):
                 number = number + at[0] * self.plan.texels_per_texture
             return [number, scalar(True) if address.inside is None else address.inside]
 
+        # With a halo, some samples need texels that this device does not have.
         def added(*coords: jax.Array) -> jax.Array:
             if only_within is None:
                 return scalar(True)
@@ -501,6 +511,7 @@ class WindowSource(OnSquares, SampleSource):
 
     def add_cotangents(self, functions: DeviceFunctions) -> None:
         """Adds the functions that compute and store the cotangents of operands."""
+        # Every number of an operand has a cotangent of its own, so operands are taken apart.
         wrt = tuple(n for some in self.cotangents.numbers for n in some)
         of_numbers = self.spec.replace(stacks=())
 
@@ -511,6 +522,7 @@ class WindowSource(OnSquares, SampleSource):
             found = operand_cotangents(of_coords, numbers, of_numbers, wrt)
             return [[found[k].astype(jnp.float32) for k in wrt]]
 
+        # First the slopes along coordinates, over the channels of a lane.
         integers = [(name, INT) for name in ("base", "first", "skipped")]
         parameters = f"{ARRAYS}, const Coords& coords, const Value& value, int base, int first, int skipped"
         functions.add(
@@ -521,6 +533,7 @@ class WindowSource(OnSquares, SampleSource):
             *names_of("value.v", self.lanes.width, FLOAT),
             *self.coords,
         )
+        # Lanes add these up; then the chain rule leads to the operands.
         functions.add(
             f"Cotangents cotangents_of({ARRAYS}, {AT}, const Slopes& slopes)",
             "The cotangents of the operands of a sample.",
@@ -528,6 +541,7 @@ class WindowSource(OnSquares, SampleSource):
             *PLACE_AT,
             *names_of("slopes.along", len(self.coordinate_axes), FLOAT),
         )
+        # Last, cotangents are stored, added up over a tile, or added to memory.
         keep = f"void keep_cotangents({ARRAYS}, int sample, const Cotangents& found, Sums& sums)"
         functions.define(keep, "Stores them, or adds them to the sums of a tile.", self.kept_cotangents(added=False))
         add = f"void add_cotangents({ARRAYS}, int sample, const Cotangents& found)"
@@ -538,6 +552,7 @@ class WindowSource(OnSquares, SampleSource):
         base, first, skipped, *rest = args
         value, coords = jnp.stack(rest[: lanes.width], -1), rest[lanes.width + int(self.several_textures) :]
 
+        # The value at a tap is the texel times the cotangent, summed over the channels of the lane.
         def texel_times_cotangent(address: TexelAddress, path: TapPath) -> jax.Array:
             del path
             place = [(base + address.flat_index[0], lanes.channels), (first, 1)]
@@ -547,6 +562,7 @@ class WindowSource(OnSquares, SampleSource):
                 terms = jnp.where(jnp.arange(lanes.width, dtype=jnp.int32)[None] >= skipped[:, None], terms, 0)
             return zero_outside(address, functools.reduce(jnp.add, jnp.split(terms, lanes.width, -1)))
 
+        # Where texels would exceed the registers, all derivatives take one before the next is loaded.
         together = exceeds_registers(spec.axes)
         return [[*slopes(coords, spec.axes, self.coordinate_axes, texel_times_cotangent, together=together)]]
 
@@ -559,6 +575,7 @@ class WindowSource(OnSquares, SampleSource):
         stored, summed, shared, first = [], [], [], 0
         for k, numbers in zip(self.plan.wrt, self.cotangents.numbers):
             for n in range(len(numbers)):
+                # Which of the three ways a number takes follows from its operand.
                 found = f"found.of[{first + n}]"
                 if k in self.cotangents.summed:
                     summed.append(f"sums[{len(summed)}] += {found};")

@@ -82,10 +82,12 @@ def scan(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> list[Names
     params, length, body = eqn.params, eqn.params["length"], eqn.params["jaxpr"]
     num_consts, num_carried = sizes_of_scan(params)
     consts, carry, rows = args[:num_consts], args[num_consts:][:num_carried], args[num_consts + num_carried :]
+    # Scans of many turns are loops in C, and so are long ones whose arrays fit into the memory of a thread.
     is_long = length * num_equations(body.jaxpr) > MOST_EQUATIONS
     in_memory = (*eqn.invars[num_consts + num_carried :], *eqn.outvars[num_carried:])
     if length > MOST_UNROLLED or (is_long and all(aval_of(v).size <= MOST_KEPT for v in in_memory)):
         return scan_in_loop(statements, eqn, consts, carry, rows)
+    # Short ones are written turn by turn, where equal expressions are shared.
     turns = [None] * length
     for k in reversed(range(length)) if params["reverse"] else range(length):
         values = statements.run(body.jaxpr, body.consts, [*consts, *carry, *(as_array(row[k]) for row in rows)])
@@ -101,12 +103,14 @@ def scan_in_loop(
 ) -> list[Names]:
     """A scan as a loop in C; its inputs and its stacked results are arrays in memory."""
     body, length, count = eqn.params["jaxpr"], eqn.params["length"], len(carry)
+    # What is carried becomes variables. What turns read and make becomes arrays.
     inner, first = body.jaxpr.invars, len(consts) + count
     dtypes = dtypes_of(inner[len(consts) : first])
     carried = [statements.variables(dtype, names) for dtype, names in zip(dtypes, carry)]
     given = [array_of(statements, aval_of(var).dtype, names) for var, names in zip(inner[first:], rows)]
     stacked = [aval_of(var) for var in eqn.outvars[count:]]
     results = [statements.array(aval.dtype, aval.size) if aval.size else "" for aval in stacked]
+    # The body, of the elements of one turn.
     turn = next(statements.fresh)
     with statements.scope() as lines:
         at_turn = [elements(name, aval_of(var).shape, turn) for name, var in zip(given, inner[first:])]
@@ -114,6 +118,7 @@ def scan_in_loop(
         for name, names in zip(results, values[count:]):
             lines.extend(f"{a} = {b};" for a, b in zip(elements(name, names.shape, turn).flat, names.flat))
         statements.assign(dtypes, carried, values[:count])
+    # The loop around it.
     forward, backward = f"0; {turn} < {length}; {turn}++", f"{length - 1}; {turn} >= 0; {turn}--"
     statements.lines += [f"for (int {turn} = {backward if eqn.params['reverse'] else forward}) {{", *lines, "}"]
     return [*carried, *(elements(name, aval.shape) for name, aval in zip(results, stacked))]
@@ -141,8 +146,10 @@ def while_loop(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> list
     condition, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
     of_condition, of_body = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
     given, initial = (args[:of_condition], args[of_condition:][:of_body]), args[of_condition + of_body :]
+    # The state becomes variables, which the body assigns at once.
     dtypes = dtypes_of(eqn.outvars)
     state = [statements.variables(dtype, names) for dtype, names in zip(dtypes, initial)]
+    # Threads of a warp may leave the loop at different turns.
     with statements.scope(diverges=True) as lines:
         (goes_on,) = statements.run(condition.jaxpr, condition.consts, [*given[0], *state])
         lines.append(f"if (!({goes_on.item()})) break;")

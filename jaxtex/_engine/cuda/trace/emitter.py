@@ -98,6 +98,7 @@ class Emitter(Statements):
 
     def equation(self, eqn: JaxprEqn, args: list[Names]) -> Names | list[Names]:
         name = ALIASES.get(eqn.primitive.name, eqn.primitive.name)
+        # Calls: some have a form of their own by their name; all others are entered.
         body = called(eqn)
         if body is not None:
             expression = INSTRUCTIONS.get(eqn.params.get("name", ""))
@@ -110,11 +111,13 @@ class Emitter(Statements):
             return run(body.jaxpr, body.consts, args)
         if eqn.primitive is where_needed_p:
             return where_needed(self, eqn, args)
+        # Primitives that stand for other ones.
         if name in MEANINGS:
             return self.meaning(functools.partial(MEANINGS[name], **eqn.params), eqn, args)
         expand = expansion(eqn)
         if expand is not None:
             return self.meaning(expand, eqn, args)
+        # All others: nothing, a rule, or an expression of each number.
         if name in IDENTITIES:
             return args if eqn.primitive.multiple_results else args[0]
         if name in RULES:

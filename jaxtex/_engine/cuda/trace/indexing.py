@@ -97,22 +97,26 @@ class Part(NamedTuple):
 
     def read(self, statements: Statements, offset: Sequence[int], fill: str) -> str:
         """The number at an offset; `fill` if the part is left out."""
+        # What needs no choice: parts outside, and places that are known.
         place, index, names = self.place(offset), self.at, self.names
         if self.is_left_out:
             return fill
         if not index.computed:
             return names[place]
+        # Otherwise the numbers become an array in the thread's memory, and the place is computed.
         if not are_known(names.flat):  # constants share one table; other arrays shrink to the numbers in reach
             reach = {axis: slice(place[axis], place[axis] + index.last[axis] + 1) for axis in index.computed}
             names = names[tuple(reach.get(axis, slice(i, i + 1)) for axis, i in enumerate(place))]
             place = (0,) * names.ndim
         strides = [math.prod(names.shape[axis + 1 :]) for axis in range(names.ndim)]
+        # An index is clamped unless its mode promises, or the mask below sees to, that it lies inside.
         is_kept = self.mode is not Mode.PROMISE_IN_BOUNDS or statements.keeps_indices
         computed = index.clamped() if is_kept else index.computed
         terms = [name if strides[axis] == 1 else f"{name} * {strides[axis]}" for axis, name in computed.items()]
         first = sum(i * stride for i, stride in zip(place, strides))
         place_in_memory = " + ".join([*terms, *[str(first)] * (first > 0)])
         element = statements.element(self.dtype, names.ravel().tolist(), place_in_memory)
+        # A part outside is replaced by the fill value.
         if self.mode is not Mode.FILL_OR_DROP:
             return element
         return statements.define(self.dtype, f"{index.lies_inside()} ? {element} : {fill}")
@@ -122,6 +126,7 @@ class Part(NamedTuple):
         if self.is_left_out:
             return
         place, names = self.place(offset), self.names
+        # A thread has no array of names to index, so each place in reach compares its number with the index.
         computed = self.at.clamped() if self.mode is Mode.CLIP else self.at.computed
         counts = [self.at.last[axis] + 1 for axis in computed]
         if math.prod(counts) > MOST_PLACES:
@@ -145,12 +150,14 @@ def checked(mode: Mode) -> Mode:
 def gather(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
     (names, indices), numbers, sizes = args, eqn.params["dimension_numbers"], eqn.params["slice_sizes"]
     aval, of_index, mode = aval_of(eqn.outvars[0]), aval_of(eqn.invars[1]).dtype, checked(eqn.params["mode"])
+    # The axes along which a part extends, and the last index at which it may begin.
     skipped = (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
     axes = [axis for axis in range(names.ndim) if axis not in skipped]
     last, fill = (
         [n - size for n, size in zip(names.shape, sizes)],
         literals(np.asarray(fill_of(aval.dtype, eqn.params["fill_value"])), aval.dtype).item(),
     )
+    # Each number of the result is a read of its own; equal ones share statements.
     result = np.empty(aval.shape, object)
     for at in np.ndindex(result.shape):
         batch = tuple(i for axis, i in enumerate(at) if axis not in numbers.offset_dims)
@@ -195,12 +202,14 @@ def fill_of(dtype: DTypeLike, value: ArrayLike | None) -> ArrayLike:
 def scatter(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
     (names, indices, updates), numbers, name = args, eqn.params["dimension_numbers"], eqn.primitive.name
     aval, mode = aval_of(eqn.outvars[0]), checked(eqn.params["mode"])
+    # The axes along which an update extends, and the last index at which it may begin.
     skipped = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
     axes = [axis for axis in range(names.ndim) if axis not in skipped]
     sizes = dict(zip(axes, (updates.shape[k] for k in numbers.update_window_dims)))
     last = [n - sizes.get(axis, 1) for axis, n in enumerate(names.shape)]
     names, of_index = names.copy(), aval_of(eqn.invars[1]).dtype
 
+    # What a number becomes with an update.
     def combined(old: str, new: str) -> str:
         if name in COMBINED:
             return statements.elementwise(COMBINED[name], aval.dtype, aval.dtype, (as_array(old), as_array(new))).item()
@@ -209,6 +218,7 @@ def scatter(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
             return new
         return statements.run(body, eqn.params["update_consts"], [as_array(old), as_array(new)])[0].item()
 
+    # One number of the updates after the other, on the names that the earlier ones have left.
     for at in np.ndindex(updates.shape):
         batch = tuple(i for axis, i in enumerate(at) if axis not in numbers.update_window_dims)
         batching = zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims)
@@ -296,10 +306,12 @@ def load_row_rule(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> N
     num_kept = eqn.params["num_kept"]
     c_type = c_type_of(eqn.params["dtype"])
     numbers = np.broadcast_arrays(*(args[:-1] if eqn.params["has_token"] else args))
+    # Bytes of a row are loaded as words. Then each has an expression for its value as a float.
     rows, by_words = np.empty((*numbers[0].shape, count), object), c_type == "uint8" and function != "load_row"
     of_row, load = f"Row<{c_type}, {count}>", f"{function}<{count}>"
     if by_words and function == "load_row_by_pair":
         of_row, load = "Row<uint8, 4>", "load_three_bytes"
+    # A row: its place, of which the first terms may be kept in a register, and its load.
     for index in np.ndindex(numbers[0].shape):
         terms = terms_of([number[index] for number in numbers], factors, eqn.params["wide"])
         near = f"kept({array} + {' + '.join(terms[:num_kept])})" if num_kept else array
@@ -342,6 +354,7 @@ def add_row_rule(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Na
     for index, values in zip(np.ndindex(numbers[0].shape), row):
         at = [number[index] for number in numbers]
         inside, terms = (at[-1] if is_masked else ""), at[: len(factors)]
+        # Rows whose place is known, and is in reach of a few variables, are added to these.
         known = [number.value for number in at if isinstance(number, Number)]
         if len(known) == len(at) and not wide and (not is_masked or known[-1]):
             first = sum(int(number) * factor for number, factor in zip(known, factors))
@@ -351,6 +364,7 @@ def add_row_rule(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Na
                     name = statements.sums.setdefault(place, f"sum_{len(statements.sums)}")
                     statements.lines.append(f"{name} += {value};")
                 continue
+        # All others wait for `add_to_memory`.
         place = " + ".join(terms_of(terms, factors, wide))
         statements.additions.append(
             Addition(array, place, str(inside), tuple(values), aligned == "load_aligned_row", wide)

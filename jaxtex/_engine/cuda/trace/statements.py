@@ -198,10 +198,12 @@ class Statements(abc.ABC):
 
         Numbers of 16 bits are computed in float32, and each result is rounded.
         """
+        # Numbers that are only stored in their dtype are computed in float32.
         if np.dtype(operand).name in STORED_ONLY:
             wide = [self.converted(names, operand, np.float32) for names in args]
             found = self.elementwise(name, np.float32 if dtype == operand else dtype, np.float32, wide)
             return self.converted(found, np.float32, dtype) if dtype == operand else found
+        # The expression in C, the number that leaves another one as it is, and the value of known integers.
         expression = EXPRESSIONS[name].of(np.dtype(operand))
         if expression is None:
             raise UnknownPrimitive(f"{name} of {np.dtype(operand).name} has no expression")
@@ -210,6 +212,7 @@ class Statements(abc.ABC):
         neutral = NEUTRAL[name](operand) if name in NEUTRAL else None
         known = KNOWN.get(name) if not jnp.issubdtype(operand, jnp.floating) else None
 
+        # Known numbers take no statement, and neither do operations that change nothing.
         def one(*numbers: str) -> str:
             if neutral in numbers:
                 first, second = numbers
@@ -231,18 +234,21 @@ class Statements(abc.ABC):
 
     def converted(self, names: Names, source: DTypeLike, target: DTypeLike) -> Names:
         """Numbers, converted from dtype `source` to dtype `target`."""
+        # Conversions that need no function.
         if source == target:
             return names
         if are_known(names.flat) and not jnp.issubdtype(source, jnp.floating):
             return literals(np.array([a.value for a in names.flat], source).astype(target).reshape(names.shape), target)
         if jnp.issubdtype(target, jnp.bool):
             return self.define_each(bool, lambda a: f"{a} != 0", names)
+        # Two dtypes without a conversion of their own go by float32.
         to, of = c_type_of(target), c_type_of(source)
         if not has_conversion(np.dtype(source), np.dtype(target)):
             if {np.dtype(source).name, np.dtype(target).name} & STORED_ONLY:
                 return self.converted(self.converted(names, source, np.float32), np.float32, target)
             raise UnknownPrimitive(f"a conversion of {np.dtype(source)} to {np.dtype(target)} has no expression")
 
+        # A byte of a loaded word has an expression of its own as a float.
         def one(name: str) -> str:
             if target != np.float32 or name not in self.bytes:
                 return self.define(target, f"converted<{to}, {of}>({name})")
@@ -278,20 +284,24 @@ class Statements(abc.ABC):
 
     def add_to_memory(self) -> None:
         """Adds the rows of `additions` to memory. Rows of one array are added together, a few at a time."""
+        # Rows of one array and one form stand together.
         additions, self.additions = self.additions, []
         kind = lambda a: (a.array, len(a.numbers), a.aligned, a.wide)
         for (array, count, aligned, wide), alike in itertools.groupby(additions, kind):
             rows, of_row = [*alike], f"Row<float, {count}>"
             number_of = lambda row: f"{{{{{', '.join(map(str, row.numbers))}}}}}"
+            # Long rows are added one by one.
             if wide or count > MOST_MERGED[1]:
                 for row in rows:
                     guard = f"if ({row.inside}) " if row.inside else ""
                     to = f"{array} + ({row.place})"
                     self.lines.append(f"{guard}add_row_to_memory<{int(aligned)}>({to}, {of_row}{number_of(row)});")
                 continue
+            # Short ones a few at a time, among which the threads of a warp look for equal places.
             for first in range(0, len(rows), MOST_MERGED[0]):
                 some = rows[first : first + MOST_MERGED[0]]
                 places = (f"{row.inside} ? {row.place} : -1" if row.inside else row.place for row in some)
+                # In a loop over samples, a thread may keep them until the place changes.
                 kept = Carried(f"kept_{len(self.carried)}", array, len(some), count, aligned)
                 how = self.together
                 if self.carries and sum(one.size for one in (*self.carried, kept)) <= MOST_CARRIED:

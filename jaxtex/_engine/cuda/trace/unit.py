@@ -51,6 +51,7 @@ def text_of(read: UnitRead, name: str) -> str:
     names = [*axes, *("l" if read.kind.layered else "")]
     names += {"level": ["lod"], "grad": [f"d{axis}d{side}" for side in "xy" for axis in axes]}.get(read.level, [])
     at = {parameter: f"%{k}" for k, parameter in enumerate(names, 5)}
+    # The instruction: of a gather, with a footprint, with a level, or without either.
     result, place = "{%0, %1, %2, %3}", f"[%4, {{{', '.join(at[c] for c in address)}}}]"
     if read.component is not None:
         operation = f"tld4.{COMPONENTS[read.component]}.2d.v4.{code}.f32 {result}, {place}"
@@ -64,6 +65,7 @@ def text_of(read: UnitRead, name: str) -> str:
         operation = f"tex.level.{geometry}.v4.{code}.f32 {result}, {place}, {level}"
     else:
         operation = f"tex.{geometry}.v4.{code}.f32 {result}, {place}"
+    # The operands of the `asm` statement, in the order of the registers.
     letters = {parameter: ("int", "r") if parameter == "l" else ("float", "f") for parameter in names}
     outputs = ", ".join(f'"={letter}"(row.v[{k}])' for k in range(4))
     inputs = ", ".join(f'"{register}"({parameter})' for parameter, (_, register) in letters.items())
