@@ -27,7 +27,7 @@ from jaxtex._jax import versions
 from jaxtex._jax.contexts import is_deterministic
 from tests.support import host_compiler
 from tests.support.arrays import normal, uniform
-from tests.support.host_kernels import kernels_on_cpu, noted_kernels
+from tests.support.host_kernels import kernels_here, noted_kernels
 from tests.support.tolerances import assert_close, assert_sums_close, assert_trees_close
 
 F32 = np.dtype(np.float32)
@@ -111,7 +111,7 @@ def splat_by_kernels(size, *several):
     """Sums of values at places x and y, with the same bits in every run: on a card, or with the kernels as C++."""
     sampler = jt.Sampler(deterministic=True, normalized_coords=False)
     splat = jax.jit(lambda values, x, y: jt.splat(values, (x, y), size, sampler).texels)
-    with contextlib.nullcontext() if ON_GPU else kernels_on_cpu():
+    with kernels_here():
         return [np.asarray(splat(*args)) for args in several]
 
 
@@ -183,7 +183,7 @@ def test_sums_of_windows_do_not_depend_on_the_order(name, monkeypatch):
 
     def sums():
         splat = jax.jit(lambda v, x, y: jt.splat(v, (x, y), (side, side, 3), sampler).texels)
-        with contextlib.nullcontext() if ON_GPU else kernels_on_cpu():
+        with kernels_here():
             return np.asarray(splat(values, *coords))
 
     found = sums()
@@ -209,7 +209,7 @@ def test_stored_windows_of_a_batch_are_the_gradients(dtype):
     def gradients(deterministic):
         sampler = jt.Sampler(deterministic=deterministic, normalized_coords=False)
         read = jax.vmap(lambda t, x, y: jt.sample(jt.texture2d(t), (x, y), sampler))
-        with contextlib.nullcontext() if ON_GPU else kernels_on_cpu():
+        with kernels_here():
             return jax.jit(lambda v, *args: jax.vjp(read, *args)[1](v))(values, texels, x, y)
 
     found, expected = (tuple(map(np.asarray, gradients(deterministic))) for deterministic in (True, False))

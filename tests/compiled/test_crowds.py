@@ -9,11 +9,9 @@ import pytest
 import jaxtex as jt
 from jaxtex._engine.cuda import adjoint_kernel
 from jaxtex._engine.cuda.scatter import crowds
+from tests.compiled.field_calls import windows
 from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_trees_close
-
-PIXELS = jt.Sampler(address_mode="border", normalized_coords=False)
-NEAR = np.arange(-4, 5, dtype=np.float32)
 
 
 def drawn(*shape, scale=1.0):
@@ -25,12 +23,6 @@ def by_kernels(function, *args):
     plain = jax.jit(function)(*args)
     with kernels_on_cpu():
         return plain, jax.jit(functools.partial(function))(*args)
-
-
-def windows(images, x, y):
-    """A window of 9 x 9 samples around a point of each image."""
-    read = lambda image, x, y: jt.sample(jt.texture2d(image), (x + NEAR[:, None], y + NEAR[None]), PIXELS)
-    return jax.vmap(read)(images, x, y)
 
 
 @pytest.mark.parametrize("channels", [1, 3])
@@ -59,10 +51,10 @@ def test_a_window_of_each_volume(address_mode, shape, monkeypatch):
     monkeypatch.setattr(crowds, "LEAST_OWN", 3)
     monkeypatch.setattr(adjoint_kernel, "has_own_tile", lambda *args: own.append(crowds.has_own_tile(*args)) or own[-1])
     sampler = jt.Sampler(address_mode=address_mode, normalized_coords=False)
-    near = NEAR[:5].reshape(5, 1, 1), NEAR[:5].reshape(1, 5, 1), NEAR[:5].reshape(1, 1, 5)
+    near = np.ogrid[-4:1, -4:1, -4:1]
 
     def read(volume, point):
-        return jt.sample(jt.texture3d(volume), tuple(p + n for p, n in zip(point, near)), sampler)
+        return jt.sample(jt.texture3d(volume), tuple(p + np.float32(n) for p, n in zip(point, near)), sampler)
 
     def gradients(*args):
         return jax.vjp(jax.vmap(read), *args)[1](cotangent)

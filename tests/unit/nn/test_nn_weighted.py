@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from tests.compiled.field_calls import of_chain
+from tests.compiled.field_calls import of_chain, of_pyramid
 from tests.support.tolerances import assert_close, assert_trees_close
 
 RANDOM = np.random.default_rng(5)
@@ -120,13 +120,6 @@ def test_no_samples_and_numbers():
 
 def levels_of(*shapes):
     return [array(*shape) for shape in shapes]
-
-
-def of_pyramid(levels, x, y, w):
-    """Levels of any sizes, whose channels are divided among two heads: S is (queries, heads, levels, points)."""
-    head = jnp.arange(2)[:, None, None]
-    textures = [jt.texture2d(t) for t in levels]
-    return jt.nn.sample_weighted(textures, (x, y), w, ZEROS, axis=(2, 3), head=head, num_heads=2)
 
 
 def of_pyramid_plain(levels, x, y, w):
