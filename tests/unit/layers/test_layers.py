@@ -14,9 +14,9 @@ from jax.sharding import PartitionSpec as P
 
 import jaxtex as jt
 from jaxtex.layers import theta_of
-from tests.devices.test_sharding import COLLECTIVE
 from tests.house.test_house import default_promotion, run_python_blocks
 from tests.support import peers
+from tests.support.device_parts import COLLECTIVE
 from tests.support.tolerances import assert_close, assert_exact, assert_trees_close
 
 NUM_FEATURES = 5
