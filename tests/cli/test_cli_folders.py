@@ -32,9 +32,6 @@ def start(*arguments: object, code: str = "", **environment: str) -> subprocess.
     return subprocess.Popen([sys.executable, "-c", script, *map(str, arguments)], **how)
 
 
-# Stopped and continued
-
-
 def test_what_is_there_is_skipped(tmp_path, capsys):
     folder, out = folder_of(tmp_path, 3), tmp_path / "out"
     assert run(capsys, "warp", folder, out)[0] == 0
@@ -89,9 +86,6 @@ def test_a_signal_in_a_callback_of_the_garbage_collector_is_not_lost():
         collect()
 
 
-# Disks and memory
-
-
 def test_a_full_disk_ends_the_run(tmp_path, capsys, monkeypatch):
     folder, out, full = folder_of(tmp_path, 60), tmp_path / "out", OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     monkeypatch.setattr(pipeline, "THREADS", 1)
@@ -112,9 +106,6 @@ def test_an_image_too_large_for_the_memory_leaves_the_others_alone(tmp_path, cap
             code, report, errors = run(capsys, "warp", folder, tmp_path / step, *POINT)
         assert (code, "2 warped, 1 failed" in report, errors.count("\n")) == (2, True, 1)
         assert "01.png: it needs more memory than there is (Unable to allocate 1 PiB)" in errors
-
-
-# What a folder holds
 
 
 def test_nothing_in_a_folder_is_passed_over_in_silence(tmp_path, capsys):
@@ -160,9 +151,6 @@ def test_a_path_that_cannot_be_looked_at_is_a_sentence(tmp_path, capsys, monkeyp
             patch.setattr(os, "stat", raising(OSError(number, os.strerror(number))))
             code, _, errors = run(capsys, "warp", tmp_path / "in.png", tmp_path / "out.png")
         assert (code, errors) == (2, f"jaxtex: error: cannot read {tmp_path / 'in.png'}: {os.strerror(number)}\n")
-
-
-# Permissions and links
 
 
 def test_a_new_file_has_the_permissions_that_cp_gives(tmp_path):
@@ -246,9 +234,6 @@ def test_a_target_that_cannot_be_written_is_known_before_any_work(tmp_path, caps
         errors = refused(capsys, "warp", source, tmp_path / name)
         assert errors.startswith(f"cannot write {tmp_path / name}: ")
         assert words in errors
-
-
-# What is printed
 
 
 def test_names_are_printed_without_what_a_terminal_obeys(tmp_path, capsys):
@@ -338,9 +323,6 @@ def test_notes_that_nobody_reads_stop_no_work(tmp_path, monkeypatch):
         assert main(["warp", str(tmp_path / "in.png"), str(tmp_path / "out.jpg"), *POINT]) == 0
         monkeypatch.undo()
     assert Image.open(tmp_path / "out.jpg").size == (9, 6)
-
-
-# JAX
 
 
 def test_jax_that_may_not_compile_is_a_sentence(tmp_path, capsys):

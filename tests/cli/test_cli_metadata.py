@@ -206,9 +206,6 @@ def test_cmyk_is_converted_by_its_profile(folder):
     assert plain[1:].max() < 10
 
 
-# The table in the guide
-
-
 def sources_of_all() -> dict[str, bytes]:
     """A file of each format with all that it may hold."""
     o, exif, xmp, iptc = odd_files, odd_files.exif(), odd_files.XMP % 1, odd_files.IPTC
@@ -261,9 +258,6 @@ def test_the_table_of_the_guide_is_what_the_program_does(tmp_path, capsys, sourc
             else:
                 assert fact not in after, name
                 assert fact in err, name
-
-
-# Rare forms
 
 
 def test_photoshop_data_loses_its_thumbnail_alone(tmp_path):

@@ -126,9 +126,6 @@ def test_every_instruction():
     assert_as_jax({f.__name__: Thread(function[f], arrays) for f, arrays in given.items()})
 
 
-# Compiler, launch
-
-
 def test_a_missing_compiler_is_named(monkeypatch):
     monkeypatch.setattr(nvrtc, "candidates", lambda: iter(["libno_such_compiler.so"]))
     nvrtc.library.cache_clear()

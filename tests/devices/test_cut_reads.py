@@ -99,10 +99,8 @@ def whole_call(name):
     All but `gather`, which is four reads, return the gradient too.
     """
     function, _ = calls()[0][name]
-    program, args = (
-        jax.jit(function if name == "gather" else with_gradients(function)),
-        (drawn(0, 64, 48, 2), *calls()[1]),
-    )
+    program = jax.jit(function if name == "gather" else with_gradients(function))
+    args = drawn(0, 64, 48, 2), *calls()[1]
     return program, args, program(*args)
 
 

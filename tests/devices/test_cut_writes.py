@@ -26,9 +26,6 @@ def whole_numbers(seed, low, high, *shape):
     return np.random.default_rng(seed).integers(low, high, shape, np.int32)
 
 
-# Splats
-
-
 def splat(values, x, out_sharding=None):
     """Onto one axis of 64 texels."""
     sampler = jt.Sampler(address_mode="wrap")
@@ -128,9 +125,6 @@ def test_out_shardings_that_do_not_fit(mesh):
         splat(drawn(0, 4, 2), drawn(1, 4), P("columns"))
     with pytest.raises(TypeError, match="out_sharding is a str, expected a jax"):
         splat(drawn(0, 4, 2), drawn(1, 4), "rows")
-
-
-# Surfaces
 
 
 def accesses(texels, values, x, y):

@@ -106,9 +106,6 @@ def test_every_page_is_reached_from_the_first(site):
     assert {path.resolve() for path in pages_of(site)} <= reached
 
 
-# In a browser
-
-
 class Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *message):
         pass

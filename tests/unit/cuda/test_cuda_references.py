@@ -15,8 +15,6 @@ H2D = MemcpyKind.HostToDevice
 FLOAT = cuda.createChannelDesc("float")
 
 
-# ------------------------------------------------------------------------------------------- surface references
-
 SURFACES = {
     "1D": ((4, 0, 0), 0, (8,)),
     "2D": ((4, 3, 0), 0, (8, 1)),
@@ -48,9 +46,6 @@ def test_surface_references_of_every_type():
     wide = lambda: cuda.mallocArray(cuda.createChannelDesc("uchar"), 32769, 0, STORE)
     refused(lambda: jax.eval_shape(lambda: cuda.bindSurfaceToArray(cuda.surface(), wide())), 1, "maxSurface1D")
     assert cuda.getSurfaceReference(cuda.surface()) == cuda.SurfaceReference("void", 1)
-
-
-# ------------------------------------------------------------------------------------------- texture references
 
 
 def test_attributes_take_effect_after_binding():
@@ -172,9 +167,6 @@ def test_unbound_references_are_errors():
     assert cuda.getTextureReference(tex) is tex
 
 
-# -------------------------------------------------------------------------------------------------------- copies
-
-
 def test_gradients_of_copies():
     """Of runs of bytes; of rows and boxes, too."""
 
@@ -218,9 +210,6 @@ def test_pitched_volumes():
     """What copies and fills do is in tests/fuzz/copies.py."""
     pitched = cuda.malloc3D(cuda.make_cudaExtent(3 * 4, 2, 2))
     assert (pitched.ptr.shape, pitched.pitch, pitched.xsize, pitched.ysize) == ((4, 512), 512, 12, 2)
-
-
-# --------------------------------------------------------------------------------------------- device functions
 
 
 def test_halves_are_kept_in_shorts():
@@ -320,9 +309,6 @@ def test_vectors():
         strict=True,
     ):
         assert_exact(vector, expected, expected.dtype)
-
-
-# -------------------------------------------------------------------------------------------- errors and the end
 
 
 def test_errors_have_the_names_and_texts_of_cuda():

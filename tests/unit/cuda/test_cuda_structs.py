@@ -121,9 +121,6 @@ def test_border_colors_pass_through_transformations():
     assert np.asarray(gradient.borderColor).tolist() == [1, 0, 0, 0]
 
 
-# ------------------------------------------------------------------------------------- filled in field by field
-
-
 @compiled(np.arange(8, dtype=np.float32))
 def test_a_zeroed_resource_is_filled_in(memory):
     resource = ResourceDesc()
@@ -215,9 +212,6 @@ def test_vectors_of_structs_are_compared_with_tuples():
     assert len(cuda.Pos()) == 3
     ptr, pitch, *_ = cuda.mallocPitch(8, 2)
     assert ptr.shape == (2, pitch)
-
-
-# ------------------------------------------------------------------------------------- names that no struct has
 
 
 def test_fields_that_do_not_exist_are_refused():

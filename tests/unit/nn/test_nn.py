@@ -69,9 +69,6 @@ def test_derivatives(x64):
     assert_derivatives(of_points, between(-0.9, 0.9, 4, 3, dtype=np.float64), np.float64(normal(3, 3, 3, 2)), tables)
 
 
-# Attention
-
-
 def test_attention_counts_padding_and_what_lies_outside_as_zero():
     value, locations, weights = attention_inputs()
     mask = np.arange(STORED)[None] % 3 == 0
@@ -101,9 +98,6 @@ def test_attention_under_transforms():
     assert_close("bfloat16", half.astype(np.float32), whole, 3 * 4)
 
 
-# Convolutions
-
-
 @jax.default_matmul_precision("highest")
 @pytest.mark.parametrize(
     "options", [{"padding": "SAME", "strides": (2, 1)}, {"padding": ((1, 0), (0, 2)), "groups": 2}]
@@ -125,9 +119,6 @@ def test_convolution_without_offsets_is_a_convolution(options):
     assert_close("sum", found, expected, 32)
     assert half.dtype == jnp.float16
     assert_close("float16", half.astype(np.float32), expected, 32)
-
-
-# Pools
 
 
 def test_adaptive_pools_take_what_boxes_need():
@@ -194,9 +185,6 @@ def test_pool_of_one_texel():
     assert jax.jit(lambda boxes: jt.nn.roi_align(texel, boxes, 1))(boxes)[:, 0, 0, 0].tolist() == [3, 3, 0]
 
 
-# Correlations
-
-
 def test_lookup_at_one_pixel_and_outside():
     volume = normal(1, 1, 1, 1, 1)
     look = jax.jit(lambda coords: jt.nn.correlation_lookup([volume, volume], coords, radius=1))
@@ -215,9 +203,6 @@ def test_pyramid_is_of_means():
     assert_close("sum", pyramid[0], products, 8)
     means = products[:, :, :, :4].reshape(1, 2, 3, 2, 2, 2, 2).mean((4, 6))
     assert_close("sum", pyramid[1], means, 8)
-
-
-# Grids
 
 
 def test_grid_has_the_sizes_of_instant_ngp():
@@ -245,9 +230,6 @@ def test_grid_at_the_start_and_outside():
     assert found.tolist() == encode(points, np.split(np.asarray(table), [16])).tolist()
     assert found.dtype == jnp.bfloat16
     assert found[0].tolist() == found[1].tolist()
-
-
-# Planes
 
 
 def test_batches_of_planes():

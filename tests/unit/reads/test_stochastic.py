@@ -47,9 +47,6 @@ def assert_unbiased(found, expected):
     assert (error <= bound).all(), (error / bound).max()
 
 
-# Values
-
-
 def test_each_texel_has_the_probability_of_its_weight():
     """Texels that each have a channel of their own tell their shares, of which the negative ones are signed."""
     texture, x = jt.texture1d(np.eye(12, dtype=np.float32)), np.float32([6.0, 5.62, 4.5, 0.2])
@@ -141,9 +138,6 @@ def test_old_keys_and_float64(x64):
     ((found, expected),) = computed(drawing(500, texture, (x,), sampler, jax.random.PRNGKey(3)))
     assert found.dtype == np.float64
     assert_unbiased(found, expected)
-
-
-# Gradients
 
 
 def test_derivatives_of_higher_orders_and_in_both_modes():

@@ -57,9 +57,6 @@ def layers_of(coords, layers):
     return layers and np.random.default_rng(2).integers(-3, layers + 3, coords[0].shape, np.int32)
 
 
-# ---------------------------------------------------------------------------------------------------- sample
-
-
 def read(filter_mode, modes, sizes, channels=3, *, stored=np.float32, layers=None, color=None, coords=None, **options):
     """A row of a table: options of a sampler, and the arrays of a read."""
     if coords is None:
@@ -165,9 +162,6 @@ def test_outside_a_read_is_the_border_color_to_the_last_bit():
             assert_exact(found, np.broadcast_to(color, (1000, 3)))
 
 
-# ---------------------------------------------------------------------------------------------------- facts
-
-
 def border(options=PIXEL):
     return {**options, "address_mode": "border"}
 
@@ -247,9 +241,6 @@ def test_a_NaN_texel_reaches_only_the_reads_and_channels_that_hold_it():
     assert_exact(values[:, 1], np.ones(5), np.float32)
 
 
-# -------------------------------------------------------------------------------------------- shapes and dtypes
-
-
 @pytest.mark.parametrize(
     ("x", "y", "shape"),
     [((), (), ()), ((5,), (), (5,)), ((4, 1), (3,), (4, 3)), ((0,), (), (0,)), ((2, 1, 3), (4, 1), (2, 4, 3))],
@@ -301,9 +292,6 @@ def test_float64_coordinates_keep_their_precision(x64):
         assert_exact(found, [x - (size - 1.5)], dtype)
 
 
-# ----------------------------------------------------------------------------------------------------- fetch
-
-
 def test_fetch_every_kind():
     """Texels by integers, and zero outside."""
     rng, rows = np.random.default_rng(3), []
@@ -325,9 +313,6 @@ def test_fetch_every_kind():
         with named(array.dtype, array.shape):
             assert_exact(values, oracle.fetch(array, indices, layer), array.dtype)
     assert_exact(outside[:, 0], [0, 10, 40, 0, 0, 0], np.float32)
-
-
-# ---------------------------------------------------------------------------------------------------- gather
 
 
 def test_gather():
@@ -354,9 +339,6 @@ def test_gather():
             expected = oracle.gather(array, coords, component=component, border_color=color, **options)
             assert_exact(found, expected, np.float32 if "normalized_float" in options.values() else array.dtype)
     assert_exact(results[0], [[10, 11, 1, 0], [10, 11, 1, 0], [11, 12, 2, 1]], np.float32)
-
-
-# ----------------------------------------------------------------------------------------------------- splat
 
 
 SPLATS = [

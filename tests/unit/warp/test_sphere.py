@@ -76,8 +76,6 @@ def test_gradients(x64):
     assert_derivatives(read, normal(HEIGHT, WIDTH, 1).astype(np.float64), *coords)
 
 
-# The prefilter of splines
-
 SPLINES = ((5, (40, 70)), (4, (1, 2)))
 
 
@@ -110,9 +108,6 @@ def test_gradients_of_the_prefilter_are_the_transpose():
     out, pulled = both(texels, cotangent)
     dots = float(np.vdot(cotangent, out)), float(np.vdot(pulled, texels))
     assert_close("long sum", *dots, 64 * np.abs(cotangent).sum())
-
-
-# Other functions
 
 
 def test_other_functions():

@@ -169,9 +169,6 @@ def test_every_function_is_called():
     assert set(NDIMAGE) == set(ndimage.__all__)
 
 
-# Arrays
-
-
 @pytest.mark.parametrize("name", CALLS)
 def test_arrays_of_any_byte_order_and_stride(name):
     assert_same(name, changed(name, lambda a: a.astype(a.dtype.newbyteorder("S"))))
@@ -307,9 +304,6 @@ def test_points_are_a_tuple_or_one_array():
             assert_close("float32", found, expected, 8)
 
 
-# Flags, sizes and words
-
-
 @pytest.mark.parametrize("name", [n for n in CALLS if any(p.annotation in FLAGS for p in parameters_of(n).values())])
 def test_flags(name):
     for key, parameter in parameters_of(name).items():
@@ -350,9 +344,6 @@ def test_trilinear_is_bilinear_of_volumes():
     assert_same("warp.grid_sample", volume | {"mode": "trilinear"}, volume | {"mode": "bilinear"})
 
 
-# Filters, address modes and samplers
-
-
 def sampler(**options):
     return {"sampler": jt.Sampler(**options)}
 
@@ -375,8 +366,6 @@ def test_panoramas_take_a_filter(name):
     assert_same(name, {"filter": "point"}, sampler(filter_mode="point"))
     assert differs(name, {"filter": "point"}, {})
 
-
-# Masks and what is outside
 
 MASK, MOVED = IMAGE > 0, np.float32([[1, 0, 3], [0, 1, 0]])
 # Both ways in which filters are applied, to an image and to faces.
