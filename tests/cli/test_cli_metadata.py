@@ -161,7 +161,6 @@ def test_a_big_tiff_keeps_its_tags(tmp_path):
 
 SHAPE, MORE = '{"shape": [6, 9, 3]}', '{"shape": [6, 9, 3], "place": "Ulm"}'
 
-
 DESCRIPTIONS = (
     (("Noon", SHAPE), "Noon", ()),
     ((SHAPE, "Noon"), "Noon", ()),

@@ -140,7 +140,6 @@ def filtered(filter_mode, *sizes, **options):
 NEAR = tuple((np.mgrid[:9, :10, :11][::-1] + uniform(3, 9, 10, 11, low=0, high=1)).astype(np.float32))
 SPLINES = {"filter_mode": "bspline", **IN_TEXELS}
 
-
 FILTERS = {
     "bspline 2": filtered("bspline", 7, 5, spline_order=2, address_mode="border"),
     "bspline 3": filtered("bspline", 7, spline_order=3, address_mode="mirror", wrt=(0,)),
@@ -178,7 +177,6 @@ FILTERS = {
 }
 
 # What texels are
-
 
 COLOR = np.float32([0.5, -2, 3, 0.25])
 CODES = {"read_mode": "normalized_float", "address_mode": "border"}

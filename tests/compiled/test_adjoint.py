@@ -33,7 +33,6 @@ from tests.support.tolerances import assert_close, assert_sums_close, assert_tre
 F32 = np.dtype(np.float32)
 ON_GPU = jax.default_backend() == "gpu"
 
-
 BYTES = np.random.default_rng(0).integers(0, 256, (6, 7, 3)).astype(np.uint8)
 
 

@@ -27,7 +27,6 @@ EXACT = {
     *("is_finite", "nextafter", "floor", "ceil", "sqrt", "eq_to", "lt_to", "le_to", "clz", "population_count"),
 }
 
-
 # The functions of a GPU's library are less exact than those of a CPU's.
 pytestmark = pytest.mark.usefixtures("on_a_cpu")
 

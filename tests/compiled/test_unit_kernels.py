@@ -132,7 +132,6 @@ def instructions(kernel):
 
 
 def arguments(kernel):
-    """The declarations of the arguments of a kernel."""
     declared = re.search(r"__launch_bounds__\(\d+\) \w+\((.*?)\)", kernel.source)[1]
     return [one for one in declared.split(", ") if one.startswith("const ")]
 

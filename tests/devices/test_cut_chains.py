@@ -65,7 +65,6 @@ def compared(read, texels, *coords):
 
 
 def gathered_sizes(program):
-    """How many numbers each of the arrays has that a program gathers."""
     shapes = [re.findall(r"\d+", some.split("[")[1].split("]")[0]) for some in GATHERED.findall(program.as_text())]
     return [math.prod(map(int, shape)) for shape in shapes]
 

@@ -24,7 +24,6 @@ PARTS, HALO = 8, jt.sharded.Halo(6)
 ROUNDS, ONE_ROUND = jt.sharded.Routing(0.3), jt.sharded.Routing(slack=PARTS)
 TRAVEL = {jt.sharded.Halo: "collective-permute", jt.sharded.Routing: "all-to-all"}
 
-
 FOUND = re.compile("all-gather|all-to-all|collective-permute|reduce-scatter")
 
 

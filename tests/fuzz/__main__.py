@@ -39,7 +39,6 @@ KINDS |= {"mips": (warps.draw_mips, 1), "rays": (rays.draw_rays, 3), "function":
 
 
 def kind_of(seed):
-    """The kind of call that a seed draws."""
     return pick(np.random.default_rng(seed), [kind for kind, (_, share) in KINDS.items() for _ in range(share)])
 
 

@@ -60,7 +60,6 @@ class Case(NamedTuple):
 
 
 def picture(rng, suffix):
-    """The bytes of a picture."""
     mode, size = pick(rng, MODES[suffix]), (int(rng.integers(1, 12)), int(rng.integers(1, 12)))
     if mode in ("I;16", "F"):
         numbers = rng.integers(0, 65535, size[::-1])

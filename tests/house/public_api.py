@@ -76,7 +76,6 @@ def members_of(name, value):
 
 
 def lines_of(name, value):
-    """The lines of a public name."""
     if inspect.isclass(value) and issubclass(value, enum.Enum):
         return [name, *(f"{name}.{member} = {found.value!r}" for member, found in value.__members__.items())]
     if inspect.isclass(value):

@@ -29,8 +29,7 @@ def test_a_misaligned_place_that_is_known_is_an_error():
     assert_exact(jax.jit(lambda x: cuda.surf1Dread(LINE, x))(6), np.float32(0))
 
 
-@pytest.mark.usefixtures("x64")
-def test_a_row_that_is_shorter_than_a_wide_access():
+def test_a_row_that_is_shorter_than_a_wide_access(x64):
     values = {"longlong": np.int64(9), "ulonglong2": np.full(2, 9, np.uint64)}
 
     @jax.jit

@@ -14,7 +14,6 @@ STORE = ArrayFlags.SurfaceLoadStore
 H2D = MemcpyKind.HostToDevice
 FLOAT = cuda.createChannelDesc("float")
 
-
 SURFACES = {
     "1D": ((4, 0, 0), 0, (8,)),
     "2D": ((4, 3, 0), 0, (8, 1)),
@@ -253,8 +252,7 @@ def test_names_within_classes():
         assert getattr(cuda, name) is getattr(cuda, name[2:])
 
 
-@pytest.mark.usefixtures("x64")
-def test_words_of_doubles():
+def test_words_of_doubles(x64):
     x = np.array([1.5, -np.pi, 2.0**-1074])
 
     @jax.jit

@@ -58,7 +58,6 @@ def test_every_rule_is_that_of_the_reads():
 
 
 def one_level(table, points, *, grid, k):
-    """The features of one level."""
     level = grid.scales[k : k + 1], [grid.resolutions[k] + 1], [len(table)], [grid.hashed[k]]
     read = plan_pyramid(table.dtype, points[..., :2], *level)
     return primitives.read(table, None, read)[..., 0, :]

@@ -28,7 +28,6 @@ SIGMAS = 6
 # draws, over their number, more. Source: A. Maurer and M. Pontil, "Empirical Bernstein Bounds", 2009.
 RARE = 7 / 3 * SIGMAS**2 / 2
 
-
 uniform = functools.partial(arrays.uniform, low=-0.4, high=1.4)
 
 

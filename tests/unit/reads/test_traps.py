@@ -184,7 +184,6 @@ OTHERS = [
 
 
 def test_traps():
-    """One program of all traps."""
     spread = lambda coords: [np.float32(x) for x in coords]
     rows = [
         *((trap, cuda.tex1D, desc, (texels, [numbers(*x)]), result) for trap, desc, texels, x, result in LINES),

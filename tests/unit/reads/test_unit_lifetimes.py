@@ -20,7 +20,6 @@ HARDWARE = jt.Sampler(arithmetic="hardware")
 IMAGE = np.arange(4 * 6 * 2, dtype=np.float32).reshape(4, 6, 2)
 OUT_OF_MEMORY = driver.DriverError("no memory", driver.OUT_OF_MEMORY)
 
-
 # The driver reads memory of the host.
 pytestmark = pytest.mark.usefixtures("on_a_cpu")
 

@@ -268,9 +268,8 @@ MOVES = (
 )
 
 
-@pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize("name", [name for name in names() if set(CALLS[name]) & {"image", "faces"}])
-def test_coordinates_have_the_precision_of_the_image(name):
+def test_coordinates_have_the_precision_of_the_image(name, x64):
     """With an image in float64, a program computes in float64 alone, from numbers of Python and arrays in float32."""
     arguments = {key: float(a) if isinstance(a, np.floating) else a for key, a in CALLS[name].items()}
     (argument,) = set(arguments) & {*IMAGES}
