@@ -379,3 +379,49 @@ def test_splat_drops_what_falls_on_the_border_and_sums_16_bits_in_float32():
     assert_close("float32", found, [0.5, 0.25], 1.0)
     for total, dtype in zip(sums, FLOATS):
         assert_exact(total, np.array([5000, 0], jnp.dtype(dtype)), jnp.dtype(dtype))
+
+
+SRGB = {"srgb": True, "read_mode": "normalized_float"}
+# A power in float32 is off by some units in its last place, its argument by half of one, which counts 2.4 times.
+UNITS_IN_THE_LAST_PLACE = 2
+
+
+def codes_of(*shape):
+    return np.random.default_rng(0).integers(0, 255, shape, np.uint8, endpoint=True)
+
+
+def test_every_code_of_srgb():
+    """Colors are decoded: three of three or more channels, the first of one or two. Other channels are not."""
+    sampler, every = jt.Sampler(filter_mode="point", **SRGB), np.arange(256, dtype=np.uint8)
+    codes = {channels: np.repeat(every[:, None], channels, 1) for channels in range(1, 6)}
+    centers = (every + np.float32(0.5)) / np.float32(256)
+    read = lambda codes: {n: jt.sample(jt.texture1d(of), (centers,), sampler) for n, of in codes.items()}
+    found = jax.jit(read)(codes)
+    for channels, values in found.items():
+        plain = 3 if channels >= 3 else 1
+        assert_close("float32", values, oracle.decode(codes[channels], "normalized_float", srgb=True), 1.0)
+        assert_exact(values[:, plain:], codes[channels][:, plain:] / 255, np.float32)
+    values, c = np.asarray(found[1])[:, 0], every.astype(np.float64) / 255
+    expected = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+    error = np.abs(np.float64(values) - expected) / np.spacing(expected.astype(np.float32))
+    assert error.max() <= UNITS_IN_THE_LAST_PLACE, f"code {error.argmax()} is off by {error.max():.2f} units"
+    assert (np.diff(values) > 0).all()
+    assert_exact(values[[0, 255]], [0.0, 1.0], np.float32)
+
+
+def test_light_is_filtered_within_and_between_levels_and_a_border_is_light():
+    levels = tuple(codes_of(*shape) for shape in oracle.chain_shapes((6, 5, 3), 2))
+    rng = np.random.default_rng(1)
+    coords, lod = tuple(rng.uniform(-1, 2, (2, 64)).astype(np.float32)), rng.uniform(0, 3, 64).astype(np.float32)
+    options, border = {**SRGB, "mipmap_filter_mode": "linear", "address_mode": "border"}, np.float32(0.25)
+    read = lambda levels, *args: jt.sample(jt.texture2d(levels, border_color=border), coords, *args, lod=lod)
+    actual = jax.jit(lambda levels: read(levels, jt.Sampler(**options)))(levels)
+    assert_close("float32", actual, oracle.sample(levels, coords, lod=lod, border_color=border, **options), 1.0)
+
+
+def test_gather_returns_light():
+    codes = codes_of(5, 6, 3)
+    coords = tuple(np.random.default_rng(1).uniform(-1, 2, (2, 64)).astype(np.float32))
+    actual = jt.gather(jt.texture2d(codes), coords, jt.Sampler(**SRGB), component=1)
+    light = oracle.decode(codes, "normalized_float", srgb=True)
+    assert_close("float32", actual, oracle.gather(light, coords, component=1), 1.0)

@@ -96,20 +96,6 @@ def test_a_spline_passes_through_the_texels():
             assert_close("sum", found, np.stack([texels, beyond]), 4 * 7.5**2)
 
 
-def test_gradients_of_the_prefilter_are_the_transpose():
-    texels, cotangent, sampler = normal(30, 20, 1), normal(20, 30, 1).reshape(30, 20, 1), sphere(filter_mode="bspline")
-    filtered = lambda t: jt.spline_filter(jt.texture2d(t), sampler).texels
-
-    @jax.jit
-    def both(texels, cotangent):
-        out, pullback = jax.vjp(filtered, texels)
-        return out, pullback(cotangent)[0]
-
-    out, pulled = both(texels, cotangent)
-    dots = float(np.vdot(cotangent, out)), float(np.vdot(pulled, texels))
-    assert_close("long sum", *dots, 64 * np.abs(cotangent).sum())
-
-
 def test_other_functions():
     """A globe is turned over a pole, a volume is a stack, and a pole has four texels."""
     image, sampler = normal(6, 8, 3), sphere(filter_mode="bspline")
