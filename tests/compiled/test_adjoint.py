@@ -446,7 +446,7 @@ def test_xla_fuses_copies_of_single_texels(dtype, channels, fused, monkeypatch):
         assert (launch.TARGET not in text) == alone
 
 
-# Sums at integer coordinates, and of reads; tests/house/test_deterministic.py looks at the gradients of public calls.
+# Sums at integer coordinates, and of reads; tests/house/test_every_call.py looks at the gradients of public calls.
 SUMS = {
     "sum of reads": (lambda t, x, y: jt.nn.sample_weighted(jt.texture2d(t), (x, y), x, axis=(0,)), normal(6, 7, 2)),
     "texels": (
