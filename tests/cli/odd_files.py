@@ -382,7 +382,6 @@ def exif_tiff() -> bytes:
 
 
 def make(name: str, folder: Path) -> Path:
-    """Makes a file of the table in a folder."""
     path, odd = folder / name, ODD_FILES[name]
     if odd.makes_itself:
         odd.make(path)

@@ -26,7 +26,6 @@ ORIENTATION = 274
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """A folder of all odd files."""
     folder = tmp_path_factory.mktemp("odd")
     for name in ODD_FILES:
         make(name, folder)

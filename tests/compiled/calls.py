@@ -207,7 +207,6 @@ NAN_CODES = {
 
 
 def nan_texels(dtype, *shape):
-    """Texels of which most are NaN."""
     dtype = jnp.dtype(dtype)
     codes = np.array(NAN_CODES[dtype.name], f"uint{8 * dtype.itemsize}")
     return np.random.default_rng(0).choice(codes, shape).view(dtype)

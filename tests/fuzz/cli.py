@@ -140,7 +140,6 @@ def files_of(rng, tame):
 
 
 def paths_of(rng, files, tame):
-    """The inputs and the output of a command."""
     pictures = [name for name in files if name not in ("flow.npy", "camera.yml")]
     if tame:
         inputs = [name if name[0] != "-" else f"./{name}" for name in pictures]

@@ -61,7 +61,6 @@ def signature_of(function):
 
 
 def members_of(name, value):
-    """The lines of the public members of a class."""
     for owner in reversed(value.__mro__):
         if owner.__module__.split(".")[0] != OURS:
             continue
