@@ -277,36 +277,18 @@ def test_words_of_floats(x):
     )
 
 
-def test_vectors():
-    x = np.arange(3, dtype=np.int32)
-
-    @jax.jit
-    def vectors(x, number):
-        array = cuda.mallocArray(cuda.createChannelDesc("float2"), 4, 0, STORE)
-        return (
-            cuda.make_float2(x, 0.5),
-            cuda.make_uchar4(255, 0, 7.9, np.float32([-1, 300])),
-            cuda.make_int1(x),
-            cuda.make_char2(100 * number, -100 * number),
-            cuda.make_short3(1, 2, np.nan),
-            jax.grad(lambda x: cuda.make_float3(x, x, 1.0).sum())(2.0),
-            cuda.surf1Dwrite(cuda.make_float2(1.0, 2.0), array, 8).texels[1],
-        )
-
-    for vector, expected in zip(
-        vectors(x, 2),
-        (
-            np.float32([[0, 0.5], [1, 0.5], [2, 0.5]]),
-            np.uint8([[255, 0, 7, 0], [255, 0, 7, 255]]),
-            np.arange(3, dtype=np.int32)[:, None],
-            np.int8([127, -128]),
-            np.int16([1, 2, 0]),
-            np.float32(2),
-            np.float32([1, 2]),
-        ),
-        strict=True,
-    ):
-        assert_exact(vector, expected, expected.dtype)
+@compiled(np.arange(3, dtype=np.int32), 2)
+def test_vectors(x, number):
+    array = cuda.mallocArray(cuda.createChannelDesc("float2"), 4, 0, STORE)
+    return (
+        (cuda.make_float2(x, 0.5), np.float32([[0, 0.5], [1, 0.5], [2, 0.5]])),
+        (cuda.make_uchar4(255, 0, 7.9, np.float32([-1, 300])), np.uint8([[255, 0, 7, 0], [255, 0, 7, 255]])),
+        (cuda.make_int1(x), np.arange(3, dtype=np.int32)[:, None]),
+        (cuda.make_char2(100 * number, -100 * number), np.int8([127, -128])),
+        (cuda.make_short3(1, 2, np.nan), np.int16([1, 2, 0])),
+        (jax.grad(lambda x: cuda.make_float3(x, x, 1.0).sum())(2.0), np.float32(2)),
+        (cuda.surf1Dwrite(cuda.make_float2(1.0, 2.0), array, 8).texels[1], np.float32([1, 2])),
+    )
 
 
 def test_errors_have_the_names_and_texts_of_cuda():
