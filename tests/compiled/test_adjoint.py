@@ -448,23 +448,18 @@ def test_xla_fuses_copies_of_single_texels(dtype, channels, fused, monkeypatch):
 
 # Sums at integer coordinates, and of reads; tests/house/test_every_call.py looks at the gradients of public calls.
 SUMS = {
-    "sum of reads": (lambda t, x, y: jt.nn.sample_weighted(jt.texture2d(t), (x, y), x, axis=(0,)), normal(6, 7, 2)),
-    "texels": (
-        lambda t, x, y: jt.fetch(jt.texture2d(t), (jnp.int32(7 * x), jnp.int32(6 * y))),
-        normal(6, 7, 2),
-    ),
-    "surface": (
-        lambda t, x, y: jt.surface_read(jt.texture2d(t), (jnp.int32(7 * x), jnp.int32(6 * y)), boundary_mode="zero"),
-        normal(6, 7, 2),
+    "sum of reads": lambda t, x, y: jt.nn.sample_weighted(jt.texture2d(t), (x, y), x, axis=(0,)),
+    "texels": lambda t, x, y: jt.fetch(jt.texture2d(t), (jnp.int32(7 * x), jnp.int32(6 * y))),
+    "surface": lambda t, x, y: jt.surface_read(
+        jt.texture2d(t), (jnp.int32(7 * x), jnp.int32(6 * y)), boundary_mode="zero"
     ),
 }
 
 
 @pytest.mark.parametrize("name", SUMS)
 def test_sums_without_an_option_have_the_same_bits_in_a_block(name, monkeypatch):
-    function, array = SUMS[name]
-    gradient = lambda array, *xy: jax.grad(lambda a: (function(a, *xy) ** 2).sum())(array)
-    program = lambda: lowered_for_cuda(monkeypatch, lambda *args: gradient(*args), array, *uniform(2, 9, 33))
+    gradient = lambda array, *xy: jax.grad(lambda a: (SUMS[name](a, *xy) ** 2).sum())(array)
+    program = lambda: lowered_for_cuda(monkeypatch, lambda *a: gradient(*a), normal(6, 7, 2), *uniform(2, 9, 33))
     with jt.deterministic():
         asked = program()
     assert asked.count(launch.TARGET) == program().count(launch.TARGET) + 1  # one more kernel
