@@ -101,7 +101,6 @@ def exif(orientation: int = 1, order: str = "<", thumbnail: bytes = b"") -> byte
 
 
 def segment(marker: int, body: bytes) -> bytes:
-    """A segment of a JPEG."""
     return struct.pack(">BBH", 0xFF, marker, len(body) + 2) + body
 
 
@@ -127,7 +126,6 @@ def iptc_segment() -> bytes:
 
 
 def chunk(name: bytes, body: bytes) -> bytes:
-    """A chunk of a PNG."""
     return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
 
 
@@ -140,7 +138,6 @@ def png(*chunks: bytes, channels: int = 3, tail: bytes = b"") -> bytes:
 
 
 def tiff(image: np.ndarray, **options: object) -> bytes:
-    """A TIFF by tifffile."""
     buffer = io.BytesIO()
     tifffile.imwrite(buffer, image, **{"metadata": None} | options)
     return buffer.getvalue()
@@ -385,7 +382,6 @@ def exif_tiff() -> bytes:
 
 
 def make(name: str, folder: Path) -> Path:
-    """Makes a file of the table in a folder."""
     path, odd = folder / name, ODD_FILES[name]
     if odd.makes_itself:
         odd.make(path)

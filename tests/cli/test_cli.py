@@ -132,9 +132,7 @@ def bilinear_at(pixels: np.ndarray, x: np.ndarray, y: np.ndarray, border: float)
 # Without interpolation; and as the independent read has it.
 POINT, TAP_BY_TAP = ("--filter", "point"), ("--address", "border", "--border-color", 40)
 
-
 # Files
-
 
 KINDS = ((".png", "uint8"), (".png", "uint16"), (".tif", "uint8"), (".tif", "uint16"), (".webp", "uint8"))
 

@@ -101,9 +101,6 @@ def lens_of(tmp_path, text, model="brown_conrady"):
     return read_calibration(tmp_path / "camera.yml", model)
 
 
-# Words for lens models
-
-
 FISHEYE_WORDS = ("fisheye", "equidistant", "OPENCV_FISHEYE", "KannalaBrandt8", "Kannala-Brandt", "kannala_brandt4")
 BROWN_WORDS = ("plumb_bob", "rational_polynomial", "OPENCV", "FULL_OPENCV", "radtan", "Brown-Conrady", "", None)
 UNKNOWN_WORDS = ("double_sphere", "mei", "omni", "scaramuzza", "simple_radial", "fov", "none", "nonsense", 7)
@@ -132,9 +129,6 @@ def test_words_that_contradict_each_other_are_an_error(tmp_path):
             lens_of(tmp_path, document(**fields), model)
     with pytest.raises(UserError, match="xi stands for the lens model 'mei'"):
         lens_of(tmp_path, document(xi=[1.2]))
-
-
-# Rectification, skew and orientation
 
 
 def field_of(lens, source=(WIDTH, HEIGHT), scale=1):
@@ -275,9 +269,6 @@ def test_a_portrait_shot_takes_the_calibration_of_the_camera(tmp_path, capsys):
         found[name, *more] = load(out)
     assert_close("rounded code", found["portrait",], np.rot90(found["landscape",], -1), 2)
     np.testing.assert_array_equal(found["portrait", "--tile"], found["portrait",])
-
-
-# Forms of files
 
 
 def test_of_two_cameras_the_first_is_used_and_named(tmp_path):

@@ -23,8 +23,6 @@ from tests.support.tolerances import assert_codes_close, assert_exact
 
 pytestmark = pytest.mark.usefixtures("on_a_cpu")
 
-# Files that are cut off
-
 
 def raw_png(size, depth, interlace, rows):
     """A PNG of RGB whose chunks are whole, and so is the stream of its rows."""
@@ -92,9 +90,6 @@ def test_a_damaged_tile_is_a_sentence(tmp_path, capsys):
     assert not (tmp_path / "out.tif").exists()
 
 
-# Depths and colors
-
-
 def deep(kind):
     """A file of 16 bits, or 10, and its pixels."""
     pixels = noise(3, "uint16", 20, 30)
@@ -135,9 +130,6 @@ def test_ycbcr_is_read_in_tiles_as_in_the_whole(tmp_path, capsys):
             done(capsys, "warp", source, tmp_path / name, *POINT, *more, "--overwrite")
         assert_exact(load(tmp_path / "tiles.tif"), load(tmp_path / "whole.tif"))
         assert np.abs(load(tmp_path / "whole.tif").astype(int) - pixels).mean() < 6
-
-
-# Originals
 
 
 def test_an_input_is_replaced_only_on_request(tmp_path, capsys, monkeypatch):
@@ -184,9 +176,6 @@ def test_what_a_folder_holds_is_replaced_only_on_request(tmp_path, capsys, monke
     assert load(tmp_path / "all" / "1.png").max() == 0
 
 
-# Matrices and sizes
-
-
 def test_nine_numbers_are_a_homography(tmp_path, capsys):
     source, names = save(tmp_path / "in.png", noise(3, height=24, width=32)), [tmp_path / f"{k}.png" for k in range(2)]
     matrix = np.array([[1.1, 0.1, -2], [-0.05, 0.9, 3], [0.004, -0.002, 1]])
@@ -211,9 +200,6 @@ def test_the_size_in_the_report_is_that_of_the_file(tmp_path, capsys):
     for options, size in ((("--compare",), "21x9"), (("--preview",), "21x9"), ((), "12x9")):
         assert f" -> {out} {size}: " in done(capsys, "warp", source, out, "--size", "12x9", *POINT, *options)
         assert "x".join(map(str, load(out).shape[1::-1])) == size
-
-
-# Stops
 
 
 def test_a_full_disk_under_tile_says_how_to_continue(tmp_path, capsys, monkeypatch):

@@ -1,4 +1,4 @@
-"""Life around the command line: runs stopped and continued, full disks, permissions, links, closed pipes."""
+"""Life around the command line: runs stopped and continued, full disks, permissions, links, pipes, settings of JAX."""
 
 import errno
 import gc
@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import types
+import warnings
 from pathlib import Path
 
 import jax
@@ -19,7 +20,8 @@ from PIL import Image
 import jaxtex
 from jaxtex.cli import main, pipeline
 from jaxtex.cli.files import replace
-from jaxtex.cli.process import Stopped, check_stopped, printable, stoppable
+from jaxtex.cli.jax_start import check_xla_flags, refused_settings
+from jaxtex.cli.process import Stopped, UserError, check_stopped, printable, stoppable
 from tests.cli.test_cli import POINT, done, failing_at, listing, load, noise, raising, refused, run, save
 from tests.cli.test_cli_warps import CONTINUE, folder_of
 
@@ -30,9 +32,6 @@ def start(*arguments: object, code: str = "", **environment: str) -> subprocess.
     environment = os.environ | {"PYTHONPATH": str(Path(jaxtex.__file__).parents[1])} | environment
     how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": environment}
     return subprocess.Popen([sys.executable, "-c", script, *map(str, arguments)], **how)
-
-
-# Stopped and continued
 
 
 def test_what_is_there_is_skipped(tmp_path, capsys):
@@ -89,9 +88,6 @@ def test_a_signal_in_a_callback_of_the_garbage_collector_is_not_lost():
         collect()
 
 
-# Disks and memory
-
-
 def test_a_full_disk_ends_the_run(tmp_path, capsys, monkeypatch):
     folder, out, full = folder_of(tmp_path, 60), tmp_path / "out", OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     monkeypatch.setattr(pipeline, "THREADS", 1)
@@ -112,9 +108,6 @@ def test_an_image_too_large_for_the_memory_leaves_the_others_alone(tmp_path, cap
             code, report, errors = run(capsys, "warp", folder, tmp_path / step, *POINT)
         assert (code, "2 warped, 1 failed" in report, errors.count("\n")) == (2, True, 1)
         assert "01.png: it needs more memory than there is (Unable to allocate 1 PiB)" in errors
-
-
-# What a folder holds
 
 
 def test_nothing_in_a_folder_is_passed_over_in_silence(tmp_path, capsys):
@@ -160,9 +153,6 @@ def test_a_path_that_cannot_be_looked_at_is_a_sentence(tmp_path, capsys, monkeyp
             patch.setattr(os, "stat", raising(OSError(number, os.strerror(number))))
             code, _, errors = run(capsys, "warp", tmp_path / "in.png", tmp_path / "out.png")
         assert (code, errors) == (2, f"jaxtex: error: cannot read {tmp_path / 'in.png'}: {os.strerror(number)}\n")
-
-
-# Permissions and links
 
 
 def test_a_new_file_has_the_permissions_that_cp_gives(tmp_path):
@@ -246,9 +236,6 @@ def test_a_target_that_cannot_be_written_is_known_before_any_work(tmp_path, caps
         errors = refused(capsys, "warp", source, tmp_path / name)
         assert errors.startswith(f"cannot write {tmp_path / name}: ")
         assert words in errors
-
-
-# What is printed
 
 
 def test_names_are_printed_without_what_a_terminal_obeys(tmp_path, capsys):
@@ -340,9 +327,6 @@ def test_notes_that_nobody_reads_stop_no_work(tmp_path, monkeypatch):
     assert Image.open(tmp_path / "out.jpg").size == (9, 6)
 
 
-# JAX
-
-
 def test_jax_that_may_not_compile_is_a_sentence(tmp_path, capsys):
     with jax.disable_jit():
         assert "JAX_DISABLE_JIT is set, and images are warped by compiled programs; unset it" in refused(
@@ -356,3 +340,49 @@ def test_a_platform_that_is_not_there_is_a_sentence():
     report, errors = process.communicate()
     assert (process.returncode, report, errors.count("\n")) == (2, "", 1)
     assert errors.startswith("jaxtex: error: JAX finds no device of JAX_PLATFORMS=cuda; unset it to let JAX choose")
+
+
+REFUSED = {
+    "JAX_ENABLE_X64=maybe": "JAX does not start with JAX_ENABLE_X64=maybe; change or unset it (",
+    "XLA_FLAGS=--nonsense": "XLA does not start with XLA_FLAGS=--nonsense; change or unset it (",  # and end the process
+}
+
+
+@pytest.mark.parametrize("setting", REFUSED)
+def test_a_setting_that_jax_or_xla_refuses_is_a_sentence(setting):
+    process = start(
+        *(("info",) if "XLA" in setting else ("warp", "in.png", "out.png")), **dict([setting.split("=", 1)])
+    )
+    report, errors = process.communicate()
+    assert (process.returncode, report, errors.count("\n")) == (2, "", 1)
+    assert errors.startswith(f"jaxtex: error: {REFUSED[setting]}")
+
+
+def test_flags_are_tried_in_another_process():
+    assert check_xla_flags({**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}) is None
+    with pytest.raises(UserError, match=r'XLA does not start with XLA_FLAGS=no_file.*Could not open file "no_file"'):
+        check_xla_flags({**os.environ, "XLA_FLAGS": "no_file"})
+
+
+@pytest.mark.parametrize("options", [(), ("--quiet",)])
+def test_warnings_of_libraries_are_notes(tmp_path, capsys, monkeypatch, options):
+    """As of a cache that cannot be written."""
+    warp = pipeline.warp
+
+    def warning(*arguments, **keywords):
+        warnings.warn("cannot\nwrite the cache", UserWarning, stacklevel=1)
+        return warp(*arguments, **keywords)
+
+    monkeypatch.setattr(pipeline, "warp", warning)
+    code, _, errors = run(capsys, "warp", save(tmp_path / "in.png", noise(3)), tmp_path / "out.png", *options)
+    assert (code, errors) == (0, "" if options else "jaxtex: note: cannot write the cache\n")
+
+
+def test_the_variable_that_a_message_is_about_is_named():
+    given = {"JAX_DEFAULT_DEVICE": "moon", "JAX_LOG_COMPILES": "1", "HOME": "/root"}
+    with pytest.raises(ValueError, match="default_device") as caught:
+        jax.config.update("jax_default_device", "moon")
+    assert refused_settings(str(caught.value), given) == " with JAX_DEFAULT_DEVICE=moon; change or unset it"
+    both = " with JAX_DEFAULT_DEVICE=moon and JAX_LOG_COMPILES=1; change or unset them"
+    assert refused_settings("it is broken", given) == both
+    assert refused_settings("it is broken", {}) == ""

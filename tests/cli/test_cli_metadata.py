@@ -26,7 +26,6 @@ ORIENTATION = 274
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """A folder of all odd files."""
     folder = tmp_path_factory.mktemp("odd")
     for name in ODD_FILES:
         make(name, folder)
@@ -161,7 +160,6 @@ def test_a_big_tiff_keeps_its_tags(tmp_path):
 
 SHAPE, MORE = '{"shape": [6, 9, 3]}', '{"shape": [6, 9, 3], "place": "Ulm"}'
 
-
 DESCRIPTIONS = (
     (("Noon", SHAPE), "Noon", ()),
     ((SHAPE, "Noon"), "Noon", ()),
@@ -204,9 +202,6 @@ def test_cmyk_is_converted_by_its_profile(folder):
     assert 100 < by_profile.mean() < 140  # L* = 50
     assert plain[0] > 245
     assert plain[1:].max() < 10
-
-
-# The table in the guide
 
 
 def sources_of_all() -> dict[str, bytes]:
@@ -261,9 +256,6 @@ def test_the_table_of_the_guide_is_what_the_program_does(tmp_path, capsys, sourc
             else:
                 assert fact not in after, name
                 assert fact in err, name
-
-
-# Rare forms
 
 
 def test_photoshop_data_loses_its_thumbnail_alone(tmp_path):

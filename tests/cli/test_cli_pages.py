@@ -159,9 +159,6 @@ def test_pages_go_through_pipes(tmp_path, capsys, monkeypatch):
     assert_pages(io.BytesIO(stdout.buffer.getvalue()), [noise(3), noise(1)])
 
 
-# In folders
-
-
 def test_a_folder_has_files_of_one_and_of_several_pages(tmp_path, capsys):
     """A page that cannot be read is one error and no file; the others are whole."""
     folder, out = tmp_path / "in", tmp_path / "out"

@@ -29,9 +29,6 @@ def made(tmp_path, pixels: np.ndarray, *arguments: object) -> np.ndarray:
     return load(target)
 
 
-# Edges
-
-
 def test_white_stays_white_up_to_the_edge(tmp_path):
     for command in (("warp", "--scale", 1.3, "--size", "11x7"), ("rotate", "--angle", 9, "--crop")):
         assert (made(tmp_path, WHITE, *command) == 255).all(), command
@@ -54,9 +51,6 @@ def test_nothing_shows_where_a_lens_leads_nowhere(tmp_path):
     """All of it looks at points that no ray leads to."""
     folded = warped(tmp_path, WHITE, "--distort", "-9", "--camera", "1,1,-20,-20", "--border-color", "gray")
     assert (folded == 128).all()
-
-
-# Sizes
 
 
 def test_sizes_of_a_resized_picture(tmp_path):
@@ -100,9 +94,6 @@ def test_as_many_reads_as_the_footprint_is_long():
     assert transforms.anisotropy(7 * transforms.rotation(33)) == 1
 
 
-# Transparency and light
-
-
 def test_corners_of_an_opaque_picture_become_transparent(tmp_path):
     out = made(tmp_path, np.full((20, 20, 3), 200, np.uint8), "rotate", "--angle", 45, "--alpha")
     assert out.shape == (20, 20, 4)
@@ -120,9 +111,6 @@ def test_light_is_blended_where_asked(tmp_path):
     for more, code in (((), 128), (("--linear-light",), 188)):  # half of the light
         out = made(tmp_path, half, "resize", "--scale", 0.5, "--filter", "linear", *more)
         assert (out[:, 1:-1] == (code, 128)).all()
-
-
-# Files
 
 
 def test_quality_and_subsampling_of_what_is_written(tmp_path, capsys):
@@ -209,9 +197,6 @@ def test_a_preview_is_one_small_picture(tmp_path, capsys):
     done(capsys, "warp", folder, tmp_path / "out.png", "--preview", *POINT)
     assert (load(tmp_path / "out.png") == 77).all()
     assert load(tmp_path / "out.png").shape == (24, 960, 3)
-
-
-# Help
 
 
 def test_no_command_is_asked_for_help(capsys):

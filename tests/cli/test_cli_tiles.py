@@ -39,8 +39,6 @@ def test_a_pixel_that_reads_too_much_is_a_sentence(tmp_path, capsys, monkeypatch
     )
 
 
-# Files
-
 LAYOUTS = {
     "mapped": {},
     "big-endian": {"byteorder": ">"},
@@ -104,9 +102,6 @@ def test_metadata_stays_and_a_file_beyond_the_reach_of_four_bytes_is_a_bigtiff(t
     assert tags[0] == tags[1]
     assert tags[0][270] == kept["description"]
     assert_exact(load(tmp_path / "tiles.tif"), load(tmp_path / "whole.tif"))
-
-
-# Runs that were stopped
 
 
 @pytest.fixture

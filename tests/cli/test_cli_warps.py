@@ -50,9 +50,6 @@ def ramp(height: int, width: int, step: int) -> np.ndarray:
     return np.rint(np.stack([x, y, 0 * x], axis=-1) * step).astype(np.uint16)
 
 
-# Perspective
-
-
 def test_a_perspective_reads_where_its_inverse_points(tmp_path):
     pixels = noise(3)
     out = warped(tmp_path, pixels, "--perspective", *pairs(SEEN, CORNERS), *TAP_BY_TAP)
@@ -70,9 +67,6 @@ def test_nothing_shows_beyond_the_horizon(tmp_path):
     out = warped(tmp_path, pixels, "--perspective", *points, "--border-color", 7)
     assert (out[:3] == 7).all()
     assert (out[4:, 3:6] == 200).all()
-
-
-# Lenses
 
 
 def brown_conrady(x, y, camera, coefficients):
@@ -107,9 +101,6 @@ def test_a_lens_is_taken_out_and_distortion_is_the_inverse(tmp_path):
     assert error.max() <= 1.2 / STEP  # both were rounded to half a step
 
 
-# Flows
-
-
 def save_flow(path, flow, **options):
     with open(path, "wb") as file:
         np.lib.format.write_array(file, np.asarray(flow), **options)
@@ -134,9 +125,6 @@ def test_a_flow_gives_the_output_its_size_and_nan_shows_nothing(tmp_path):
     expected = pixels[1:3, 1:4].copy()
     expected[1, 2] = expected[0, 0] = 40
     np.testing.assert_array_equal(out, expected)
-
-
-# Smoothing
 
 
 @pytest.mark.slow
@@ -167,9 +155,6 @@ def test_smoothing_leaves_no_fringe_and_blends_the_border(tmp_path):
     assert ((out[..., 3] > 4) & (out[..., 3] < 255)).any()
 
 
-# Devices
-
-
 def test_the_device_is_chosen_by_name_and_number(tmp_path, capsys, monkeypatch):
     used = []
     real = pipeline.warp
@@ -179,9 +164,6 @@ def test_the_device_is_chosen_by_name_and_number(tmp_path, capsys, monkeypatch):
     assert used[0].tiles[0][1].devices() == {jax.devices("cpu")[number]}
     assert f"on {jax.devices('cpu')[number].device_kind}" in out
     np.testing.assert_array_equal(load(tmp_path / "out.png"), noise(4)[::-1, ::-1])
-
-
-# Folders
 
 
 CONTINUE = "run it again with --skip-existing to warp only the images that are missing"
@@ -297,11 +279,9 @@ def test_an_error_that_is_not_the_users_is_not_hidden(tmp_path, monkeypatch):
         main(["warp", str(folder), str(tmp_path / "out")])
 
 
-# JPEG without Pillow's lock
-
-
 @pytest.mark.parametrize("channels", [1, 3, 4])
 def test_jpeg_is_read_and_written_as_by_pillow(tmp_path, channels):
+    """Without its lock."""
     image, path = photograph(channels), tmp_path / "in.jpg"
     image = image.convert("CMYK") if channels == 4 else image
     for subsampling, progressive in ((0, False), (1, True), (2, False)):
@@ -317,9 +297,6 @@ def test_jpeg_is_read_and_written_as_by_pillow(tmp_path, channels):
         codecs.write_picture(tmp_path / "out.jpg", Picture(pixels, profile), Options())
         assert codecs.read_picture(tmp_path / "out.jpg").icc == profile
         np.testing.assert_array_equal(load(tmp_path / "out.jpg"), load(path))
-
-
-# Mistakes
 
 
 def test_a_negative_number_is_a_value_and_not_an_option():

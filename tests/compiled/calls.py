@@ -63,9 +63,8 @@ def at(texels, *coords, make=jt.texture2d, more=(), wrt=None, **options):
     return Call(sample(make, more=more, **options), args, tuple(range(len(args))) if wrt is None else wrt, **call)
 
 
-def together(calls):
+def together(*calls):
     """Calls whose values are taken at once."""
-    calls = list(calls)
 
     def run(*args):
         return [call.function(*some) for call, some in zip(calls, args)]
@@ -140,7 +139,6 @@ def filtered(filter_mode, *sizes, **options):
 NEAR = tuple((np.mgrid[:9, :10, :11][::-1] + uniform(3, 9, 10, 11, low=0, high=1)).astype(np.float32))
 SPLINES = {"filter_mode": "bspline", **IN_TEXELS}
 
-
 FILTERS = {
     "bspline 2": filtered("bspline", 7, 5, spline_order=2, address_mode="border"),
     "bspline 3": filtered("bspline", 7, spline_order=3, address_mode="mirror", wrt=(0,)),
@@ -179,7 +177,6 @@ FILTERS = {
 
 # What texels are
 
-
 COLOR = np.float32([0.5, -2, 3, 0.25])
 CODES = {"read_mode": "normalized_float", "address_mode": "border"}
 ELEMENTS = {"filter_mode": "point", "address_mode": "wrap", "exact": True}
@@ -209,7 +206,6 @@ NAN_CODES = {
 
 
 def nan_texels(dtype, *shape):
-    """Texels of which most are NaN."""
     dtype = jnp.dtype(dtype)
     codes = np.array(NAN_CODES[dtype.name], f"uint{8 * dtype.itemsize}")
     return np.random.default_rng(0).choice(codes, shape).view(dtype)
@@ -218,52 +214,39 @@ def nan_texels(dtype, *shape):
 def nan_bits():
     y, x = np.indices((8, 9))
     read = lambda t, x, y: jt.surface_read(jt.texture2d(t), (x, y), boundary_mode="clamp")
-    return together(Call(read, (nan_texels(d, 8, 9, c), x, y), exact=True) for d in NAN_CODES for c in (1, 2, 3))
+    return together(*(Call(read, (nan_texels(d, 8, 9, c), x, y), exact=True) for d in NAN_CODES for c in (1, 2, 3)))
 
 
 TEXELS = {
-    "many channels": together(texels_at("float32", c, address_mode="mirror") for c in (5, 6, 7, 9, 13)),
-    "codes": together(texels_at(element, 4, **CODES) for element in INTEGERS),
+    "many channels": together(*(texels_at("float32", c, address_mode="mirror") for c in (5, 6, 7, 9, 13))),
+    "codes": together(*(texels_at(element, 4, **CODES) for element in INTEGERS)),
     "elements": together(
-        texels_at(element, 3, **ELEMENTS) for element in (*INTEGERS, "int32", "uint32", "float16", "bfloat16", "bool")
+        *(texels_at(name, 3, **ELEMENTS) for name in (*INTEGERS, "int32", "uint32", "float16", "bfloat16", "bool"))
     ),
-    "masks": together(
-        [
-            texels_at("bool", 1),
-            texels_at("bool", 4, filter_mode="point", address_mode="border"),
-        ]
-    ),
+    "masks": together(texels_at("bool", 1), texels_at("bool", 4, filter_mode="point", address_mode="border")),
     "halves": together(
-        [
-            texels_at("float16", 4, address_mode="border"),
-            texels_at("float16", 2, dtype="float32"),
-            texels_at("bfloat16", 5),
-            texels_at("uint8", 1, dtype="float16", **CODES),
-        ]
+        texels_at("float16", 4, address_mode="border"),
+        texels_at("float16", 2, dtype="float32"),
+        texels_at("bfloat16", 5),
+        texels_at("uint8", 1, dtype="float16", **CODES),
     ),
     "srgb": together(
-        [texels_at("uint8", 4, srgb=True, **CODES), texels_at("uint8", 3, dtype="bfloat16", srgb=True, **CODES)]
+        texels_at("uint8", 4, srgb=True, **CODES), texels_at("uint8", 3, dtype="bfloat16", srgb=True, **CODES)
     ),
     "colors": together(
-        [
-            texels_at("float16", 4, COLOR, address_mode="border", filter_mode="cubic"),
-            texels_at("int16", 4, np.int16([1, 2, 3, 4]), **{**ELEMENTS, "address_mode": "border"}),
-        ]
+        texels_at("float16", 4, COLOR, address_mode="border", filter_mode="cubic"),
+        texels_at("int16", 4, np.int16([1, 2, 3, 4]), **{**ELEMENTS, "address_mode": "border"}),
     ),
     "hardware floats": together(
-        [
-            in_hardware("float32", 5, color=np.float32(0.5), address_mode="border"),
-            in_hardware("float32", 4, color=COLOR, address_mode="border"),
-            in_hardware("float16", 4),
-            in_hardware("float32", 3, dtype="bfloat16"),
-        ]
+        in_hardware("float32", 5, color=np.float32(0.5), address_mode="border"),
+        in_hardware("float32", 4, color=COLOR, address_mode="border"),
+        in_hardware("float16", 4),
+        in_hardware("float32", 3, dtype="bfloat16"),
     ),
     "hardware codes": together(
-        [
-            in_hardware("uint8", 4, color=COLOR, srgb=True, **CODES),
-            in_hardware("uint8", 2, dtype="float16", srgb=True, **CODES, filter_mode="point"),
-            in_hardware("uint8", 3, filter_mode="point", address_mode="wrap"),
-        ]
+        in_hardware("uint8", 4, color=COLOR, srgb=True, **CODES),
+        in_hardware("uint8", 2, dtype="float16", srgb=True, **CODES, filter_mode="point"),
+        in_hardware("uint8", 3, filter_mode="point", address_mode="wrap"),
     ),
     "NaN": nan_bits(),
 }

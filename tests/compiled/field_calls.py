@@ -243,7 +243,6 @@ IN_LAYERS = normal(3, 5, 4, 2), places(7, 3), places(7, 3)[::-1].copy(), normal(
 IN_LEVELS = normal(6, 5, 3), normal(3), places(3, 4), places(3, 4)[::-1].copy(), normal(3, 4), 2 * places(3, 4)
 OF_HEADS = places(6, 2, 3, 2), places(6, 2, 3, 2)[::-1].copy(), normal(6, 2, 3, 2)
 
-
 # Segments from and to points around a volume.
 ENDS = uniform(5, 7, 3, low=-2, high=9), uniform(5, 7, 3, low=-2, high=9)[::-1].copy()
 # A volume that a segment crosses at an angle: its slope is never small where it is 0.2.

@@ -1,4 +1,4 @@
-"""The adjoint: which form a program gets, large gradients in blocks, and sums in any order."""
+"""The adjoint: which form a program gets, large gradients in blocks, sums in any order, and samples that crowd."""
 
 import contextlib
 import functools
@@ -17,22 +17,23 @@ import pytest
 import jaxtex as jt
 from jaxtex._engine.compute import texel_sums
 from jaxtex._engine.compute.texel_sums import Units
+from jaxtex._engine.cuda import adjoint_kernel
 from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.cuda.read import operand_sums
-from jaxtex._engine.cuda.scatter import stored
+from jaxtex._engine.cuda.scatter import crowds, stored
 from jaxtex._engine.cuda.trace import elementwise
 from jaxtex._engine.forms import gpu_kernels
 from jaxtex._engine.walk import texel_order
 from jaxtex._jax import versions
 from jaxtex._jax.contexts import is_deterministic
+from tests.compiled.field_calls import windows
 from tests.support import host_compiler
 from tests.support.arrays import normal, uniform
-from tests.support.host_kernels import kernels_on_cpu, noted_kernels
+from tests.support.host_kernels import kernels_here, kernels_on_cpu, noted_kernels
 from tests.support.tolerances import assert_close, assert_sums_close, assert_trees_close
 
 F32 = np.dtype(np.float32)
 ON_GPU = jax.default_backend() == "gpu"
-
 
 BYTES = np.random.default_rng(0).integers(0, 256, (6, 7, 3)).astype(np.uint8)
 
@@ -111,7 +112,7 @@ def splat_by_kernels(size, *several):
     """Sums of values at places x and y, with the same bits in every run: on a card, or with the kernels as C++."""
     sampler = jt.Sampler(deterministic=True, normalized_coords=False)
     splat = jax.jit(lambda values, x, y: jt.splat(values, (x, y), size, sampler).texels)
-    with contextlib.nullcontext() if ON_GPU else kernels_on_cpu():
+    with kernels_here():
         return [np.asarray(splat(*args)) for args in several]
 
 
@@ -183,7 +184,7 @@ def test_sums_of_windows_do_not_depend_on_the_order(name, monkeypatch):
 
     def sums():
         splat = jax.jit(lambda v, x, y: jt.splat(v, (x, y), (side, side, 3), sampler).texels)
-        with contextlib.nullcontext() if ON_GPU else kernels_on_cpu():
+        with kernels_here():
             return np.asarray(splat(values, *coords))
 
     found = sums()
@@ -209,7 +210,7 @@ def test_stored_windows_of_a_batch_are_the_gradients(dtype):
     def gradients(deterministic):
         sampler = jt.Sampler(deterministic=deterministic, normalized_coords=False)
         read = jax.vmap(lambda t, x, y: jt.sample(jt.texture2d(t), (x, y), sampler))
-        with contextlib.nullcontext() if ON_GPU else kernels_on_cpu():
+        with kernels_here():
             return jax.jit(lambda v, *args: jax.vjp(read, *args)[1](v))(values, texels, x, y)
 
     found, expected = (tuple(map(np.asarray, gradients(deterministic))) for deterministic in (True, False))
@@ -445,25 +446,20 @@ def test_xla_fuses_copies_of_single_texels(dtype, channels, fused, monkeypatch):
         assert (launch.TARGET not in text) == alone
 
 
-# Sums at integer coordinates, and of reads; tests/house/test_deterministic.py looks at the gradients of public calls.
+# Sums at integer coordinates, and of reads; tests/house/test_every_call.py looks at the gradients of public calls.
 SUMS = {
-    "sum of reads": (lambda t, x, y: jt.nn.sample_weighted(jt.texture2d(t), (x, y), x, axis=(0,)), normal(6, 7, 2)),
-    "texels": (
-        lambda t, x, y: jt.fetch(jt.texture2d(t), (jnp.int32(7 * x), jnp.int32(6 * y))),
-        normal(6, 7, 2),
-    ),
-    "surface": (
-        lambda t, x, y: jt.surface_read(jt.texture2d(t), (jnp.int32(7 * x), jnp.int32(6 * y)), boundary_mode="zero"),
-        normal(6, 7, 2),
+    "sum of reads": lambda t, x, y: jt.nn.sample_weighted(jt.texture2d(t), (x, y), x, axis=(0,)),
+    "texels": lambda t, x, y: jt.fetch(jt.texture2d(t), (jnp.int32(7 * x), jnp.int32(6 * y))),
+    "surface": lambda t, x, y: jt.surface_read(
+        jt.texture2d(t), (jnp.int32(7 * x), jnp.int32(6 * y)), boundary_mode="zero"
     ),
 }
 
 
 @pytest.mark.parametrize("name", SUMS)
 def test_sums_without_an_option_have_the_same_bits_in_a_block(name, monkeypatch):
-    function, array = SUMS[name]
-    gradient = lambda array, *xy: jax.grad(lambda a: (function(a, *xy) ** 2).sum())(array)
-    program = lambda: lowered_for_cuda(monkeypatch, lambda *args: gradient(*args), array, *uniform(2, 9, 33))
+    gradient = lambda array, *xy: jax.grad(lambda a: (SUMS[name](a, *xy) ** 2).sum())(array)
+    program = lambda: lowered_for_cuda(monkeypatch, lambda *a: gradient(*a), normal(6, 7, 2), *uniform(2, 9, 33))
     with jt.deterministic():
         asked = program()
     assert asked.count(launch.TARGET) == program().count(launch.TARGET) + 1  # one more kernel
@@ -588,3 +584,55 @@ def test_private_copies_are_bounded():
             assert copies == 1
         memory = 4 * copies * side * side * channels
         assert copies == 1 or memory <= max(texel_sums.COPIES_BYTES, 0.05 * 4 * samples * channels)
+
+
+def drawn(*shape, scale=1.0):
+    return np.float32(scale * np.random.default_rng(sum(shape)).random(shape))
+
+
+def by_both(function, *args):
+    """What a function returns as XLA compiles it, and by kernels."""
+    plain = jax.jit(function)(*args)
+    with kernels_on_cpu():
+        return plain, jax.jit(functools.partial(function))(*args)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_window_of_each_image(channels, monkeypatch):
+    """One tile for each image, whose warp sets the gradient of the image to zero."""
+    monkeypatch.setattr(crowds, "LEAST_OWN", 3)
+    images, places = drawn(4, 11, 7, channels), (drawn(4, 1, 1, scale=7), drawn(4, 1, 2, scale=11)[..., :1])
+    cotangent = drawn(4, 9, 9, channels)
+
+    def gradients(*args):
+        return jax.vjp(windows, *args)[1](cotangent)
+
+    plain, found = by_both(gradients, images, *places)
+    assert_trees_close("sum", found, plain, 81 * 4)
+
+
+@pytest.mark.parametrize(
+    ("address_mode", "shape"), [("border", (6, 7, 4, 2)), ("clamp", (6, 7, 4, 2)), ("clamp", (5, 7, 3, 1))]
+)
+def test_a_window_of_each_volume(address_mode, shape, monkeypatch):
+    """A warp writes a volume of its own once, with its zeros; where taps outside fall on texels, it adds to zeros.
+
+    It sets four numbers to zero at once where a volume has a multiple of them.
+    """
+    own = []
+    monkeypatch.setattr(crowds, "LEAST_OWN", 3)
+    monkeypatch.setattr(adjoint_kernel, "has_own_tile", lambda *args: own.append(crowds.has_own_tile(*args)) or own[-1])
+    sampler = jt.Sampler(address_mode=address_mode, normalized_coords=False)
+    near = np.ogrid[-4:1, -4:1, -4:1]
+
+    def read(volume, point):
+        return jt.sample(jt.texture3d(volume), tuple(p + np.float32(n) for p, n in zip(point, near)), sampler)
+
+    def gradients(*args):
+        return jax.vjp(jax.vmap(read), *args)[1](cotangent)
+
+    volumes, points, cotangent = drawn(5, *shape), drawn(5, 3, scale=7), drawn(5, 5, 5, 5, shape[-1])
+    plain, found = by_both(gradients, volumes, points)
+    assert own
+    assert all(own)
+    assert_trees_close("sum", found, plain, 125 * 8)

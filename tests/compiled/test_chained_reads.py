@@ -18,7 +18,6 @@ from tests.support.tolerances import assert_exact
 # This option decides which operations share a loop; the others cost time.
 AS_USERS = {k: v for k, v in compiling.by_default().items() if k == "xla_cpu_opt_preset"}
 
-
 # On a GPU kernels are boundaries by themselves.
 pytestmark = pytest.mark.usefixtures("on_a_cpu")
 

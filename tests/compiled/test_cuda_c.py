@@ -27,7 +27,6 @@ EXACT = {
     *("is_finite", "nextafter", "floor", "ceil", "sqrt", "eq_to", "lt_to", "le_to", "clz", "population_count"),
 }
 
-
 # The functions of a GPU's library are less exact than those of a CPU's.
 pytestmark = pytest.mark.usefixtures("on_a_cpu")
 
@@ -124,9 +123,6 @@ def test_every_instruction():
     without_sign = lambda x, factor: jnp.abs(instructions.flushed_product(x, factor))
     function = {f: f for f in given} | {instructions.flushed_product: without_sign}
     assert_as_jax({f.__name__: Thread(function[f], arrays) for f, arrays in given.items()})
-
-
-# Compiler, launch
 
 
 def test_a_missing_compiler_is_named(monkeypatch):

@@ -3,7 +3,6 @@
 `test_forms.py` runs calls of all kinds in kernels; here are the places and sizes that decide how a kernel runs.
 """
 
-import contextlib
 import functools
 from unittest import mock
 
@@ -15,15 +14,16 @@ import pytest
 import jaxtex as jt
 from jaxtex._engine.compute.texel_value import ratio
 from jaxtex._engine.cuda.read import plane_source, read_kernel
+from tests.compiled.calls import stored
 from tests.support import host_compiler
+from tests.support.arrays import normal, on_host
 from tests.support.host_compiler import Thread, can_contract, run_threads
-from tests.support.host_kernels import kernels_on_cpu, noted_kernels
+from tests.support.host_kernels import kernels_here, noted_kernels
 from tests.support.tolerances import assert_close
 
 N = 200
 SPECIAL = [0, -0.0, 1, 0.5, -0.25, 1e30, -1e30, np.inf, -np.inf, np.nan, 0.4999999, 2.0**20]
 MODES = ("clamp", "border", "wrap", "mirror", "reflect", "sphere")
-ON_GPU = jax.default_backend() == "gpu"
 
 
 def coordinates(dimension, scale=1.0):
@@ -34,29 +34,12 @@ def coordinates(dimension, scale=1.0):
     return tuple(found.astype(np.float32))
 
 
-def stored(dtype, *shape):
-    """Texels of any dtype."""
-    rng = np.random.default_rng(sum(shape))
-    if jnp.issubdtype(dtype, jnp.floating):
-        return rng.normal(size=shape).astype(dtype)
-    bits = rng.integers(0, 256, (*shape, np.dtype(dtype).itemsize)).astype(np.uint8)
-    return bits[..., 0] > 99 if dtype == "bool" else np.squeeze(bits.view(dtype), -1)
-
-
-def normal(*shape):
-    return stored(np.float32, *shape)
-
-
-def by_kernels(function, *args):
-    with contextlib.nullcontext() if ON_GPU else kernels_on_cpu():
-        return jax.tree.map(np.asarray, jax.jit(lambda *args: function(*args))(*args))
-
-
 def both_forms(function, *args):
     """The results of kernels, and those of arrays."""
     with jax.default_device(jax.local_devices(backend="cpu")[0]):
-        expected = jax.tree.map(np.asarray, jax.jit(function)(*args))
-    return by_kernels(function, *args), expected
+        expected = on_host(jax.jit(function)(*args))
+    with kernels_here():
+        return on_host(jax.jit(lambda *args: function(*args))(*args)), expected
 
 
 # Every address mode with one of the filters, then kinds of textures that find their coordinates in other ways: a

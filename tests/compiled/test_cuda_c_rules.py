@@ -22,9 +22,6 @@ MATRIX = np.float32([[1, 0.25, -2], [0, 0.5, 1], [4, 3, 2], [1, 1, 1]])
 TABLE = np.arange(5, dtype=np.int32) ** 2
 
 
-# Shapes
-
-
 @jax.custom_jvp
 def doubled(x):
     return x + x
@@ -49,9 +46,6 @@ def enlarged(x):
 
 def rows_apart(x):
     return tuple(jnp.unstack(x[0] * MATRIX, axis=1))
-
-
-# Branches and loops
 
 
 def tripled(x):
@@ -126,9 +120,6 @@ def while_it_lasts(x):
     )
 
 
-# Arrays at indices
-
-
 def looked_up(x):
     """Equal tables, one of them with an index out of bounds, and another one."""
     table, clamped = jnp.asarray(TABLE), jnp.asarray(TABLE[:, None]).at[x].get(mode="clip", wrap_negative_indices=False)
@@ -175,9 +166,6 @@ def set_elements(x):
 def interpolated(x):
     """In a curve that is a table."""
     return jnp.interp(x, np.float32([-2, 0, 1, 2, 20]), np.float32([5, 1, 3, -1, 0])), jnp.searchsorted(SCALES, x)
-
-
-# Along axes
 
 
 def along_axes(x):

@@ -32,7 +32,6 @@ assert not [name for name in sys.modules if name.split(".")[0] == "jaxtex" and s
 print(jax.default_backend())
 """
 
-
 ARGS = (normal(6, 7, 3), *uniform(2, 9, 8))
 
 

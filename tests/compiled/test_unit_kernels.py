@@ -3,6 +3,9 @@
 import collections
 import dataclasses
 import re
+import types
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -40,74 +43,62 @@ LINE_CHAIN = jt.build_mipmaps(jt.texture1d(texels(6, 1)))
 LAYERED_CHAIN = jt.build_mipmaps(jt.texture2d_layered(texels(2, 4, 6, 1)))
 VOLUME_CHAIN = jt.build_mipmaps(jt.texture3d(texels(4, 4, 6, 1)))
 BYTES, SHORTS = texels(4, 6, 1, dtype=np.uint8), texels(2, 4, 6, 1, dtype=np.int16)
-# Of each read: the texture, the sampler, how many coordinates, the options, and the instruction behind its results,
-# with the operands behind the texture object. Numbers come in the order of `sample`, from the fifth register on.
+
+
+class Read(NamedTuple):
+    """A texture, the instruction behind the results of its read with its operands behind the texture object, and how.
+
+    Numbers come in the order of `sample`, from the fifth register on.
+    """
+
+    texture: jt.Texture
+    instruction: str
+    options: Mapping = types.MappingProxyType({})
+    sampler: jt.Sampler = HARDWARE
+
+    @property
+    def coords(self):
+        return (A, B, C)[: 3 if self.texture.kind.is_cube else self.texture.kind.ndim]
+
+
 READS = {
-    "1d": (jt.texture1d(texels(6, 2)), HARDWARE, 1, {}, "level.1d.v4.f32 {%5}, 0f00000000"),
-    "2d": (IMAGE, HARDWARE, 2, {}, "level.2d.v4.f32 {%5, %6}, 0f00000000"),
-    "3d": (jt.texture3d(texels(3, 4, 6, 1)), HARDWARE, 3, {}, "level.3d.v4.f32 {%5, %6, %7, %7}, 0f00000000"),
-    "1d_layered": (
-        jt.texture1d_layered(texels(2, 6, 2)),
-        HARDWARE,
-        1,
-        LAYER,
-        "level.a1d.v4.f32 {%6, %5}, 0f00000000",
+    "1d": Read(jt.texture1d(texels(6, 2)), "level.1d.v4.f32 {%5}, 0f00000000"),
+    "2d": Read(IMAGE, "level.2d.v4.f32 {%5, %6}, 0f00000000"),
+    "3d": Read(jt.texture3d(texels(3, 4, 6, 1)), "level.3d.v4.f32 {%5, %6, %7, %7}, 0f00000000"),
+    "1d_layered": Read(jt.texture1d_layered(texels(2, 6, 2)), "level.a1d.v4.f32 {%6, %5}, 0f00000000", LAYER),
+    "2d_layered": Read(
+        jt.texture2d_layered(texels(2, 4, 6, 1)), "level.a2d.v4.f32 {%7, %5, %6, %6}, 0f00000000", LAYER
     ),
-    "2d_layered": (
-        jt.texture2d_layered(texels(2, 4, 6, 1)),
-        HARDWARE,
-        2,
-        LAYER,
-        "level.a2d.v4.f32 {%7, %5, %6, %6}, 0f00000000",
+    "cubemap": Read(CUBE, "level.cube.v4.f32 {%5, %6, %7, %7}, 0f00000000"),
+    "cubemap_layered": Read(
+        jt.cubemap_layered(texels(2, 6, 4, 4, 1)), "level.acube.v4.f32 {%8, %5, %6, %7}, 0f00000000", LAYER
     ),
-    "cubemap": (CUBE, HARDWARE, 3, {}, "level.cube.v4.f32 {%5, %6, %7, %7}, 0f00000000"),
-    "cubemap_layered": (
-        jt.cubemap_layered(texels(2, 6, 4, 4, 1)),
-        HARDWARE,
-        3,
-        LAYER,
-        "level.acube.v4.f32 {%8, %5, %6, %7}, 0f00000000",
-    ),
-    "unsigned": (jt.texture2d(BYTES), POINT, 2, {}, "level.2d.v4.u32 {%5, %6}, 0f00000000"),
-    "signed": (jt.texture3d(SHORTS), POINT, 3, {}, "level.3d.v4.s32 {%5, %6, %7, %7}, 0f00000000"),
-    "fractions": (
+    "unsigned": Read(jt.texture2d(BYTES), "level.2d.v4.u32 {%5, %6}, 0f00000000", sampler=POINT),
+    "signed": Read(jt.texture3d(SHORTS), "level.3d.v4.s32 {%5, %6, %7, %7}, 0f00000000", sampler=POINT),
+    "fractions": Read(
         jt.texture2d(BYTES),
-        dataclasses.replace(HARDWARE, read_mode="normalized_float"),
-        2,
-        {},
         "level.2d.v4.f32 {%5, %6}, 0f00000000",
+        sampler=dataclasses.replace(HARDWARE, read_mode="normalized_float"),
     ),
-    "chain, no level": (CHAIN, MIPMAPS, 2, {}, "2d.v4.f32 {%5, %6}"),
-    "chain, level": (CHAIN, MIPMAPS, 2, LOD, "level.2d.v4.f32 {%5, %6}, %7"),
-    "chain of layers, level": (LAYERED_CHAIN, MIPMAPS, 2, LAYER | LOD, "level.a2d.v4.f32 {%7, %5, %6, %6}, %8"),
-    "chain, footprint": (CHAIN, MIPMAPS, 2, footprint(2), "grad.2d.v4.f32 {%5, %6}, {%7, %8}, {%9, %10}"),
-    "chain of layers, footprint": (
-        LAYERED_CHAIN,
-        MIPMAPS,
-        2,
-        LAYER | footprint(2),
-        "grad.a2d.v4.f32 {%7, %5, %6, %6}, {%8, %9}, {%10, %11}",
+    "chain, no level": Read(CHAIN, "2d.v4.f32 {%5, %6}", sampler=MIPMAPS),
+    "chain, level": Read(CHAIN, "level.2d.v4.f32 {%5, %6}, %7", LOD, MIPMAPS),
+    "chain of layers, level": Read(LAYERED_CHAIN, "level.a2d.v4.f32 {%7, %5, %6, %6}, %8", LAYER | LOD, MIPMAPS),
+    "chain, footprint": Read(CHAIN, "grad.2d.v4.f32 {%5, %6}, {%7, %8}, {%9, %10}", footprint(2), MIPMAPS),
+    "chain of layers, footprint": Read(
+        LAYERED_CHAIN, "grad.a2d.v4.f32 {%7, %5, %6, %6}, {%8, %9}, {%10, %11}", LAYER | footprint(2), MIPMAPS
     ),
-    "chain of a line, footprint": (LINE_CHAIN, MIPMAPS, 1, footprint(1), "grad.1d.v4.f32 {%5}, {%6}, {%7}"),
-    "chain of a volume, footprint": (
-        VOLUME_CHAIN,
-        MIPMAPS,
-        3,
-        footprint(3),
-        "grad.3d.v4.f32 {%5, %6, %7, %7}, {%8, %9, %10, %10}, {%11, %12, %13, %13}",
+    "chain of a line, footprint": Read(LINE_CHAIN, "grad.1d.v4.f32 {%5}, {%6}, {%7}", footprint(1), MIPMAPS),
+    "chain of a volume, footprint": Read(
+        VOLUME_CHAIN, "grad.3d.v4.f32 {%5, %6, %7, %7}, {%8, %9, %10, %10}, {%11, %12, %13, %13}", footprint(3), MIPMAPS
     ),
-    "chain of a cube, level": (CUBE_CHAIN, MIPMAPS, 3, LOD, "level.cube.v4.f32 {%5, %6, %7, %7}, %8"),
-    "chain of a cube, footprint": (
-        CUBE_CHAIN,
-        MIPMAPS,
-        3,
-        footprint(3),
-        "grad.cube.v4.f32 {%5, %6, %7, %7}, {%8, %9, %10, %10}, {%11, %12, %13, %13}",
+    "chain of a cube, level": Read(CUBE_CHAIN, "level.cube.v4.f32 {%5, %6, %7, %7}, %8", LOD, MIPMAPS),
+    "chain of a cube, footprint": Read(
+        CUBE_CHAIN, "grad.cube.v4.f32 {%5, %6, %7, %7}, {%8, %9, %10, %10}, {%11, %12, %13, %13}", footprint(3), MIPMAPS
     ),
-    "long footprint": (IMAGE, LONG, 2, footprint(2), "grad.2d.v4.f32 {%5, %6}, {%7, %8}, {%9, %10}"),
+    "long footprint": Read(IMAGE, "grad.2d.v4.f32 {%5, %6}, {%7, %8}, {%9, %10}", footprint(2), LONG),
     # With one level and one read there is nothing to choose.
-    "one level, level": (IMAGE, HARDWARE, 2, LOD, "level.2d.v4.f32 {%5, %6}, 0f00000000"),
-    "one level, footprint": (IMAGE, HARDWARE, 2, footprint(2), "level.2d.v4.f32 {%5, %6}, 0f00000000"),
+    "one level, level": Read(IMAGE, "level.2d.v4.f32 {%5, %6}, 0f00000000", LOD),
+    "one level, footprint": Read(IMAGE, "level.2d.v4.f32 {%5, %6}, 0f00000000", footprint(2)),
 }
 
 
@@ -132,7 +123,6 @@ def instructions(kernel):
 
 
 def arguments(kernel):
-    """The declarations of the arguments of a kernel."""
     declared = re.search(r"__launch_bounds__\(\d+\) \w+\((.*?)\)", kernel.source)[1]
     return [one for one in declared.split(", ") if one.startswith("const ")]
 
@@ -141,26 +131,25 @@ def test_each_read_is_one_instruction_that_gets_no_texels():
     """With and without kept texels, which the kernel does not get: a handle, and the numbers of the samples."""
     sources = []
     for keep in (True, False):
-        textures = {name: bound(texture, sampler, keep) for name, (texture, sampler, *_) in READS.items()}
+        textures = {name: bound(row.texture, row.sampler, keep) for name, row in READS.items()}
 
         def run(textures):
-            return [jt.sample(textures[name], (A, B, C)[:n], **how) for name, (_, _, n, how, _) in READS.items()]
+            return [jt.sample(textures[name], row.coords, **row.options) for name, row in READS.items()]
 
         kernels, results = kernels_of(run, textures)
         sources.append([kernel.source for kernel in kernels])
     assert sources[0] == sources[1]
     for (name, row), kernel, result in zip(READS.items(), kernels, results, strict=True):
-        texture, sampler, ndim, options, instruction = row
         with named(name):
-            assert instructions(kernel) == [f"tex.{instruction}"]
+            assert instructions(kernel) == [f"tex.{row.instruction}"]
             assert kernel.source.count("= texture_object(") == 1
             # A level that nothing depends on is no argument.
-            used = {} if name.startswith("one level") else options
-            assert len(arguments(kernel)) == 1 + ndim + len(jax.tree.leaves(used))
+            used = () if name.startswith("one level") else (*row.options.values(),)
+            assert len(arguments(kernel)) == 1 + len(row.coords) + len(jax.tree.leaves(used))
             declared, called = re.findall(r"\b(?:read_\w+)\((.*?)\)[ ;]", kernel.source)
-            assert declared.count(",") == called.count(",") == ndim + len(jax.tree.leaves(used))
+            assert declared.count(",") == called.count(",") == len(row.coords) + len(jax.tree.leaves(used))
             expected = jax.eval_shape(
-                lambda t, s=sampler, n=ndim, o=options: jt.sample(t, (A, B, C)[:n], s, **o), texture
+                lambda t, row=row: jt.sample(t, row.coords, row.sampler, **row.options), row.texture
             )
             assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
 

@@ -12,6 +12,7 @@ from jax.sharding import PartitionSpec as P
 
 import jaxtex as jt
 from tests.support.arrays import drawn
+from tests.support.derivatives import with_gradients
 from tests.support.tolerances import assert_trees_close
 
 pytestmark = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
@@ -58,18 +59,12 @@ def test_levels_that_cannot_be_cut(mesh):
 
 def compared(read, texels, *coords):
     """Values and the gradient with respect to the finest level: of a cut texture, by a program, and of a whole one."""
-
-    def both(texels, *coords):
-        values, pull = jax.vjp(lambda texels: read(texels, *coords), texels)
-        return values, pull(2 * values)[0]
-
-    run, args = jax.jit(both), (jax.device_put(texels, P("rows")), *coords)
+    run, args = jax.jit(with_gradients(read)), (jax.device_put(texels, P("rows")), *coords)
     program = run.lower(*args).compile()
     return program, program(*args), run(texels, *coords)
 
 
 def gathered_sizes(program):
-    """How many numbers each of the arrays has that a program gathers."""
     shapes = [re.findall(r"\d+", some.split("[")[1].split("]")[0]) for some in GATHERED.findall(program.as_text())]
     return [math.prod(map(int, shape)) for shape in shapes]
 

@@ -15,6 +15,7 @@ from jax.sharding import PartitionSpec as P
 import jaxtex as jt
 from jaxtex._engine.sharded.counted import total_of, with_count
 from tests.support.arrays import drawn, on_host
+from tests.support.derivatives import with_gradients
 from tests.support.tolerances import assert_trees_close
 
 pytestmark = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
@@ -22,7 +23,6 @@ PARTS, HALO = 8, jt.sharded.Halo(6)
 # Samples that travel do so in several rounds, or all in one, in programs of half the size.
 ROUNDS, ONE_ROUND = jt.sharded.Routing(0.3), jt.sharded.Routing(slack=PARTS)
 TRAVEL = {jt.sharded.Halo: "collective-permute", jt.sharded.Routing: "all-to-all"}
-
 
 FOUND = re.compile("all-gather|all-to-all|collective-permute|reduce-scatter")
 
@@ -91,16 +91,6 @@ def calls():
     }, (x, y)
 
 
-def both_of(function):
-    """Values, and gradients with respect to texels."""
-
-    def run(texels, *coords):
-        values, pull = jax.vjp(lambda texels: function(texels, *coords), texels)
-        return values, pull(2 * values)[0]
-
-    return run
-
-
 @functools.cache
 def whole_call(name):
     """A call as a program, its texels and coordinates, and what it returns without a mesh.
@@ -108,7 +98,8 @@ def whole_call(name):
     All but `gather`, which is four reads, return the gradient too.
     """
     function, _ = calls()[0][name]
-    program, args = jax.jit(function if name == "gather" else both_of(function)), (drawn(0, 64, 48, 2), *calls()[1])
+    program = jax.jit(function if name == "gather" else with_gradients(function))
+    args = drawn(0, 64, 48, 2), *calls()[1]
     return program, args, program(*args)
 
 
@@ -134,7 +125,7 @@ def test_the_same_calls(name, cut):
         program = call.lower(*args).compile()
         found = program(*args)
     assert_trees_close("sum", found, expected, 2**8)
-    assert name == "gather" or found[1].sharding.is_equivalent_to(args[0].sharding, 3)
+    assert name == "gather" or found[1][0].sharding.is_equivalent_to(args[0].sharding, 3)
     used = collectives(program)
     if not used <= allowed:  # The transpose of a gather may scatter; the values alone may not.
         with jax.set_mesh(mesh):
@@ -173,7 +164,7 @@ def test_other_kinds(name):
     """Taps of one sample may lie on several faces, or a half turn away: it travels to each, and sums are added."""
     function, shape, spec, parts, coords = kinds()[name]
     texels = drawn(0, *shape)
-    both = jax.jit(both_of(function) if name == "faces" else function)
+    both = jax.jit(with_gradients(function) if name == "faces" else function)
     expected = both(texels, *coords)
     mesh = jax.make_mesh((parts,), ("rows",), axis_types=(AxisType.Explicit,), devices=jax.devices()[:parts])
     with jax.set_mesh(mesh), jt.sharded.using(ONE_ROUND):
@@ -227,13 +218,13 @@ def test_halo_of_a_warp(mesh):
     """Rows move to neighbors alone. The same function compiles again under another method."""
     image, _ = image_in_rows()
     turn = jax.jit(lambda image: jt.warp.rotate(image, 3.0))
-    both = jax.jit(both_of(turn))
+    both = jax.jit(with_gradients(turn))
     with jt.sharded.using(jt.sharded.Halo(4)):
         program = both.lower(image).compile()
         found, line = program(image), jt.sharded.explain(turn, image)
     assert collectives(program) == {"collective-permute"}
     assert_trees_close("sum", found, turn_of_one_device(), 2**8)
-    assert found[0].sharding.spec[0] == found[1].sharding.spec[0] == "rows"
+    assert found[0].sharding.spec[0] == found[1][0].sharding.spec[0] == "rows"
     assert "axis 0 in 8 parts: Halo(reach=4)" in line
     assert "Routing" in jt.sharded.explain(turn, image)
 
@@ -241,7 +232,7 @@ def test_halo_of_a_warp(mesh):
 @functools.cache
 def turn_of_one_device():
     """The turned image, and the gradient of its squares."""
-    return jax.jit(both_of(lambda image: jt.warp.rotate(image, 3.0)))(drawn(0, 64, 48, 2))
+    return jax.jit(with_gradients(lambda image: jt.warp.rotate(image, 3.0)))(drawn(0, 64, 48, 2))
 
 
 def test_automatic_axes():
@@ -252,7 +243,7 @@ def test_automatic_axes():
     mesh = jax.make_mesh((PARTS,), ("rows",), axis_types=(AxisType.Auto,))
     with jax.set_mesh(mesh), jt.sharded.using(jt.sharded.Halo(4)):
         image = jax.device_put(whole, P("rows"))
-        program = jax.jit(both_of(of_rows)).lower(image).compile()
+        program = jax.jit(with_gradients(of_rows)).lower(image).compile()
         assert collectives(program) == {"collective-permute"}
         found = program(image)
     assert_trees_close("sum", found, turn_of_one_device(), 2**8)

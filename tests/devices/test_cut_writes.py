@@ -13,6 +13,7 @@ from jax.sharding import PartitionSpec as P
 import jaxtex as jt
 from jaxtex._jax.versions import varying_axes
 from tests.support.arrays import drawn
+from tests.support.derivatives import with_gradients
 from tests.support.tolerances import assert_trees_close
 
 pytestmark = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
@@ -23,9 +24,6 @@ PLACES = {"everywhere": P(), "cut": P("rows")}
 
 def whole_numbers(seed, low, high, *shape):
     return np.random.default_rng(seed).integers(low, high, shape, np.int32)
-
-
-# Splats
 
 
 def splat(values, x, out_sharding=None):
@@ -45,14 +43,7 @@ def test_splat(method, spec, mesh):
     """
     rows = np.arange(32, dtype=np.float32)[:, None]
     args = drawn(0, 32, 5, 2), (rows + drawn(2, 32, 5, low=-3.0, high=3.0)) / 32
-
-    def both(function):
-        def run(*args):
-            texels, pull = jax.vjp(function, *args)
-            return texels, pull(2 * texels)
-
-        return jax.jit(run)
-
+    both = lambda function: jax.jit(with_gradients(function, (0, 1)))
     placed, cut = [jax.device_put(a, spec) for a in args], lambda *args: splat(*args, P("rows"))
     with jt.sharded.using(method):
         compiled = both(cut).lower(*placed).compile()
@@ -134,9 +125,6 @@ def test_out_shardings_that_do_not_fit(mesh):
         splat(drawn(0, 4, 2), drawn(1, 4), P("columns"))
     with pytest.raises(TypeError, match="out_sharding is a str, expected a jax"):
         splat(drawn(0, 4, 2), drawn(1, 4), "rows")
-
-
-# Surfaces
 
 
 def accesses(texels, values, x, y):

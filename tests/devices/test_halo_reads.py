@@ -115,7 +115,6 @@ def test_kernels(name):
 # Texels can invert the first, and so find their samples. Windows add those of the second.
 MATRICES = {"a turn": [[0.99, -0.12, 0.7], [0.12, 0.99, -1.4]], "a line": [[0.4, 0.0, 2.3], [0.4, 0.0, 9.1]]}
 
-
 OWN, AROUND, SIZES, CHANNELS = 16, 5, (64, 40), 4  # rows of a device, those of each neighbor, and of all
 
 

@@ -1,7 +1,5 @@
 """Eight devices: `shard_map` gives the right gradients, and what all devices share has the sum of its cotangents."""
 
-import re
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,9 +8,10 @@ from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jaxtex as jt
+from tests.support.derivatives import with_gradients
+from tests.support.device_parts import COLLECTIVE
 from tests.support.tolerances import assert_trees_close
 
-COLLECTIVE = re.compile("all-gather|all-reduce|all-to-all|collective-permute|reduce-scatter")
 SAMPLER = jt.Sampler(address_mode="border")
 
 pytestmark = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
@@ -31,18 +30,8 @@ def arguments():
     return rng.normal(size=(7, 2)).astype(np.float32), rng.uniform(-0.5, 1.5, (16, 5, 3)).astype(np.float32)
 
 
-def values_and_gradient(f):
-    """That of the sum of squares, with respect to all arguments."""
-
-    def run(*args):
-        values, pull = jax.vjp(f, *args)
-        return values, pull(2 * values)
-
-    return run
-
-
 def gradient(f):
-    return lambda *args: values_and_gradient(f)(*args)[1]
+    return lambda *args: with_gradients(f, (0, 1))(*args)[1]
 
 
 def tangent(f):
@@ -69,7 +58,7 @@ def test_an_operand_that_all_samples_share():
         return jt.sample(jt.build_mipmaps(jt.texture1d(texels)), (x,), sampler, lod=lod)
 
     args = texels, x, np.float32(1.3)
-    both = jax.jit(values_and_gradient(levels))
+    both = jax.jit(with_gradients(levels, (0, 1, 2)))
     expected = both(*args)
     mesh = jax.make_mesh((8,), ("b",), axis_types=(AxisType.Explicit,))
     with jax.set_mesh(mesh):
@@ -81,7 +70,8 @@ def test_correlations_are_looked_up_where_their_pixels_lie():
     rng, spec = np.random.default_rng(0), P(None, None, "b")
     volumes = [rng.normal(size=(2, 8, 8, 8 // n, 6 // n)).astype(np.float32) for n in (1, 2)]
     coords = rng.uniform(-1, 8, (2, 8, 8, 2)).astype(np.float32)
-    lookup = values_and_gradient(lambda first, second, coords: jt.nn.correlation_lookup((first, second), coords, 1))
+    look = lambda first, second, coords: jt.nn.correlation_lookup((first, second), coords, 1)
+    lookup = with_gradients(look, (0, 1, 2))
     mesh = jax.make_mesh((8,), ("b",), axis_types=(AxisType.Explicit,))
     placed = [jax.device_put(a, NamedSharding(mesh, spec)) for a in (*volumes, coords)]
     compiled = jax.jit(lookup).lower(*placed).compile()

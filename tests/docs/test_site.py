@@ -55,7 +55,6 @@ def test_the_site_builds_without_a_warning(built):
 
 
 def names_in(inventory):
-    """The names of Python in an inventory of Sphinx."""
     *header, body = inventory.read_bytes().split(b"\n", 4)
     assert len(header) == 4
     return {line.split(" ")[0] for line in zlib.decompress(body).decode().splitlines() if " py:" in line}
@@ -92,7 +91,6 @@ def pages_of(site):
 
 
 def links_in(page):
-    """The pages of the site that a page links."""
     links = (link.partition("#")[0] for link in re.findall(r'href="([^":]+)"', page.read_text()))
     return {(page.parent / link).resolve() for link in links if link.endswith(".html")}
 
@@ -104,9 +102,6 @@ def test_every_page_is_reached_from_the_first(site):
         front = set().union(*map(links_in, front)) - reached
     assert not [path for path in reached if not path.exists()]
     assert {path.resolve() for path in pages_of(site)} <= reached
-
-
-# In a browser
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):

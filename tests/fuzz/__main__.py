@@ -39,7 +39,6 @@ KINDS |= {"mips": (warps.draw_mips, 1), "rays": (rays.draw_rays, 3), "function":
 
 
 def kind_of(seed):
-    """The kind of call that a seed draws."""
     return pick(np.random.default_rng(seed), [kind for kind, (_, share) in KINDS.items() for _ in range(share)])
 
 
@@ -169,8 +168,6 @@ def main():
     parser.add_argument("--cases", type=int, default=100, help="how many calls")
     parser.add_argument("--seed", type=int, default=0, help="of the first; each has the next one")
     parser.add_argument("--seconds", type=float, default=math.inf, help="make no more calls after so many")
-    parser.add_argument("--jobs", type=int, default=1, help="how many processes share the calls")
-    parser.add_argument("--list", action="store_true", help="print the calls and stop")
     parser.add_argument("--kernels", choices=("gpu", "host"), help="default: gpu where JAX finds one")
     parser.add_argument("--calls", choices=tuple(KINDS), help="of one kind (default: of all)")
     options = parser.parse_args()
@@ -179,28 +176,17 @@ def main():
         again = lambda seed: f"--what {options.what}"
         return int(run(seeds, lambda seed: check_other(options.what, seed), again, options.seconds) > 0)
     kind = lambda seed: options.calls or kind_of(seed)
-    if options.list:
-        for seed in seeds:
-            case = case_of(seed, KINDS[kind(seed)][0])
-            print(f"{seed} {kind(seed)}: {'jvp of ' if case.forward else ''}{case.text}; gradients in {case.wrt}")
-        return 0
     if os.environ.get(CHILD):
         kernels = options.kernels or ("gpu" if jax.default_backend() == "gpu" else "host")
         if kernels == "gpu" and jax.default_backend() != "gpu":
             raise SystemExit("--kernels gpu: JAX finds no GPU")
         again = lambda seed: f"--kernels {kernels} --calls {kind(seed)}"
         return int(run(seeds, lambda seed: check(seed, kernels, kind(seed)), again, options.seconds) > 0)
-    # Flags of XLA are read when it starts, so the calls are made in other processes.
-    own = [sys.executable, "-m", "tests.fuzz", *(["--kernels", options.kernels] if options.kernels else [])]
-    own += ["--calls", options.calls] if options.calls else []
-    own += ["--seconds", str(options.seconds)]
-    size, surroundings = -(-len(seeds) // options.jobs), environment()
-    parts = [seeds[k : k + size] for k in range(0, len(seeds), size)]
-    command = lambda part: [*own, "--seed", str(part[0]), "--cases", str(len(part))]
-    started = [subprocess.Popen(command(part), env=surroundings) for part in parts]
-    failed = sum(process.wait() != 0 for process in started)
-    print("all calls agree" if not failed else f"calls failed in {failed} of {len(started)} processes")
-    return int(failed > 0)
+    # Flags of XLA are read when it starts, so the calls are made in another process.
+    again = [sys.executable, "-m", "tests.fuzz", *sys.argv[1:]]
+    failed = subprocess.run(again, env=environment(), check=False).returncode
+    print("all calls agree" if not failed else "calls failed")
+    return failed
 
 
 if __name__ == "__main__":

@@ -249,7 +249,6 @@ class Draw:
         return (np.floor(lod * STEP) / STEP + 0.5 / STEP).astype(np.float32)
 
     def arguments(self, given):
-        """The arguments of a call from named arrays."""
         several = lambda name: tuple(given[f"{name}{k}"] for k in range(self.kind.ndim))
         found = {name: given[name] for name in ("layer", "lod") if name in given}
         return several("c"), found | {side: several(side) for side in ("ddx", "ddy", "ddz") if f"{side}0" in given}

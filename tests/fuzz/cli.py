@@ -60,7 +60,6 @@ class Case(NamedTuple):
 
 
 def picture(rng, suffix):
-    """The bytes of a picture."""
     mode, size = pick(rng, MODES[suffix]), (int(rng.integers(1, 12)), int(rng.integers(1, 12)))
     if mode in ("I;16", "F"):
         numbers = rng.integers(0, 65535, size[::-1])
@@ -141,7 +140,6 @@ def files_of(rng, tame):
 
 
 def paths_of(rng, files, tame):
-    """The inputs and the output of a command."""
     pictures = [name for name in files if name not in ("flow.npy", "camera.yml")]
     if tame:
         inputs = [name if name[0] != "-" else f"./{name}" for name in pictures]

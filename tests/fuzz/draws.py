@@ -23,7 +23,6 @@ def naming(text):
 
 
 def bits(numbers):
-    """The bits of numbers."""
     numbers = np.asarray(numbers, order="C")
     return numbers.view(f"u{numbers.dtype.itemsize}")
 

@@ -97,7 +97,6 @@ def compare(rng, operation, call, levels, values, level, flat, inside):
 
 
 def pulled(operation, texels, values, cotangent, flat, inside):
-    """The cotangents of texels and values."""
     shape = values.shape[:-1]
     if operation == "write":
         return oracle.cotangents_of_write(cotangent, shape, flat, inside)

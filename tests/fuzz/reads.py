@@ -14,7 +14,6 @@ UNSIGNED = [{"filter_mode": "linear"}, *(f for f in FILTERS if f["filter_mode"] 
 
 
 def draw_read(rng):
-    """`sample`."""
     return read_call(Draw(rng))
 
 
@@ -46,7 +45,6 @@ def read_call(draw, key=None, function=jt.sample):
 
 
 def draw_gather(rng):
-    """`gather`."""
     draw = Draw(rng)
     if draw.kind is not TextureKind.TEXTURE2D or draw.chain or draw.footprint:
         raise Unsuitable

@@ -12,7 +12,6 @@ from tests.fuzz.cases import FILTERS, FLOATS, Draw, Unsuitable, chance, finish, 
 
 
 def draw_splat(rng):
-    """`splat`."""
     draw = Draw(rng)
     if draw.dtype not in FLOATS or draw.sampler.arithmetic == "hardware":
         raise Unsuitable

@@ -76,7 +76,6 @@ class Place:
         return int(np.prod(self.shape))
 
     def arguments(self, indices):
-        """The coordinates, x first, and the layer and the face."""
         count = len(self.outer)
         return tuple(indices[count:][::-1]), dict(zip(self.outer, indices[:count]))
 

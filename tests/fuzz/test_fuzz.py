@@ -13,7 +13,6 @@ KERNELS = "gpu" if jax.default_backend() == "gpu" else "host"
 
 pytestmark = pytest.mark.usefixtures("default_promotion")
 
-
 # Calls whose programs compile in less than a second: of a splat, samples, a flow and a map; of floats, halves, integers
 # and bool; with and without a border color, levels, layers, a batch of textures, of coordinates and of both.
 SEEDS = {"sample": (35, 37, 51, 56), "limit": (8,), "key": (3,), "derivatives": (9,), "complex": (8, 12)}

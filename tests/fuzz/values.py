@@ -76,7 +76,6 @@ def check_values(rng, source, dtype, x64):
 
 
 def passed(source, dtype, numbers):
-    """The numbers as the caller passes them."""
     if source in ("python", "traced"):
         return numbers[0]
     if source == "list":

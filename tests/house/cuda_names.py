@@ -56,7 +56,6 @@ def is_made(name):
 
 
 def stub():
-    """The text of the stub."""
     underscored = [name for name in cuda.__all__ if name.startswith("__")]
     made = [name for name in cuda.__all__ if is_made(name)]
     imported = sorted(set(cuda.__all__) - {*made, *underscored, *ALIASES})

@@ -61,7 +61,6 @@ def signature_of(function):
 
 
 def members_of(name, value):
-    """The lines of the public members of a class."""
     for owner in reversed(value.__mro__):
         if owner.__module__.split(".")[0] != OURS:
             continue
@@ -76,7 +75,6 @@ def members_of(name, value):
 
 
 def lines_of(name, value):
-    """The lines of a public name."""
     if inspect.isclass(value) and issubclass(value, enum.Enum):
         return [name, *(f"{name}.{member} = {found.value!r}" for member, found in value.__members__.items())]
     if inspect.isclass(value):

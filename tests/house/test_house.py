@@ -173,11 +173,9 @@ ROOMS = ("warp", "rays", "nn", "ndimage")
 PUBLIC = {name: getattr(jaxtex, name) for name in jaxtex.__all__}
 PUBLIC |= {f"{room}.{n}": getattr(getattr(jaxtex, room), n) for room in ROOMS for n in getattr(jaxtex, room).__all__}
 
-
 # Modules whose examples take long to compile.
 SLOW = {"warp.sized.warpers", "warp.points", "rays.projections", "texture", "sharded", *OPTIONAL}
 SLOW |= {name for name in SOURCES if name.startswith("cuda") and name != "cuda.textures.texture_objects"}
-
 
 WITH_EXAMPLES = [n for n in SOURCES if n not in ("__init__", "__main__") and ">>> " in SOURCES[n].read_text()]
 

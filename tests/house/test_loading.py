@@ -30,7 +30,6 @@ CALLS = (
 LATE = (*KERNELS, *SHARDED, "jaxtex._engine.sharded.read", "jaxtex._engine.sharded.write")
 LATE += ("jaxtex._engine.sharded.access", "jaxtex._engine.forms.gpu_adjoint", "jaxtex._hardware")
 
-
 LOAD_LATE = f"import importlib; [importlib.import_module(name) for name in {LATE}]"
 
 
@@ -44,7 +43,6 @@ def printed_by(*statements):
 
 
 def among(modules, rooms):
-    """The modules of some rooms."""
     return [name for name in modules if any(name == room or name.startswith(f"{room}.") for room in rooms)]
 
 

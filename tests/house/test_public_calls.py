@@ -116,7 +116,6 @@ class Programs:
 
 
 def constants(jaxpr):
-    """The constants of the programs in a program."""
     for equation in jaxpr.eqns:
         for parameter in jax.tree.leaves([*equation.params.values()], is_leaf=lambda p: hasattr(p, "jaxpr")):
             yield from getattr(parameter, "consts", ())

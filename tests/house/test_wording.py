@@ -72,7 +72,6 @@ def documented(name):
 
 
 def fault_in(name, message):
-    """What is wrong with a message."""
     called = name.rpartition(".")[2]
     names = {*parameters_of(FUNCTIONS[name])}
     if re.match(rf"{called}(\.__(init|new)__)?\(\)", message):  # Python's own words on keywords

@@ -18,8 +18,9 @@ from pathlib import Path
 
 DEVICES = "--xla_force_host_platform_device_count"
 ENDING, VERSION = ".json.xz", "jax.txt"
-# The lines around a difference; how many lines of each text are looked at to show one; how many texts are shown.
-CONTEXT, MOST_COMPARED, MOST_SHOWN = 3, 400, 100
+# The lines around a difference; how many lines of each text are compared, and how many of a difference shown; how many
+# texts are.
+CONTEXT, MOST_COMPARED, MOST_LINES, MOST_SHOWN = 3, 400, 30, 100
 
 
 def differences(before, after):
@@ -49,35 +50,33 @@ def made(call):
         return {}, f"{type(error).__name__}: {error}"
 
 
-def main(arguments=None, calls=None):
-    """Runs the command; by default with the calls of `calls.py`."""
+def main():
     import jax
+
+    from tests.lowered.calls import CALLS
 
     parser = argparse.ArgumentParser(prog="python -m tests.lowered", description=__doc__)
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--write", type=Path, metavar="FOLDER", help="keep the texts in this folder")
     action.add_argument("--compare", type=Path, metavar="FOLDER", help="compare with the texts in this folder")
     parser.add_argument("--calls", nargs="+", default=["*"], metavar="PATTERN", help="names, such as 'public/warp.*'")
-    parser.add_argument("--lines", type=int, default=30, help="how many lines of a difference are printed")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     folder = options.write or options.compare
-    if calls is None:
-        from tests.lowered.calls import CALLS as calls
     if options.compare and (version := (folder / VERSION).read_text()) != jax.__version__:
         parser.error(f"{folder} holds programs of JAX {version}, and this is JAX {jax.__version__}")
     # Also those that are no calls any more.
     kept = sorted(str(path.relative_to(folder)).removesuffix(ENDING) for path in folder.rglob(f"*{ENDING}"))
-    names = [n for n in dict.fromkeys((*calls, *kept)) if any(fnmatch.fnmatch(n, p) for p in options.calls)]
+    names = [n for n in dict.fromkeys((*CALLS, *kept)) if any(fnmatch.fnmatch(n, p) for p in options.calls)]
     wrong = texts = 0
     for name in names:
-        found, error = made(calls[name]) if name in calls else ({}, None)
+        found, error = made(CALLS[name]) if name in CALLS else ({}, None)
         texts += len(found)
         path = folder / f"{name}{ENDING}"
         before = json.loads(lzma.decompress(path.read_bytes())) if options.compare and path.exists() else {}
         differ = [*differences(before, found)] if options.compare and not error else []
         for of, word, lines in [("error", error, [])] * bool(error) + differ:
             wrong += 1
-            shown = lines[: options.lines] if wrong <= MOST_SHOWN else []
+            shown = lines[:MOST_LINES] if wrong <= MOST_SHOWN else []
             print(f"{name}: {of}: {word}", *(f"    {line}" for line in shown), sep="\n", flush=True)
         if options.write:
             path.parent.mkdir(parents=True, exist_ok=True)

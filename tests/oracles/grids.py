@@ -34,7 +34,6 @@ def inside(index, size, padding, align_corners):
 
 
 def keys(distance, a=-0.75):
-    """Keys' cubic kernel."""
     t = abs(distance)
     if t <= 1:
         return (a + 2) * t**3 - (a + 3) * t**2 + 1

@@ -13,7 +13,6 @@ from tests.support.tolerances import assert_close
 
 data = functools.partial(recordings.arrays, "models_torch")
 
-
 CASES = {case["name"]: case for case in json.loads(bytes(data()["index"]))["cases"]}
 
 

@@ -178,9 +178,6 @@ def test_what_torch_has_not():
             assert_close("peer", found[0], expected, scale(expected))
 
 
-# ------------------------------------------------------------------------------------------------------------ forms
-
-
 def test_forms_of_images_and_grids():
     """Without batches, with more axes, tuples of coordinates, channels last, and `vmap`; and the types of images."""
     images = {dimension: Data(dimension, False).image for dimension in (2, 3)}
@@ -241,9 +238,6 @@ def test_the_color_outside():
     image, grid = np.ones((2, 1, 2), np.float32), along(-1, 0, 3)
     color = np.array([3, 5], np.float32)
     assert_exact(jw.grid_sample(image, grid, border_color=color)[:, 0], [[2, 1, 3], [3, 1, 5]])
-
-
-# ------------------------------------------------------------------------------------------------------ affine_grid
 
 
 @pytest.mark.filterwarnings("ignore:Since version 1.3.0")

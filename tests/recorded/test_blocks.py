@@ -59,7 +59,6 @@ def test_texels_have_the_bits_of_the_texture_unit():
 
 
 def array_of(name, blocks, *, srgb=False, width=64, height=64, flags=0):
-    """An array of the first blocks of an image."""
     kind = cuda.ChannelFormatKind[KINDS[name] + ("SRGB" if srgb else "")]
     array = cuda.mallocArray(cuda.createChannelDesc(kind), width, height, flags)
     row = -(-width // 4) * SIZES[name]

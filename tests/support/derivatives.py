@@ -8,6 +8,20 @@ from tests.oracles import reads as oracle
 from tests.support.tolerances import assert_close
 
 
+def with_gradients(function, wrt=(0,)):
+    """A function that also returns the gradients of the sum of the squares of its results, in some arguments."""
+
+    def run(*args):
+        def of(*some):
+            given = dict(zip(wrt, some))
+            return function(*(given.get(k, a) for k, a in enumerate(args)))
+
+        values, pull = jax.vjp(of, *(args[k] for k in wrt))
+        return values, pull(2 * values)
+
+    return run
+
+
 def assert_derivatives(function, *primals, step=3e-4, seed=0):
     """Forward mode, reverse mode and reverse pushed forward, against differences in float64 along one line.
 

@@ -57,6 +57,11 @@ def kernels_on_cpu():
         yield
 
 
+def kernels_here():
+    """Programs that are lowered meanwhile run kernels: on a card as they do anyway, on a CPU as C++."""
+    return contextlib.nullcontext() if jax.default_backend() == "gpu" else kernels_on_cpu()
+
+
 @contextlib.contextmanager
 def noted_kernels():
     """The same, and yields a list of the kernels of programs that are lowered meanwhile."""

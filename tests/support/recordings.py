@@ -12,6 +12,5 @@ FOLDER = Path(__file__).parents[1] / "data"
 
 @functools.cache
 def arrays(name):
-    """The arrays of a file, by name."""
     with np.load(io.BytesIO(lzma.decompress((FOLDER / f"{name}.npz.xz").read_bytes()))) as file:
         return dict(file)

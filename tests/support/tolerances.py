@@ -61,7 +61,7 @@ TOLERANCES = {
     # A position of 21 bits, in texels of the recorded textures, and of float32.
     "texture unit position": 2.0**-16,
     # Reads along long footprints, whose level and direction are not the unit's in all of them, of the contrast: a tenth
-    # of the weight may lie on other texels (test_anisotropy.py). 0.0734 was measured, and 0.00087 on average.
+    # of the weight may lie on other texels (test_hardware_derivatives.py). 0.0734 was measured, and 0.00087 on average.
     "texture unit footprint": 0.08,
     "texture unit footprint on average": 2.0**-10,
     # ... and its results are rounded: float32 sums, 16-bit codes of normalized integers, float16.

@@ -19,9 +19,6 @@ fill = lambda: [cuda.memcpyToArray(cuda.mallocArray(FLOAT, *extent, STORE), valu
 LINE, SQUARE = jax.jit(fill)()
 
 
-# -------------------------------------------------------------------------------------------------- coordinates
-
-
 def test_a_misaligned_place_that_is_known_is_an_error():
     for x in (*jax.device_put((np.int32(6), np.int32([0, 6]))), np.int64(2**33 + 2), 2**40 + 2):
         wrong = f"x holds {np.ravel(x)[-1]}, expected multiples of 4"
@@ -32,8 +29,7 @@ def test_a_misaligned_place_that_is_known_is_an_error():
     assert_exact(jax.jit(lambda x: cuda.surf1Dread(LINE, x))(6), np.float32(0))
 
 
-@pytest.mark.usefixtures("x64")
-def test_a_row_that_is_shorter_than_a_wide_access():
+def test_a_row_that_is_shorter_than_a_wide_access(x64):
     values = {"longlong": np.int64(9), "ulonglong2": np.full(2, 9, np.uint64)}
 
     @jax.jit
@@ -51,9 +47,6 @@ def test_a_row_that_is_shorter_than_a_wide_access():
     for (T, _), (read, written) in accesses().items():
         assert_exact(read, np.zeros_like(values[T]), values[T].dtype)
         assert_exact(written, np.zeros((5, 1), np.uint8))
-
-
-# ------------------------------------------------------------------------------------------------------- values
 
 
 # 64-bit numbers, and what is stored of them.
@@ -112,8 +105,6 @@ def test_numbers_of_python_are_written_to_floats_and_fit_integers():
     refused(lambda: cuda.sust_p(np.array([2**40]), codes, 0), 1, "uint32")
 
 
-# -------------------------------------------------------------------------------------------------------- bytes
-
 DOUBLES = np.array([1.5, -np.pi])
 WORDS = DOUBLES.view(np.int32).reshape(2, 2)
 INT2 = cuda.mallocArray(cuda.createChannelDesc("int2"), 2, 1)
@@ -145,9 +136,6 @@ def test_doubles_are_bytes(x64):
     assert_exact(of_pairs, np.int32([[1, 2], [3, 4]]))
     if not x64:
         refused(lambda: cuda.memcpy2DFromArray(np.zeros(2), 16, INT2, 0, 0, 16, 1), 1, "dst", "float64")
-
-
-# ------------------------------------------------------------------------------------------------------- copies
 
 
 @compiled(np.float32([9]), np.float32([1, 2]))
@@ -191,9 +179,6 @@ def test_a_gradient_through_bytes_is_an_error_and_never_zero():
     assert_exact(of_floats, np.float32([[2, 0], [0, 3]]))
     with pytest.raises(TypeError, match="memcpy2D: a gradient passes"):  # a part of a number
         jax.eval_shape(jax.grad(lambda v: cuda.memcpy2D(jnp.zeros(4), 2, v, 2, 2, 1).sum()), np.ones(4, np.float32))
-
-
-# ---------------------------------------------------------------------------------------------------- refusals
 
 
 @traced

@@ -23,33 +23,20 @@ CHANGED = {
 }
 HALF_AS_WIDE = {(ADD, 12): "4a fa 1f 45", (ADD, 8): "b6 65 8b b1", (MIN, 12): "83 0d 0e 0f", (OR, 12): "c7 ed 1f 3f"}
 HALF_AS_WIDE |= {(OR, 8): "b3 5d 7f af"}
-# The format, the operation, its type, the mode and x in units, and the byte at which the array changed, if any.
-REDUCTIONS = [
-    *(
-        (form, op, T, mode, x, byte)
-        for form in ("uint", "int", "uchar4")
-        for op, T, mode, x, byte in (
-            (ADD, "uint", CLAMP, 1, 20),
-            (ADD, "uint", CLAMP, 9, 28),
-            (ADD, "uint", CLAMP, -1, 16),
-            (ADD, "uint", ZERO, 1, 20),
-            (ADD, "uint", ZERO, 9, None),
-            (ADD, "uint", ZERO, -1, None),
-            (MIN, "int", CLAMP, 1, 20),
-            (MIN, "int", CLAMP, 9, None),
-            (MIN, "int", CLAMP, -1, None),
-            (OR, "uint", CLAMP, 1, 20),
-            (OR, "uint", CLAMP, 9, 28),
-            (OR, "uint", CLAMP, -1, 16),
-        )
-    ),
-    ("ushort", ADD, "uint", CLAMP, 9, 12),
-    ("ushort", ADD, "uint", CLAMP, -1, 8),
-    ("ushort", MIN, "int", CLAMP, 9, 12),
-    ("ushort", MIN, "int", CLAMP, -1, None),
-    ("ushort", OR, "uint", CLAMP, 1, 12),
-    ("ushort", OR, "uint", CLAMP, -1, 8),
-]
+# Of the operation, its type and the mode: by x in units, the byte at which the array changed, if any.
+PLACES = {
+    (ADD, "uint", CLAMP): {1: 20, 9: 28, -1: 16},
+    (ADD, "uint", ZERO): {1: 20, 9: None, -1: None},
+    (MIN, "int", CLAMP): {1: 20, 9: None, -1: None},
+    (OR, "uint", CLAMP): {1: 20, 9: 28, -1: 16},
+}
+PLACES_HALF_AS_WIDE = {
+    (ADD, "uint", CLAMP): {9: 12, -1: 8},
+    (MIN, "int", CLAMP): {9: 12, -1: None},
+    (OR, "uint", CLAMP): {1: 12, -1: 8},
+}
+REDUCTIONS = {(form, *how): places for form in ("uint", "int", "uchar4") for how, places in PLACES.items()}
+REDUCTIONS |= {("ushort", *how): places for how, places in PLACES_HALF_AS_WIDE.items()}
 
 
 def stored(form, flags=STORE):
@@ -64,24 +51,20 @@ def bytes_of(texels):
 
 def test_recorded_reductions_are_equal():
     """One program for all: places that share the format, the operation and the mode are examples of a batch."""
-    groups = {}
-    for form, op, T, mode, x, byte in REDUCTIONS:
-        groups.setdefault((form, op, T, mode), []).append((x, byte))
 
     @jax.jit
     def reductions(arrays):
         found = {}
-        for (form, op, T, mode), places in groups.items():
-            array, data = arrays[form], np.array(DATA, f"{T}32")
-            x = np.array([x for x, _ in places])
+        for (form, op, T, mode), places in REDUCTIONS.items():
+            array, data, x = arrays[form], np.array(DATA, f"{T}32"), np.array([*places])
             by_byte = lambda x: cuda.sured_b(data, array, 4 * x, 1, op=op, T=T, boundaryMode=mode).texels  # noqa: B023
             by_texel = lambda x: cuda.sured_p(data, array, x, 1, op=op, boundaryMode=mode).texels  # noqa: B023
             found[form, op, T, mode] = jax.vmap(by_texel if (form, op) in ((T, op), ("uchar4", ADD)) else by_byte)(x)
         return found
 
-    arrays = {form: stored(form) for form, *_ in groups}
+    arrays = {form: stored(form) for form, *_ in REDUCTIONS}
     for (form, op, T, mode), texels in jax.device_get(reductions(arrays)).items():
-        for k, (x, byte) in enumerate(groups[form, op, T, mode]):
+        for k, (x, byte) in enumerate(REDUCTIONS[form, op, T, mode].items()):
             expected = bytes_of(arrays[form].texels).copy()
             if byte is not None:
                 changed = (HALF_AS_WIDE if form == "ushort" else CHANGED)[op, byte]

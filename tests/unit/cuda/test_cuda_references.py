@@ -14,9 +14,6 @@ STORE = ArrayFlags.SurfaceLoadStore
 H2D = MemcpyKind.HostToDevice
 FLOAT = cuda.createChannelDesc("float")
 
-
-# ------------------------------------------------------------------------------------------- surface references
-
 SURFACES = {
     "1D": ((4, 0, 0), 0, (8,)),
     "2D": ((4, 3, 0), 0, (8, 1)),
@@ -45,16 +42,9 @@ def test_surface_references_of_every_type():
     written = cuda.surf1Dwrite(5.0, cuda.bindSurfaceToArray(cuda.surface(), arrays["1D"]), 8)
     assert float(cuda.surf1Dread(cuda.bindSurfaceToArray(cuda.surface(), written), 8)) == 5
     # They are checked when they are bound.
-    plain, array = cuda.mallocArray(FLOAT, 4), arrays["1D"]
-    refused(lambda: cuda.bindSurfaceToArray(cuda.surface(), plain), 1, "SurfaceLoadStore")
-    refused(lambda: cuda.bindSurfaceToArray(cuda.surface("float"), array), 1, "void")
-    refused(lambda: cuda.bindSurfaceToArray(cuda.surface(), array, cuda.createChannelDesc("int")), 20, "desc")
     wide = lambda: cuda.mallocArray(cuda.createChannelDesc("uchar"), 32769, 0, STORE)
     refused(lambda: jax.eval_shape(lambda: cuda.bindSurfaceToArray(cuda.surface(), wide())), 1, "maxSurface1D")
     assert cuda.getSurfaceReference(cuda.surface()) == cuda.SurfaceReference("void", 1)
-
-
-# ------------------------------------------------------------------------------------------- texture references
 
 
 def test_attributes_take_effect_after_binding():
@@ -112,7 +102,6 @@ def test_bound_references_are_transformed_like_objects():
     bound = cuda.bindTextureToArray(ref, rows[0], FLOAT)
     assert (bound.kind, bound.resType, bound.flags, bound.desc) == ("1d", 0, 0, FLOAT)
     assert bound.texture.shape == (4, 1)
-    refused(lambda: cuda.bindTextureToArray(ref, rows[0], cuda.createChannelDesc("int")), 20, "desc")
 
 
 def test_binding_linear_memory():
@@ -136,8 +125,6 @@ def test_binding_linear_memory():
     memory[:] = 1
     assert_exact(bound.texture.texels, np.arange(8, dtype=np.float32)[:, None])  # what memory held
     assert cuda.getTextureAlignmentOffset(bound) == 0
-    with pytest.raises(TypeError, match="offset is a str"):
-        cuda.bindTexture("0", tex, memory)
 
 
 def test_binding_pitched_memory():
@@ -177,9 +164,6 @@ def test_unbound_references_are_errors():
     cuda.unbindTexture(bound)
     refused(lambda: cuda.tex1Dfetch(bound, 0), 19)
     assert cuda.getTextureReference(tex) is tex
-
-
-# -------------------------------------------------------------------------------------------------------- copies
 
 
 def test_gradients_of_copies():
@@ -225,11 +209,6 @@ def test_pitched_volumes():
     """What copies and fills do is in tests/fuzz/copies.py."""
     pitched = cuda.malloc3D(cuda.make_cudaExtent(3 * 4, 2, 2))
     assert (pitched.ptr.shape, pitched.pitch, pitched.xsize, pitched.ysize) == ((4, 512), 512, 12, 2)
-    refused(lambda: cuda.memset2D(np.ones(4, np.float32), 8, 0, 4, 3), 1)
-    refused(lambda: cuda.malloc3D((0, 1, 1)), 1)
-
-
-# --------------------------------------------------------------------------------------------- device functions
 
 
 def test_halves_are_kept_in_shorts():
@@ -240,8 +219,6 @@ def test_halves_are_kept_in_shorts():
     @jax.jit
     def run(values):
         array, shorts = cuda.mallocArray(desc, 6), cuda.__float2half_rn(values)
-        with pytest.raises(TypeError, match="half2float"):
-            cuda.half2float(np.int32(1))
         bound = cuda.bindTexture(0, cuda.texture("float"), shorts, desc, 12)
         textures = (
             cuda.bindTextureToArray(cuda.texture("float"), cuda.memcpyToArray(array, shorts)),
@@ -275,8 +252,7 @@ def test_names_within_classes():
         assert getattr(cuda, name) is getattr(cuda, name[2:])
 
 
-@pytest.mark.usefixtures("x64")
-def test_words_of_doubles():
+def test_words_of_doubles(x64):
     x = np.array([1.5, -np.pi, 2.0**-1074])
 
     @jax.jit
@@ -293,8 +269,6 @@ def test_words_of_doubles():
 
 @compiled(np.float32([1.5, np.inf]))
 def test_words_of_floats(x):
-    refused(lambda: cuda.hiloint2double(0, 0), 801, "jax_enable_x64")
-    refused(lambda: cuda.make_double2(0, 0), 801, "jax_enable_x64")
     return (
         (cuda.__float_as_int(-0.0), np.int32(-(2**31))),
         (cuda.__int_as_float(cuda.__float_as_int(x)), np.float32([1.5, np.inf])),
@@ -303,42 +277,18 @@ def test_words_of_floats(x):
     )
 
 
-def test_vectors():
-    x = np.arange(3, dtype=np.int32)
-
-    @jax.jit
-    def vectors(x, number):
-        array = cuda.mallocArray(cuda.createChannelDesc("float2"), 4, 0, STORE)
-        return (
-            cuda.make_float2(x, 0.5),
-            cuda.make_uchar4(255, 0, 7.9, np.float32([-1, 300])),
-            cuda.make_int1(x),
-            cuda.make_char2(100 * number, -100 * number),
-            cuda.make_short3(1, 2, np.nan),
-            jax.grad(lambda x: cuda.make_float3(x, x, 1.0).sum())(2.0),
-            cuda.surf1Dwrite(cuda.make_float2(1.0, 2.0), array, 8).texels[1],
-        )
-
-    for vector, expected in zip(
-        vectors(x, 2),
-        (
-            np.float32([[0, 0.5], [1, 0.5], [2, 0.5]]),
-            np.uint8([[255, 0, 7, 0], [255, 0, 7, 255]]),
-            np.arange(3, dtype=np.int32)[:, None],
-            np.int8([127, -128]),
-            np.int16([1, 2, 0]),
-            np.float32(2),
-            np.float32([1, 2]),
-        ),
-        strict=True,
-    ):
-        assert_exact(vector, expected, expected.dtype)
-    refused(lambda: cuda.make_uchar2(256, 0), 1, "256", "make_uchar2")
-    with pytest.raises(TypeError, match=r"float4 make_float4\(float x, float y, float z, float w\)"):
-        cuda.make_float4(1.0, 2.0)
-
-
-# -------------------------------------------------------------------------------------------- errors and the end
+@compiled(np.arange(3, dtype=np.int32), 2)
+def test_vectors(x, number):
+    array = cuda.mallocArray(cuda.createChannelDesc("float2"), 4, 0, STORE)
+    return (
+        (cuda.make_float2(x, 0.5), np.float32([[0, 0.5], [1, 0.5], [2, 0.5]])),
+        (cuda.make_uchar4(255, 0, 7.9, np.float32([-1, 300])), np.uint8([[255, 0, 7, 0], [255, 0, 7, 255]])),
+        (cuda.make_int1(x), np.arange(3, dtype=np.int32)[:, None]),
+        (cuda.make_char2(100 * number, -100 * number), np.int8([127, -128])),
+        (cuda.make_short3(1, 2, np.nan), np.int16([1, 2, 0])),
+        (jax.grad(lambda x: cuda.make_float3(x, x, 1.0).sum())(2.0), np.float32(2)),
+        (cuda.surf1Dwrite(cuda.make_float2(1.0, 2.0), array, 8).texels[1], np.float32([1, 2])),
+    )
 
 
 def test_errors_have_the_names_and_texts_of_cuda():
@@ -347,7 +297,6 @@ def test_errors_have_the_names_and_texts_of_cuda():
         assert cuda.getErrorString(error) == cuda.getErrorString(int(error))
         assert cuda.getErrorName(error) in ("cudaSuccess", f"cudaError{error.name}")
     assert cuda.getErrorString(26) == "linear filtering not supported for non-float type"
-    refused(lambda: cuda.getErrorName(3), 1, "error")
     error = CudaError(Error.InvalidSurface, "no")
     assert (error.code, type(error.code), error.name) == (37, int, "cudaErrorInvalidSurface")
 

@@ -9,14 +9,11 @@ from jaxtex._engine.describe.plan import SizedTexture
 from jaxtex._reads.calls import sample_grid
 from jaxtex.modes import AddressMode
 from jaxtex.warp.coordinate_functions import affine
+from tests.compiled.field_calls import MATRIX, PIXELS
 from tests.oracles import reads as oracle
 from tests.support.tolerances import assert_close, assert_exact
 
-CAPACITY, SHAPE = 2**12, (9, 14)
-SIZES = [(1, 1), (8, 2), (7, 30), (40, 34)]
-PIXELS = np.arange(0.5, SHAPE[1], dtype=np.float32)[None], np.arange(0.5, SHAPE[0], dtype=np.float32)[:, None]
-# Products are exact, and no sample lies on a kink, so that a GPU may round once or twice.
-MATRIX = [np.full((1, 1), v, np.float32) for v in (135 / 64, -57 / 64, 423 / 128, 45 / 64, 109 / 64, -535 / 128)]
+CAPACITY, SIZES = 2**12, [(1, 1), (8, 2), (7, 30), (40, 34)]
 POINTS = tuple(a * PIXELS[0] + b * PIXELS[1] + c for a, b, c in (MATRIX[:3], MATRIX[3:]))
 
 
@@ -29,13 +26,7 @@ def flat(texels):
     """Texels in a flat array, of which the rest is NaN, which no read may return."""
     rest = CAPACITY - texels.shape[0] * texels.shape[1]
     filling = np.nan if np.issubdtype(texels.dtype, np.floating) else 77
-    return np.concatenate([texels.reshape(-1, texels.shape[-1]), np.full((rest, texels.shape[-1]), filling)]).astype(
-        texels.dtype
-    )
-
-
-def sized(texels, height, width, color=None, num_levels=1):
-    return SizedTexture(texels, (height, width), color, num_levels)
+    return np.pad(texels.reshape(-1, texels.shape[-1]), ((0, rest), (0, 0)), constant_values=filling)
 
 
 COLOR = np.float32(5)
@@ -43,7 +34,7 @@ COLOR = np.float32(5)
 
 def read_sized(texels, height, width, matrix, sampler):
     color = jnp.broadcast_to(COLOR, texels.shape[-1:])
-    return sample_grid(sized(texels, height, width, color), affine, (*PIXELS, *matrix), sampler)
+    return sample_grid(SizedTexture(texels, (height, width), color), affine, (*PIXELS, *matrix), sampler)
 
 
 READS = {str(mode.value): {"address_mode": mode.value, "normalized_coords": False} for mode in AddressMode}

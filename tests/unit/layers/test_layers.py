@@ -14,18 +14,15 @@ from jax.sharding import PartitionSpec as P
 
 import jaxtex as jt
 from jaxtex.layers import theta_of
-from tests.devices.test_sharding import COLLECTIVE
 from tests.house.test_house import default_promotion, run_python_blocks
 from tests.support import peers
+from tests.support.device_parts import COLLECTIVE
 from tests.support.tolerances import assert_close, assert_exact, assert_trees_close
 
 NUM_FEATURES = 5
 # For programs that run once: what costs is to compile them.
 once = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 IMAGES = np.random.default_rng(0).uniform(size=(8, 6, 9, 2)).astype(np.float32)
-
-
-# The families
 
 
 def test_families_are_as_described():
@@ -71,9 +68,6 @@ def test_parameters_of_64_bits_stay(x64):
     expected = np.array([[1.1, -0.1 * 4 / 5], [0.1 * 5 / 4, 1.1]])
     assert_close("float64", theta[:, :2], expected, 2)
     assert theta.dtype == np.float64
-
-
-# The modules
 
 
 class Flax:
@@ -282,9 +276,6 @@ def test_a_network_of_16_bits_sees_16_bits(library):
     assert seen == {"bfloat16"}
 
 
-# What each library offers
-
-
 def test_nnx_transforms():
     nnx = pytest.importorskip("flax.nnx")
     library = Flax()
@@ -356,9 +347,6 @@ def test_a_sharded_batch_needs_no_collective():
     assert_trees_close("sum", sharded(shared, images), both(parameters, IMAGES))
 
 
-# Without the libraries
-
-
 @pytest.mark.parametrize(("module", "package"), [("nnx", "flax"), ("equinox", "equinox")])
 def test_a_missing_library_is_a_sentence(module, package, monkeypatch):
     monkeypatch.delitem(sys.modules, f"jaxtex.layers.{module}", raising=False)
@@ -370,9 +358,6 @@ def test_a_missing_library_is_a_sentence(module, package, monkeypatch):
 def test_a_layer_refuses_a_family_without_a_form(library):
     with pytest.raises(ValueError, match=r"SpatialTransformer: transform='similarity' is for images, not for volumes"):
         library.layer(library.brightness, 1, (2, 3, 4), "similarity")
-
-
-# The guide
 
 
 @pytest.fixture(scope="module")

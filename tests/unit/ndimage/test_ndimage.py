@@ -16,9 +16,6 @@ def normal(*shape, seed=0):
     return np.random.default_rng(seed).normal(size=shape)
 
 
-# Gradients
-
-
 def points(shape, n=6):
     """Indices well inside an array, and as many outside; none near an end, a whole or a half."""
     rng = np.random.default_rng(3)
@@ -63,9 +60,6 @@ def test_gradients_of_a_function_of_indices(x64):
         return ndimage.geometric_transform(image, mapping, (4, 7), mode="mirror", extra_arguments=(amplitude, period))
 
     assert_derivatives(bent, image, np.float64(0.31), np.float64(2.3))
-
-
-# Dtypes
 
 
 def test_dtypes_of_results():
@@ -156,20 +150,12 @@ def test_a_zoom_copies_along_an_axis_that_keeps_its_size():
     assert_exact(same, array)
 
 
-# What SciPy leaves open
-
-
-def test_not_a_number_infinity_and_one_element():
+def test_not_a_number_and_infinity():
     """In mode constant they lie outside; elsewhere NaN acts as 0, and infinity ends at the nearest element."""
     array, at = np.float32([3, 5, 9]), [np.float32([np.nan, np.inf, -np.inf, 1e30])]
     cases = [*zip(("wrap", "mirror", "reflect", "grid-wrap", "nearest"), (0, 1, 1, 0, 1))]
     read = lambda mode, order: lambda a: ndimage.map_coordinates(a, at, order=order, mode=mode, cval=7)
-    alone = lambda mode: lambda a: ndimage.map_coordinates(a, [np.float32([-3.3, 0, 2.6])], mode=mode)
-    outside, *found = computed(
-        (read("constant", 1), array),
-        *((read(*case), array) for case in cases),
-        *((alone(mode), array[:1]) for mode, order in cases if order),
-    )
+    outside, *found = computed((read("constant", 1), array), *((read(*case), array) for case in cases))
     assert outside.tolist() == [7, 7, 7, 7]
     for (mode, order), values in zip(cases, found):
         with named(mode, order):
@@ -177,11 +163,6 @@ def test_not_a_number_infinity_and_one_element():
             assert np.isfinite(values).all()
             if mode == "nearest":
                 assert values.tolist() == [3, 9, 3, 9]
-    for values in found[len(cases) :]:
-        assert_close("sum", values, [3, 3, 3], 4)
-    shape = lambda function, *args: jax.eval_shape(function, normal(4, 5), *args).shape
-    assert shape(lambda a: ndimage.map_coordinates(a, np.zeros((2, 0)))) == (0,)
-    assert shape(lambda a: ndimage.zoom(a, 0.1)) == (0, 0)
 
 
 def test_tap_and_fraction_agree():
@@ -195,9 +176,6 @@ def test_tap_and_fraction_agree():
         (expected,) = computed((transform, image.astype(np.float64), matrix.astype(np.float64)))
     for a, b in zip(found, expected):
         assert_close("spline", a, b, 4)
-
-
-# Of grids
 
 
 def test_a_grid_of_lines_is_read_axis_by_axis():

@@ -46,9 +46,6 @@ def composited(values, lengths, least=0.0):
     return np.concatenate([color, 1 - light[..., None]], -1)
 
 
-# Maximum intensity
-
-
 def test_the_largest_sample():
     cases, calls = [*zip(SHAPES, (0.0, -1.5, 2))], []
     for shape, outside in cases:
@@ -130,9 +127,6 @@ def test_derivatives_of_the_largest_sample(outside, x64):
     assert_derivatives(run, volume, start, end)
 
 
-# First crossings
-
-
 def test_the_face_of_a_volume_is_no_surface():
     """A disk in air, in Hounsfield units: adding a number to all and to the level changes nothing, unless outside is
     given, and lies beyond the level."""
@@ -191,9 +185,6 @@ def test_what_has_no_gradient():
     assert not slope[1]
 
 
-# Compositing
-
-
 def test_emission_and_absorption():
     cases = ((*VOLUME, 1), 0.0), ((*IMAGE, 4), 0.3), ((*IMAGE, 20), 0.0)
     calls, spacing = [], np.float32([0.5, 1, 1.5])
@@ -238,8 +229,6 @@ def test_many_samples_change_nothing():
     for whole, part in zip(slopes[1:], parts[1:]):
         assert_close("long sum", whole.reshape(part.shape), part, 256)
 
-
-# All of them
 
 CALLS = {"line_integral": (), "maximum_intensity": (), "first_crossing": (np.float32(0.2),), "composite": ()}
 

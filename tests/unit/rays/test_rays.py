@@ -39,9 +39,6 @@ def integral(**how):
     return functools.partial(jt.rays.line_integral, **how)
 
 
-# Values
-
-
 def test_an_integral_is_a_sum_of_reads():
     """The quadrature rule: in volumes with weights of samples, and sizes of texels."""
     cases, calls = ((VOLUME, "border"), (IMAGE, "clamp"), (IMAGE, "mirror")), []
@@ -87,9 +84,6 @@ def test_segments_that_miss_the_volume_are_zero():
     start, end = np.float32([[-9, -9, -9], [-5, 3, 3], [2, 2, 2]]), np.float32([[9, -9, -9], [-5, 3, 9], [2, 2, 2]])
     (found,) = computed((integral(step=0.5), np.ones((*VOLUME, 1), np.float32), start, end))
     assert not found.any()
-
-
-# The adjoint and gradients
 
 
 def test_the_adjoint_is_exact():
@@ -144,9 +138,6 @@ def test_no_array_of_samples():
     once = moving(many)
     orders = *(jax.grad(lambda *args, f=f: (f(*args) ** 2).sum(), wrt) for f in (many, once)), moving(once)
     assert memory_of(lambda *args: [f(*args) for f in orders]) < 64 * 64 * SAMPLES / 2
-
-
-# Rays
 
 
 def test_parallel_beam():

@@ -22,7 +22,6 @@ COLOR = np.complex64(0.75 - 1.5j)
 
 
 def normal(*shape):
-    """Complex numbers."""
     return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(np.complex64)
 
 

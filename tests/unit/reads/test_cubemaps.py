@@ -13,8 +13,6 @@ from tests.unit.reads.test_mipmaps import LINEAR, POINT, assert_reads, assert_sp
 INF, NAN = np.inf, np.nan
 WITHIN = {"seamless_cubemap": False}
 
-# ------------------------------------------------------------------------------------------ faces and their texels
-
 NUMBERED = np.arange(6 * 8 * 8, dtype=np.float32).reshape(6, 8, 8, 1)
 FACTS = {
     # direction: (face, row, column) of a cubemap of 8 by 8 texels
@@ -94,8 +92,6 @@ def test_seams_by_hand():
     assert_exact(wrapped[:, 0], [2, 2, 3], np.float32)  # the far side of the same face
 
 
-# ---------------------------------------------------------------------------------------------- values of a read
-
 READS = [
     # Seamless reads ignore address modes and the border color.
     read("cubemap", 3, address_mode="border"),
@@ -137,9 +133,6 @@ def test_all_sides_of_an_edge_and_of_a_corner_agree(texels, along):
     one, two, three = sample(texels, tuple(np.float32(sides).transpose(2, 0, 1)))
     assert_close("float32", one, two, 8.0)
     assert_close("float32", two, three, 8.0)
-
-
-# ---------------------------------------------------------------------------------------------------- derivatives
 
 
 NOWHERE = [(0, 0, 0), (NAN, NAN, NAN), (INF, 0, 0), (1, -INF, INF), (-INF, 3e38, 0), (0, INF, NAN)]

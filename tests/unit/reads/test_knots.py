@@ -65,9 +65,6 @@ def reading(texels, knots, coords, modes="clamp", filter_mode="linear", **option
     return (lambda t, k, c: read(t, k, c, modes, filter_mode, 0.25, **options), texels, knots, coords)
 
 
-# Values
-
-
 @pytest.mark.parametrize("filter_mode", FILTERS)
 def test_values(filter_mode, x64):
     """In each mode, with some axes that have no knots or knots without edges, on spheres, and within nearest texels."""
@@ -192,9 +189,6 @@ def test_batches_of_knots():
     assert_close("float32", batch, apart, 64)
 
 
-# Derivatives
-
-
 @pytest.mark.parametrize(
     ("mode", "filter_mode", "limit", "ndim"),
     [
@@ -215,9 +209,6 @@ def test_slopes_at_a_knot_are_those_towards_the_next_texel():
     knots, texels = np.float32([0, 1, 3]), np.float32([[0], [2], [3]])
     slope = jax.vmap(jax.grad(lambda x: read(texels, (knots,), (x,))[0]))
     np.testing.assert_array_equal(*computed((slope, np.float32([-1, 0, 1, 3, 4]))), [0, 2, 0.5, 0, 0])
-
-
-# What is wrong
 
 
 def test_knots_that_are_no_coordinates_warn_in_programs_where_debugging_is_on(monkeypatch):

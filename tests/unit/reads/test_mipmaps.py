@@ -362,8 +362,7 @@ def test_means_of_the_largest_numbers_stay_among_them():
             assert_close(dtype, level, np.broadcast_to(texels[dtype][:1, :1], level.shape), largest[dtype])
 
 
-@pytest.mark.usefixtures("x64")
-def test_levels_are_linear_in_the_texels():
+def test_levels_are_linear_in_the_texels(x64):
     """Reverse mode is the transpose of the build."""
     rng = np.random.default_rng(0)
     texels, tangent = rng.normal(size=(2, 5, 7, 3))
@@ -378,8 +377,7 @@ def test_levels_are_linear_in_the_texels():
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("x64")
-def test_derivatives_equal_differences():
+def test_derivatives_equal_differences(x64):
     """To the second order, in all levels, the border color, and what each sample has of its own, as one function.
 
     And of a splat into levels: in values, coordinates and levels of detail.

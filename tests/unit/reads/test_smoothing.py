@@ -14,7 +14,6 @@ from tests.support.tolerances import assert_close, assert_codes_close, assert_ex
 SIZE, OUT = 32, (12, 11)
 LONG = np.float32([[2.5, 0.7, 1], [-0.4, 1.2, 2]])
 
-
 image = functools.partial(normal, seed=0)
 
 

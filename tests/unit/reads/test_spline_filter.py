@@ -75,13 +75,13 @@ def test_equals_scipy():
 
 
 def test_gradients_are_the_transpose():
-    texels, cotangent, color = normal(130, 5, 2), normal(5, 130, 2).reshape(130, 5, 2), np.float32([0.5, -2.0])
-    tangents = normal(130, 5, 2)[::-1], np.float32([1.0, 2.0])
+    texels, cotangent, color = normal(130, 6, 2), normal(6, 130, 2).reshape(130, 6, 2), np.float32([0.5, -2.0])
+    tangents = normal(130, 6, 2)[::-1], np.float32([1.0, 2.0])
 
     @jax.jit
     def derivatives(primals, tangents, cotangent):
         found = {}
-        for mode in ("border", "wrap"):
+        for mode in ("border", "wrap", "sphere"):
             filtered = lambda t, c, m=mode: jt.spline_filter(jt.texture2d(t, border_color=c), spline(4, m)).texels
             moved = filtered(*(a + b for a, b in zip(primals, tangents)))
             found[mode] = *jax.jvp(filtered, primals, tangents), jax.vjp(filtered, *primals)[1](cotangent), moved

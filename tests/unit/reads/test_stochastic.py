@@ -28,7 +28,6 @@ SIGMAS = 6
 # draws, over their number, more. Source: A. Maurer and M. Pontil, "Empirical Bernstein Bounds", 2009.
 RARE = 7 / 3 * SIGMAS**2 / 2
 
-
 uniform = functools.partial(arrays.uniform, low=-0.4, high=1.4)
 
 
@@ -45,9 +44,6 @@ def assert_unbiased(found, expected):
     bound = SIGMAS * found.std(0) / np.sqrt(len(found)) + RARE * np.ptp(found) / (len(found) - 1)
     error = np.abs(found.mean(0) - np.asarray(expected))
     assert (error <= bound).all(), (error / bound).max()
-
-
-# Values
 
 
 def test_each_texel_has_the_probability_of_its_weight():
@@ -141,9 +137,6 @@ def test_old_keys_and_float64(x64):
     ((found, expected),) = computed(drawing(500, texture, (x,), sampler, jax.random.PRNGKey(3)))
     assert found.dtype == np.float64
     assert_unbiased(found, expected)
-
-
-# Gradients
 
 
 def test_derivatives_of_higher_orders_and_in_both_modes():

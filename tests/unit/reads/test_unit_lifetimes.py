@@ -20,7 +20,6 @@ HARDWARE = jt.Sampler(arithmetic="hardware")
 IMAGE = np.arange(4 * 6 * 2, dtype=np.float32).reshape(4, 6, 2)
 OUT_OF_MEMORY = driver.DriverError("no memory", driver.OUT_OF_MEMORY)
 
-
 # The driver reads memory of the host.
 pytestmark = pytest.mark.usefixtures("on_a_cpu")
 
@@ -67,6 +66,8 @@ INTEGER, NORMALIZED, SRGB, SEAMLESS = 0x01, 0x02, 0x10, 0x40
 LAYERED, CUBEMAP, GATHERED = 0x01, 0x04, 0x08
 FRACTION = {"read_mode": "normalized_float"}
 ONE, HALF = (int(np.float32(x).view(np.uint32)) for x in (1.0, 0.5))
+# What a sampler and the object of a chain say alike.
+LEVELS = {"mipmap_level_bias": -0.5, "min_mipmap_level_clamp": 0.25, "max_mipmap_level_clamp": 1.5, "max_anisotropy": 8}
 # Of each texture: what is bound, then of the array its width, height, depth, format, channels and flags, and the bytes
 # of a row, rows and slices of each level; of the object what differs from a linear, clamped read of elements.
 TABLE = {
@@ -99,26 +100,10 @@ TABLE = {
         {},
     ),
     "chain": (
-        (
-            jt.texture2d,
-            (texels(4, 7, 1), texels(2, 3, 1), texels(1, 1, 1)),
-            {
-                "mipmap_filter_mode": "linear",
-                "mipmap_level_bias": -0.5,
-                "min_mipmap_level_clamp": 0.25,
-                "max_mipmap_level_clamp": 1.5,
-                "max_anisotropy": 8,
-            },
-        ),
+        (jt.texture2d, (texels(4, 7, 1), texels(2, 3, 1), texels(1, 1, 1)), {"mipmap_filter_mode": "linear", **LEVELS}),
         (7, 4, 0, 0x20, 1, GATHERED),
         [(28, 4, 1), (12, 2, 1), (4, 1, 1)],
-        {
-            "mipmap_filter_mode": 1,
-            "mipmap_level_bias": -0.5,
-            "min_mipmap_level_clamp": 0.25,
-            "max_mipmap_level_clamp": 1.5,
-            "max_anisotropy": 8,
-        },
+        {"mipmap_filter_mode": 1, **LEVELS},
     ),
     "codes of sRGB": (
         (jt.texture2d, texels(4, 6, 4, dtype=np.uint8), {**FRACTION, "srgb": True, "address_mode": "border"}, 0.5),

@@ -57,9 +57,6 @@ def layers_of(coords, layers):
     return layers and np.random.default_rng(2).integers(-3, layers + 3, coords[0].shape, np.int32)
 
 
-# ---------------------------------------------------------------------------------------------------- sample
-
-
 def read(filter_mode, modes, sizes, channels=3, *, stored=np.float32, layers=None, color=None, coords=None, **options):
     """A row of a table: options of a sampler, and the arrays of a read."""
     if coords is None:
@@ -165,9 +162,6 @@ def test_outside_a_read_is_the_border_color_to_the_last_bit():
             assert_exact(found, np.broadcast_to(color, (1000, 3)))
 
 
-# ---------------------------------------------------------------------------------------------------- facts
-
-
 def border(options=PIXEL):
     return {**options, "address_mode": "border"}
 
@@ -247,9 +241,6 @@ def test_a_NaN_texel_reaches_only_the_reads_and_channels_that_hold_it():
     assert_exact(values[:, 1], np.ones(5), np.float32)
 
 
-# -------------------------------------------------------------------------------------------- shapes and dtypes
-
-
 @pytest.mark.parametrize(
     ("x", "y", "shape"),
     [((), (), ()), ((5,), (), (5,)), ((4, 1), (3,), (4, 3)), ((0,), (), (0,)), ((2, 1, 3), (4, 1), (2, 4, 3))],
@@ -301,9 +292,6 @@ def test_float64_coordinates_keep_their_precision(x64):
         assert_exact(found, [x - (size - 1.5)], dtype)
 
 
-# ----------------------------------------------------------------------------------------------------- fetch
-
-
 def test_fetch_every_kind():
     """Texels by integers, and zero outside."""
     rng, rows = np.random.default_rng(3), []
@@ -325,9 +313,6 @@ def test_fetch_every_kind():
         with named(array.dtype, array.shape):
             assert_exact(values, oracle.fetch(array, indices, layer), array.dtype)
     assert_exact(outside[:, 0], [0, 10, 40, 0, 0, 0], np.float32)
-
-
-# ---------------------------------------------------------------------------------------------------- gather
 
 
 def test_gather():
@@ -354,9 +339,6 @@ def test_gather():
             expected = oracle.gather(array, coords, component=component, border_color=color, **options)
             assert_exact(found, expected, np.float32 if "normalized_float" in options.values() else array.dtype)
     assert_exact(results[0], [[10, 11, 1, 0], [10, 11, 1, 0], [11, 12, 2, 1]], np.float32)
-
-
-# ----------------------------------------------------------------------------------------------------- splat
 
 
 SPLATS = [
@@ -397,3 +379,49 @@ def test_splat_drops_what_falls_on_the_border_and_sums_16_bits_in_float32():
     assert_close("float32", found, [0.5, 0.25], 1.0)
     for total, dtype in zip(sums, FLOATS):
         assert_exact(total, np.array([5000, 0], jnp.dtype(dtype)), jnp.dtype(dtype))
+
+
+SRGB = {"srgb": True, "read_mode": "normalized_float"}
+# A power in float32 is off by some units in its last place, its argument by half of one, which counts 2.4 times.
+UNITS_IN_THE_LAST_PLACE = 2
+
+
+def codes_of(*shape):
+    return np.random.default_rng(0).integers(0, 255, shape, np.uint8, endpoint=True)
+
+
+def test_every_code_of_srgb():
+    """Colors are decoded: three of three or more channels, the first of one or two. Other channels are not."""
+    sampler, every = jt.Sampler(filter_mode="point", **SRGB), np.arange(256, dtype=np.uint8)
+    codes = {channels: np.repeat(every[:, None], channels, 1) for channels in range(1, 6)}
+    centers = (every + np.float32(0.5)) / np.float32(256)
+    read = lambda codes: {n: jt.sample(jt.texture1d(of), (centers,), sampler) for n, of in codes.items()}
+    found = jax.jit(read)(codes)
+    for channels, values in found.items():
+        plain = 3 if channels >= 3 else 1
+        assert_close("float32", values, oracle.decode(codes[channels], "normalized_float", srgb=True), 1.0)
+        assert_exact(values[:, plain:], codes[channels][:, plain:] / 255, np.float32)
+    values, c = np.asarray(found[1])[:, 0], every.astype(np.float64) / 255
+    expected = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+    error = np.abs(np.float64(values) - expected) / np.spacing(expected.astype(np.float32))
+    assert error.max() <= UNITS_IN_THE_LAST_PLACE, f"code {error.argmax()} is off by {error.max():.2f} units"
+    assert (np.diff(values) > 0).all()
+    assert_exact(values[[0, 255]], [0.0, 1.0], np.float32)
+
+
+def test_light_is_filtered_within_and_between_levels_and_a_border_is_light():
+    levels = tuple(codes_of(*shape) for shape in oracle.chain_shapes((6, 5, 3), 2))
+    rng = np.random.default_rng(1)
+    coords, lod = tuple(rng.uniform(-1, 2, (2, 64)).astype(np.float32)), rng.uniform(0, 3, 64).astype(np.float32)
+    options, border = {**SRGB, "mipmap_filter_mode": "linear", "address_mode": "border"}, np.float32(0.25)
+    read = lambda levels, *args: jt.sample(jt.texture2d(levels, border_color=border), coords, *args, lod=lod)
+    actual = jax.jit(lambda levels: read(levels, jt.Sampler(**options)))(levels)
+    assert_close("float32", actual, oracle.sample(levels, coords, lod=lod, border_color=border, **options), 1.0)
+
+
+def test_gather_returns_light():
+    codes = codes_of(5, 6, 3)
+    coords = tuple(np.random.default_rng(1).uniform(-1, 2, (2, 64)).astype(np.float32))
+    actual = jt.gather(jt.texture2d(codes), coords, jt.Sampler(**SRGB), component=1)
+    light = oracle.decode(codes, "normalized_float", srgb=True)
+    assert_close("float32", actual, oracle.gather(light, coords, component=1), 1.0)

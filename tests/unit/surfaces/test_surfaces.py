@@ -391,8 +391,7 @@ def flat(arrays):
     return jnp.concatenate([array.ravel() for array in arrays])
 
 
-@pytest.mark.usefixtures("x64")
-def test_second_order_of_a_write():
+def test_second_order_of_a_write(x64):
     given = {way: draw_way(way) for way in ("sorted", "numbered samples", "grid")}
 
     def f(texels, values):
@@ -406,8 +405,7 @@ def test_second_order_of_a_write():
     assert_derivatives(f, {way: a[:16] for way, a in texels.items()}, values)
 
 
-@pytest.mark.usefixtures("x64")
-def test_gradients_of_reads_and_sums():
+def test_gradients_of_reads_and_sums(x64):
     """And of extremes to the second order: their numbers are apart."""
     texels, values, *where = draw_way("numbered texels")
     rng = np.random.default_rng(0)
@@ -423,8 +421,7 @@ def test_gradients_of_reads_and_sums():
     assert_derivatives(f, texels, values, *apart)
 
 
-@pytest.mark.usefixtures("x64")
-def test_gradients_of_extremes():
+def test_gradients_of_extremes(x64):
     """To the winner alone; of a tie to the texel itself, then to the first sample. Small integers tie often."""
     rng = np.random.default_rng(0)
     texels, values = rng.integers(0, 4, (5, 3)).astype(float), rng.integers(-1, 5, (40, 3)).astype(float)

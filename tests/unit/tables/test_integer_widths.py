@@ -92,8 +92,6 @@ def test_what_is_no_integer_is_refused():
             jt.surface_read(ROW, (index,))
 
 
-# ---------------------------------------------------------------------------------------------------- values
-
 # A dtype of texels, and integers that it does not hold.
 TOO_LARGE = (
     *(("int32", 2**32 + 7), ("int32", -(2**40)), ("uint32", -1), ("uint32", 2**32)),

@@ -16,7 +16,6 @@ SHAPE = (9, 12)
 HOMOGRAPHY = np.float32([[0.5, 0.1, 0.7], [-0.1, 0.6, 1.2], [0.004, 0.002, 1.0]])
 PIXELS = jt.Sampler(address_mode="border", normalized_coords=False)
 
-
 image = functools.partial(normal, seed=1)
 
 
@@ -43,7 +42,6 @@ def loss_of_one(texels, matrix):
 
 slopes_of_one = jax.grad(loss_of_one, (0, 1))
 value_and_slopes = jax.jit(lambda *args: (read_of_one(*args), *slopes_of_one(*args)))
-
 
 # Which of texels and matrix a batch has several of.
 BATCHES = {"of matrices": (None, 0), "of textures": (0, None)}

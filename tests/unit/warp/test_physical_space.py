@@ -37,7 +37,6 @@ def to_index(geometry, point):
 
 
 def affine_of(geometry):
-    """The affine of nibabel."""
     origin, spacing, direction = geometry
     return np.block([[direction * spacing, origin[:, None]], [np.zeros(3), np.ones(1)]])
 

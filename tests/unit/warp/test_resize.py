@@ -5,7 +5,6 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 import jaxtex as jt
 from jaxtex import warp
@@ -20,7 +19,6 @@ from tests.support.derivatives import assert_derivatives
 from tests.support.tolerances import TOLERANCES, assert_close, assert_exact, named
 
 recorded = functools.partial(recordings.arrays, "resizes")
-
 
 image = functools.partial(normal, seed=0)
 
@@ -50,7 +48,6 @@ PROFILES = {
     "gaussian": (2, lambda x: np.exp(-2 * x**2)),
 }
 
-
 PADS = {"clamp": "edge", "wrap": "wrap", "mirror": "symmetric", "reflect": "reflect", "border": "constant"}
 
 
@@ -65,8 +62,7 @@ def by_definition(row, count, filter, address):
     return (weights / weights.sum(1, keepdims=True)) @ continued
 
 
-@pytest.mark.usefixtures("x64")
-def test_filters_by_their_definition():
+def test_filters_by_their_definition(x64):
     """In float64, of many sizes: where samples are a whole number of texels apart, taps lie at the ends of filters."""
     more = {(31, 7): "mirror", (18, 8): "reflect", (5, 1): "mirror", (16, 4): "wrap", (11, 5): "border"}
     rows = {n: image(n).astype(np.float64) for n in (5, 11, 12, 16, 18, 31)}

@@ -76,8 +76,6 @@ def test_gradients(x64):
     assert_derivatives(read, normal(HEIGHT, WIDTH, 1).astype(np.float64), *coords)
 
 
-# The prefilter of splines
-
 SPLINES = ((5, (40, 70)), (4, (1, 2)))
 
 
@@ -96,23 +94,6 @@ def test_a_spline_passes_through_the_texels():
         beyond = np.roll(texels, texels.shape[1] // 2, 1)[::-1]
         with named(name):
             assert_close("sum", found, np.stack([texels, beyond]), 4 * 7.5**2)
-
-
-def test_gradients_of_the_prefilter_are_the_transpose():
-    texels, cotangent, sampler = normal(30, 20, 1), normal(20, 30, 1).reshape(30, 20, 1), sphere(filter_mode="bspline")
-    filtered = lambda t: jt.spline_filter(jt.texture2d(t), sampler).texels
-
-    @jax.jit
-    def both(texels, cotangent):
-        out, pullback = jax.vjp(filtered, texels)
-        return out, pullback(cotangent)[0]
-
-    out, pulled = both(texels, cotangent)
-    dots = float(np.vdot(cotangent, out)), float(np.vdot(pulled, texels))
-    assert_close("long sum", *dots, 64 * np.abs(cotangent).sum())
-
-
-# Other functions
 
 
 def test_other_functions():

@@ -4,7 +4,6 @@ import itertools
 
 import jax
 import numpy as np
-import pytest
 
 import jaxtex as jt
 from tests.support.derivatives import assert_derivatives
@@ -141,6 +140,5 @@ def test_batches_broadcast_and_bytes_round():
     assert_exact(out[2, 1], np.round(expected), np.uint8)
 
 
-@pytest.mark.usefixtures("x64")
-def test_gradients_to_image_flow_and_importance():
+def test_gradients_to_image_flow_and_importance(x64):
     assert_derivatives(forward_warp, *draw((3, 4)))

@@ -65,9 +65,6 @@ def singles(*arrays):
     return tuple(np.asarray(a, np.float32) for a in arrays)
 
 
-# Points
-
-
 def test_points_follow_the_model_and_opencv():
     """Lenses of four, five and eight coefficients, and of a fisheye."""
     camera, lenses, ideal = fisheyes()
@@ -172,9 +169,6 @@ def test_points_of_a_fisheye_come_back_and_behind_the_camera_is_nothing(x64):
     assert_close("float32", slopes, [1, 6 * (0.1 - 1 / 3)], 1)
 
 
-# Images
-
-
 def test_images_are_read_where_the_model_says(x64):
     """Several lenses at once, of a fisheye too, and several images; and a plane, which shows where."""
     images, shape, larger = draw_image(4), (HEIGHT - 3, WIDTH + 5), CAMERA * np.array([[2.0], [2.0], [1]])
@@ -245,9 +239,6 @@ def test_gradients(model, lens, x64):
         return jnp.concatenate([*map(jnp.stack, (way(points, camera, lens, **options) for way in ways))])
 
     assert_derivatives(function, camera, lens, ideal, points)
-
-
-# Arguments
 
 
 def test_a_calibration_of_opencv_in_any_of_its_shapes():

@@ -114,9 +114,6 @@ def test_batches_and_bytes():
     assert_exact(run(pictures), pictures[..., :6, :], np.uint8)
 
 
-# Gradients
-
-
 def test_gradients_to_the_picture_and_the_faces():
     """Both are linear: reverse mode is the adjoint."""
     picture, cube = panorama(5, 7)[..., :2], faces(3)[..., :2]

@@ -51,8 +51,7 @@ def reference(source, target, points, regularization=0.0):
     return bending(points, target) @ solution[:count] + solution[count] + points @ solution[count + 1 :]
 
 
-@pytest.mark.usefixtures("x64")
-def test_images_are_read_where_the_spline_says():
+def test_images_are_read_where_the_spline_says(x64):
     """Smoothed or not. Points that are given twice count as one; with other sources, as one with their mean."""
     (source, target), image, shape = draw_points(), draw_image(), (HEIGHT + 2, WIDTH - 5)
     sources, targets = (np.concatenate([a, a[:3], a[:1]]) for a in (source, target))
@@ -153,8 +152,7 @@ def test_images_points_and_regularizations_are_batches():
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("x64")
-def test_gradients_to_image_points_and_regularization():
+def test_gradients_to_image_points_and_regularization(x64):
     source, target = draw_points(5)
     function = lambda image, source, target, weight: thin_plate_spline(
         image, source, target, (3, 4), regularization=weight

@@ -19,7 +19,6 @@ AFFINE = np.array([[0.9, 0.2, 1.3], [-0.15, 1.1, 0.4]])
 HOMOGRAPHY = np.array([[0.9, 0.2, 1.3], [-0.15, 1.1, 0.4], [0.01, 0.02, 1.0]])
 THETA = np.array([[0.8, 0.1, 0.05], [-0.2, 0.9, -0.1]])
 
-
 image = functools.partial(normal, seed=0, dtype=np.float64)
 
 

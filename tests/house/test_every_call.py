@@ -1,4 +1,8 @@
-"""In a block of `deterministic`, gradients hold no sum whose order a GPU chooses, also of operands such as knots."""
+"""Every public call makes no implicit transfer of arrays of a device outside `jax.jit`, as `jax.transfer_guard` tells,
+and in a block of `deterministic` its gradients hold no sum whose order a GPU chooses, also of knots.
+"""
+
+import inspect
 
 import jax
 import jax.numpy as jnp
@@ -6,10 +10,49 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from tests.house.public_calls import CALLS, ROWS, public_functions
+from jaxtex._checks.calls import Sort, sort_of
+from tests.house.public_api import parameters_of
+from tests.house.public_calls import CALLS, ROWS, normal, public_functions
 from tests.support.jaxprs import equations
 
 FUNCTIONS = public_functions()
+# Arguments in place of those of `CALLS`, which are for other options.
+INSTEAD = {"layers.theta_of": {"parameters": normal(2)}}
+# Layers get their first values from Flax and Equinox, and two functions take one that they call with further arguments.
+ELSEWHERE = {name for name in CALLS if name.endswith("SpatialTransformer")}
+ELSEWHERE |= {"sharded.explain", "sharded.count_beyond"}
+# The rest take long to compile.
+QUICK = {"footprint", "ndimage.shift", "ndimage.zoom", "nn.multiresolution_grid_init", "sample", "texture1d"}
+
+
+def on_device(name):
+    """The arguments of a call with arrays of JAX, and functions of callers that transfer nothing by themselves."""
+    keywords = CALLS[name] | INSTEAD.get(name, {})
+    for argument, value in keywords.items():
+        numbers = sort_of(parameters_of(FUNCTIONS[name])[argument].annotation) in (Sort.ARRAYS, Sort.TUPLE)
+        kinds = (np.ndarray, np.generic, *[int, float] * numbers)
+        placed = jax.tree.map(lambda a, kinds=kinds: jax.device_put(a) if isinstance(a, kinds) else a, value)
+        yield argument, jax.jit(value) if inspect.isfunction(value) else placed
+
+
+PLACED = [pytest.param(n, marks=[pytest.mark.slow] * (n not in QUICK)) for n in CALLS if n not in ELSEWHERE]
+
+
+@pytest.mark.parametrize("name", PLACED)
+def test_eager_calls_make_no_implicit_transfer(name):
+    keywords = dict(on_device(name))
+    with jax.transfer_guard("disallow"):
+        FUNCTIONS[name](**keywords)
+
+
+def test_knots_of_a_device_are_checked_by_an_explicit_transfer():
+    texels, knots, wrong = jnp.zeros((3, 1)), jnp.array([0.0, 1, 3]), jnp.array([0.0, 3, 1])
+    with jax.transfer_guard("disallow"):
+        jt.texture1d(texels, knots=(knots,))
+        with pytest.raises(ValueError, match="knots of x are 3 and then 1"):
+            jt.texture1d(texels, knots=(wrong,))
+
+
 # Primitives of JAX that a GPU computes by atomic additions, in any order, unless indices are unique.
 UNORDERED = {"scatter-add", "scatter-sub", "scatter-mul", "scatter_add", "scatter_sub", "scatter_mul"}
 # What holds sums of jaxtex.
@@ -44,11 +87,11 @@ def sums_in_any_order(function, keywords):
             yield name
 
 
-TESTED = [name for name in CALLS if not name.startswith(LEFT_OUT)]
+SUMMED = [name for name in CALLS if not name.startswith(LEFT_OUT)]
 marks_of = lambda name: [pytest.mark.slow] * (name.startswith(MADE_OF_READS) and name not in BY_DEFAULT)
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=marks_of(name)) for name in TESTED])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks_of(name)) for name in SUMMED])
 def test_no_sum_of_a_public_call(name):
     assert not [*sums_in_any_order(FUNCTIONS[name], CALLS[name])]
 
