@@ -5,6 +5,7 @@ from typing import Any, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.interpreters import ad
 
 from .primitives import batching_of_meaning, bind, define, jvp_of_nonzero
@@ -30,11 +31,19 @@ def where_needed(
         branches_differ: whether the two differ where `condition` does not hold. If not, arrays are not selected.
     """
     given = (condition, operands, list(otherwise))
-    arrays, tree = [jnp.asarray(leaf) for leaf in jax.tree.leaves(given)], cast(Any, jax.tree.structure(given))
-    return bind(where_needed_p, *arrays, function=function, tree=tree, branches_differ=branches_differ)
+    leaves, tree = jax.tree.leaves(given), cast(Any, jax.tree.structure(given))
+    # Numbers of Python stay as they are, so that they take the dtype of the arrays that they meet.
+    known = tuple(None if isinstance(leaf, jax.Array | np.ndarray) else leaf for leaf in leaves)
+    arrays = [jnp.asarray(leaf) for leaf, number in zip(leaves, known) if number is None]
+    params = {"function": function, "tree": tree, "known": known, "branches_differ": branches_differ}
+    return bind(where_needed_p, *arrays, **params)
 
 
-def meaning(*leaves: jax.Array, function: Callable[..., Any], tree: Any, branches_differ: bool) -> list[jax.Array]:
+def meaning(
+    *arrays: jax.Array, function: Callable[..., Any], tree: Any, known: tuple[Any, ...], branches_differ: bool
+) -> list[jax.Array]:
+    rest = iter(arrays)
+    leaves = [next(rest) if number is None else number for number in known]
     condition, operands, otherwise = jax.tree.unflatten(tree, leaves)
     if not branches_differ:
         return list(function(operands))
@@ -55,7 +64,7 @@ def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple
 where_needed_p = define(
     "where_needed",
     meaning,
-    static=("function", "tree", "branches_differ"),
+    static=("function", "tree", "known", "branches_differ"),
     jvp=jvp,
     batch=batching_of_meaning(meaning, multiple_results=True),
     multiple_results=True,

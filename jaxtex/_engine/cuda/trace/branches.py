@@ -3,7 +3,6 @@
 import functools
 from collections.abc import Sequence
 
-import jax
 import numpy as np
 from jax.extend.core import Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
 from jax.typing import DTypeLike
@@ -25,10 +24,8 @@ def where_needed(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> li
     key = (*eqn.params.values(), types, *((names.shape, *names.flat) for names in args))
     if key not in statements.branches:
         condition, count = " || ".join(dict.fromkeys(args[0].flat)), len(eqn.outvars)
-        structs = (jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in types)
-        body = jax.make_jaxpr(functools.partial(meaning, **eqn.params))(*structs)
         with statements.scope(diverges=True) as lines:
-            needed = statements.run(body.jaxpr, body.consts, args)
+            needed = statements.meaning(functools.partial(meaning, **eqn.params), eqn, args)
         results = []
         for var, names, other in zip(eqn.outvars, needed, args[-count:]):
             results.append(statements.variables(aval_of(var).dtype, np.broadcast_to(other, names.shape)))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self, cast
 import jax.numpy as jnp
 import numpy as np
 from jax.core import ShapedArray
-from jax.extend.core import Jaxpr, Literal, Var
+from jax.extend.core import Jaxpr, JaxprEqn, Literal, Var
 from jax.typing import ArrayLike, DTypeLike
 
 from .elementwise import C_TYPES, EXPRESSIONS, KNOWN, ROUNDED, STORED_ONLY, has_conversion, literal
@@ -155,6 +155,10 @@ class Statements(abc.ABC):
     @abc.abstractmethod
     def run(self, jaxpr: Jaxpr, consts: Sequence[ArrayLike], args: Sequence[Names]) -> list[Names]:
         """Emits a jaxpr, and returns its results."""
+
+    @abc.abstractmethod
+    def meaning(self, function: Callable[..., Any], eqn: JaxprEqn, args: list[Names]) -> Any:
+        """Emits a function for the operands of an equation, and returns its results."""
 
     @contextlib.contextmanager
     def scope(self, diverges: bool = False) -> Generator[list[str]]:
