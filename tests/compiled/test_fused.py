@@ -222,6 +222,12 @@ CASES = {
     "weighted": Case(taps, (X, Y, IMAGE)),
     "keys": Case(drawn, (X, Y, IMAGE, KEYS), (0, 0, None, 0), (2,)),
     "a loop": Case(looped, (X, Y, IMAGE)),
+    "a loop over a border": Case(
+        lambda x, y, v: jax.lax.fori_loop(
+            0, 20, lambda k, a: a + jt.sample(jt.texture3d(v), (0.1 * k - x, y, x), BORDER), jnp.zeros(1)
+        ),
+        (X, Y, VOLUME),
+    ),
     "early ends": Case(ended_early, (X, Y, IMAGE), wrt=()),
     "branches": Case(branched, (X, Y, IMAGE)),
     "a slope inside": Case(step_of_newton, (X, Y, IMAGE)),

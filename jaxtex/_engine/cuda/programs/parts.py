@@ -30,6 +30,7 @@ class Part:
         wide: whether places in the array need 64 bits.
         token: the number that stands for the array, if the program is to be transposed in it.
         returned: the dtype in which its numbers are used; `None` for `dtype`.
+        repeats: whether a loop reads it; `None` in programs that are transposed.
     """
 
     array: str
@@ -41,6 +42,7 @@ class Part:
     wide: bool = True
     token: jax.Array | None = None
     returned: np.dtype | None = None
+    repeats: bool | None = None
 
     @property
     def ndim(self) -> int:
@@ -52,6 +54,10 @@ class Part:
 
     def replace(self, **changes: Any) -> "Part":
         return dataclasses.replace(self, **changes)
+
+    def in_loop(self) -> "Part":
+        """The part as a loop reads it."""
+        return self if self.repeats is None else self.replace(repeats=True)
 
     def at(self, index: jax.Array | int, axis: int) -> "Part":
         """The part with one index on an axis, without the axis."""

@@ -104,7 +104,7 @@ def fused_samples(
 
     # The thread's function: small operands are loaded at once, others where an equation reads them.
     def thread(*index: jax.Array) -> list[jax.Array]:
-        parts = [one.part(f"a{k}", dtypes[k], index) for k, one in enumerate(laid)]
+        parts = [one.part(f"a{k}", dtypes[k], index).replace(repeats=False) for k, one in enumerate(laid)]
         return numbers_of(program, [p.load() if one.is_loaded else p for p, one in zip(parts, laid)])
 
     # Its statements, and behind them the stores of its results.

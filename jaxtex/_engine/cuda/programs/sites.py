@@ -23,10 +23,12 @@ from ...._jax.primitives import MEANINGS, as_tuple
 from ...._jax.versions import generator_of_key, line_of, sizes_of_scan
 from ...compute.operators import result, value
 from ...describe.program import CONTROL, MOST_NUMBERS, bound, equations, run_equations
-from ...describe.spec import ReadSpec
+from ...describe.spec import Combination, ReadSpec
 from ...describe.storage import WHOLE
+from ...walk.known_taps import taps_are_inside, with_taps_inside
 from ...walk.texel_order import flat_sizes
 from ...walk.texel_walk import TexelAddress
+from ..trace.branches import MOST_UNROLLED
 from ..trace.indexing import fill_of
 from ..trace.statements import UnknownPrimitive, aval_of
 from .parts import (
@@ -42,6 +44,8 @@ from .parts import (
     with_parts,
 )
 
+# The fewest and the most taps of a read whose taps inside a loop tells apart.
+LEAST_TAPS, MOST_TAPS = 4, 64
 # Primitives that return their arguments.
 STOPPED = ("materialized", "optimization_barrier", "copy", "pvary", "pcast")
 
@@ -211,7 +215,23 @@ def read_part(texels: Part, *args: jax.Array, spec: ReadSpec) -> jax.Array:
 
     if color is not None:
         color = color.reshape(*[1] * len(spec.sample_shapes(operands)[0]), -1)
-    return result(lambda coords: value(load_texel, coords, spec, color, for_channels=None), operands, spec)
+
+    def read(*operands: jax.Array, spec: ReadSpec = spec) -> jax.Array:
+        return result(lambda coords: value(load_texel, coords, spec, color, for_channels=None), operands, spec)
+
+    # In a loop, most samples have all taps inside, and one look at a coordinate spares a look at each tap.
+    axes = with_taps_inside(spec.axes, spec.sums) if texels.repeats and tells_inside(spec) else None
+    if axes is None:
+        return read(*operands)
+    are_inside = taps_are_inside(spec.coords(operands), axes)
+    of_inside = functools.partial(read, spec=spec.replace(axes=axes))
+    return jax.lax.cond(jnp.all(are_inside), of_inside, read, *operands)
+
+
+def tells_inside(spec: ReadSpec) -> bool:
+    """Whether a read is shorter where all of its taps are known to be inside."""
+    blends = spec.combination is Combination.BLEND and spec.several is None and spec.expected is None
+    return blends and not spec.summed_axes and not spec.given and LEAST_TAPS <= spec.num_taps <= MOST_TAPS
 
 
 def exact_read(eqn: JaxprEqn, args: list[Any]) -> jax.Array:
@@ -295,11 +315,17 @@ OF_KEYS: dict[str, Callable[[JaxprEqn, list[Any]], Any]] = {
 # Loops and branches
 
 
+def in_loop(args: list[Any]) -> list[Any]:
+    return [a.in_loop() if isinstance(a, Part) else a for a in args]
+
+
 def scan(eqn: JaxprEqn, args: list[Any]) -> list[Any]:
     params, body = eqn.params, eqn.params["jaxpr"]
     num_consts, num_carried = sizes_of_scan(params)
     consts, carry, rows = args[:num_consts], args[num_consts:][:num_carried], args[num_consts + num_carried :]
     carry = [loaded(a, "scan") for a in carry]
+    if params["length"] > MOST_UNROLLED:
+        consts, rows = in_loop(consts), in_loop(rows)
     numbers = jnp.arange(params["length"], dtype=jnp.int32)
     mapped = [a for a in rows if not isinstance(a, Part)]
 
@@ -318,7 +344,7 @@ def scan(eqn: JaxprEqn, args: list[Any]) -> list[Any]:
 def while_loop(eqn: JaxprEqn, args: list[Any]) -> list[Any]:
     condition, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
     of_condition, of_body = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
-    given = args[:of_condition], args[of_condition:][:of_body]
+    given = in_loop(args[:of_condition]), in_loop(args[of_condition:][:of_body])
     initial = [loaded(a, "while") for a in args[of_condition + of_body :]]
     return jax.lax.while_loop(
         lambda state: loaded(run(condition, [*given[0], *state])[0], "while"),
