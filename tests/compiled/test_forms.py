@@ -25,7 +25,7 @@ ADDED = (
     *("a shared texture", "NaN", "bspline 5"),
 )
 READS = {"texture_read", "texture_read_planes", "texture_bordered_read", "texture_unit_read", "texture_fold"}
-ADJOINTS = {"texture_splat", "texture_pullback"}
+ADJOINTS = {"texture_splat", "texture_pullback", "fused_adjoint"}
 
 
 def on_a_cpu():
