@@ -1,4 +1,4 @@
-"""The door of the engine: the names that `ndimage`, `warp`, `nn`, `rays` and `layers` may import of it.
+"""The interface of the engine: the names that `ndimage`, `warp`, `nn`, `rays` and `layers` may import of it.
 
 A read is planned from a texture's layout and the operands of a grid, and then carried out.
 

@@ -51,8 +51,8 @@ LAYERS += (*(f"cuda.{room}" for room in CUDA.split()), "cuda")
 LAYERS += ("__init__", "cli.process", "cli.options", "cli.commands", "cli.jax_start", "cli.files", "cli.transforms")
 LAYERS += ("cli.lenses", "cli.pipeline", "cli.run", "cli", "__main__")
 
-# The rooms that import of the engine only what its door, `_engine.api`, lists.
-BY_THE_DOOR = ("ndimage", "warp", "nn", "rays", "layers")
+# The rooms that import of the engine only what its interface, `_engine.api`, lists.
+BY_THE_INTERFACE = ("ndimage", "warp", "nn", "rays", "layers")
 
 # A file is as long as its idea; what makes a longer one than usual, and what none exceeds.
 USUAL_LINES, MAX_LINES = 500, 900
@@ -122,15 +122,15 @@ def test_imports_point_down_without_a_cycle_and_never_by_name():
 
 
 def test_rooms_enter_the_engine_by_its_door_which_says_a_sentence_of_each_name():
-    rooms = [module for module in SOURCES if module.split(".")[0] in BY_THE_DOOR]
+    rooms = [module for module in SOURCES if module.split(".")[0] in BY_THE_INTERFACE]
     entered = {target for module in rooms for _, target in imports(module) if target.split(".")[0] == "_engine"}
     assert entered == {"_engine.api"}, "what a room needs has a sentence in _engine/api.py, or belongs elsewhere"
     nodes = [ast.parse(text).body[0] for module in rooms for text in IMPORT.findall(SOURCES[module].read_text())]
     by_door = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module == "_engine.api"]
     taken = {alias.name for node in by_door for alias in node.names}
-    door = importlib.import_module("jaxtex._engine.api")
-    assert set(re.findall(r"^- `(\w+)`: [^`].*\.$", door.__doc__, re.MULTILINE)) == taken
-    assert all(hasattr(door, name) for name in taken)
+    interface = importlib.import_module("jaxtex._engine.api")
+    assert set(re.findall(r"^- `(\w+)`: [^`].*\.$", interface.__doc__, re.MULTILINE)) == taken
+    assert all(hasattr(interface, name) for name in taken)
 
 
 def test_files_are_as_long_as_their_ideas():

@@ -113,12 +113,8 @@ def of_one_sample(
     handle: jax.Array, numbers: Sequence[jax.Array], read: UnitRead
 ) -> tuple[list[jax.Array], dict[str, Any]]:
     """A read by a texture unit as a program of one sample: its operands, and its parameters."""
-    rank, sizes = numbers[0].ndim, read.type_of(*numbers).shape[:-1]
     one = lambda *args: [unit_read_p.bind(*args, read=read)]
-    program = traced(one, [handle, *(jax.ShapeDtypeStruct((), a.dtype) for a in numbers)])
-    grid = tuple(range(rank))
-    given = [jnp.expand_dims(handle, grid), *numbers]
-    return given, {"program": program, "sizes": sizes, "places": (grid,) * len(given), "result_places": (grid,)}
+    return over_samples(one, (handle, *numbers), (0,), (None,) * (1 + len(numbers)), 0)
 
 
 def over_samples(

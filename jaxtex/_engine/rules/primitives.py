@@ -25,7 +25,6 @@ The weights are piecewise functions with half-open pieces [i, i + 1): at a kink,
 """
 
 import functools
-import importlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -296,7 +295,9 @@ def of_several_reads(p: Primitive, of_whole: Callable[..., Any], meaning: Callab
     """
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec, batch: int, **storage: Any) -> Any:
-        params, by_samples = {"spec": spec, "batch": batch, **storage}, tangents_of_samples()
+        from . import tangents as by_samples  # loaded only for such reads, with what programs need
+
+        params = {"spec": spec, "batch": batch, **storage}
         if storage.get("storage", WHOLE) != WHOLE or not by_samples.has_program(spec):
             return jvp_of_meaning(p, meaning)(primals, tangents, **params)
         out, terms = bind(p, *primals, **params), list[Any]()
@@ -313,11 +314,6 @@ def of_several_reads(p: Primitive, of_whole: Callable[..., Any], meaning: Callab
         return out, jax.tree.map(lambda *parts: functools.reduce(jnp.add, parts), *terms)
 
     return rule
-
-
-def tangents_of_samples() -> Any:
-    """The module `tangents`, loaded on first use because it loads programs."""
-    return importlib.import_module(".tangents", __package__)
 
 
 def splat_jvp(

@@ -11,11 +11,21 @@ from jax.typing import DTypeLike
 from ..._tables.address_rules import INSIDE
 from ..describe.axis import Axis, Role
 from ..describe.operands import Coords
+from ..describe.spec import Combination, ReadSpec
 from .texel_order import INDEX_LIMIT
 from .texel_walk import texels_per_unit
 
 # Below this size, float32 holds the number of every texel, and of half a texel.
 SIZE_LIMIT = 2**22
+# A read of more taps is too long to be written twice.
+MOST_TAPS = 64
+
+
+def read_inside(spec: ReadSpec) -> ReadSpec | None:
+    """The spec of the same read where all of its taps are inside; `None` if no look at the coordinates tells that."""
+    blends = spec.combination is Combination.BLEND and spec.several is None and spec.expected is None
+    axes = with_taps_inside(spec.axes, spec.sums) if blends and spec.num_taps <= MOST_TAPS else None
+    return None if axes is None else spec.replace(axes=axes)
 
 
 def with_taps_inside(axes: tuple[Axis, ...], dtype: DTypeLike) -> tuple[Axis, ...] | None:

@@ -23,9 +23,9 @@ from ...._jax.primitives import MEANINGS, as_tuple
 from ...._jax.versions import generator_of_key, line_of, sizes_of_scan
 from ...compute.operators import result, value
 from ...describe.program import CONTROL, MOST_NUMBERS, bound, equations, run_equations
-from ...describe.spec import Combination, ReadSpec
+from ...describe.spec import ReadSpec
 from ...describe.storage import WHOLE
-from ...walk.known_taps import taps_are_inside, with_taps_inside
+from ...walk.known_taps import read_inside, taps_are_inside
 from ...walk.texel_order import flat_sizes
 from ...walk.texel_walk import TexelAddress
 from ..trace.branches import MOST_UNROLLED
@@ -44,8 +44,8 @@ from .parts import (
     with_parts,
 )
 
-# The fewest and the most taps of a read whose taps inside a loop tells apart.
-LEAST_TAPS, MOST_TAPS = 4, 64
+# A read of fewer taps is not asked whether all of them are inside: that takes longer than it spares.
+LEAST_TAPS = 4
 # Primitives that return their arguments.
 STOPPED = ("materialized", "optimization_barrier", "copy", "pvary", "pcast")
 
@@ -220,18 +220,12 @@ def read_part(texels: Part, *args: jax.Array, spec: ReadSpec) -> jax.Array:
         return result(lambda coords: value(load_texel, coords, spec, color, for_channels=None), operands, spec)
 
     # In a loop, most samples have all taps inside, and one look at a coordinate spares a look at each tap.
-    axes = with_taps_inside(spec.axes, spec.sums) if texels.repeats and tells_inside(spec) else None
-    if axes is None:
+    asks = texels.repeats and spec.num_taps >= LEAST_TAPS and not spec.summed_axes
+    inside = read_inside(spec) if asks else None
+    if inside is None:
         return read(*operands)
-    are_inside = taps_are_inside(spec.coords(operands), axes)
-    of_inside = functools.partial(read, spec=spec.replace(axes=axes))
-    return jax.lax.cond(jnp.all(are_inside), of_inside, read, *operands)
-
-
-def tells_inside(spec: ReadSpec) -> bool:
-    """Whether a read is shorter where all of its taps are known to be inside."""
-    blends = spec.combination is Combination.BLEND and spec.several is None and spec.expected is None
-    return blends and not spec.summed_axes and not spec.given and LEAST_TAPS <= spec.num_taps <= MOST_TAPS
+    are_inside = taps_are_inside(spec.coords(operands), inside.axes)
+    return jax.lax.cond(jnp.all(are_inside), functools.partial(read, spec=inside), read, *operands)
 
 
 def exact_read(eqn: JaxprEqn, args: list[Any]) -> jax.Array:

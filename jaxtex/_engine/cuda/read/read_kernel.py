@@ -15,7 +15,7 @@ from ...compute.texel_value import LoadTexel, bits_dtype, in_bits
 from ...describe.axis import Role
 from ...describe.folds import Fold
 from ...describe.operands import Coords
-from ...describe.spec import Combination, ReadSpec
+from ...describe.spec import ReadSpec
 from ...describe.storage import (
     WHOLE,
     ConcatenatedRead,
@@ -28,7 +28,7 @@ from ...describe.storage import (
     slice_of,
     slices_of,
 )
-from ...walk.known_taps import with_taps_inside
+from ...walk.known_taps import read_inside
 from ...walk.texel_walk import other_part, taps_are_available
 from ..build.arrays import ArrayRole, KernelArray, KernelArrays, operands_of
 from ..build.launch import LANES
@@ -144,10 +144,8 @@ def value_of(spec: ReadSpec) -> ReadValue:
 
 def value_inside(spec: ReadSpec, summed: Sequence[int]) -> ReadValue | None:
     """The `ReadValue` of samples whose taps are all inside; `None` where a sum does not tell them apart."""
-    if not summed or summed[-1] < ASKS_FROM or spec.several or spec.expected or spec.num_taps > MOST_TAPS:
-        return None
-    axes = with_taps_inside(spec.axes, spec.sums) if spec.combination is Combination.BLEND else None
-    return None if axes is None else value_of(spec.replace(axes=axes))
+    inside = read_inside(spec) if summed and summed[-1] >= ASKS_FROM else None
+    return None if inside is None else value_of(inside)
 
 
 def read_each_sample(
