@@ -8,7 +8,6 @@ import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-Operands = TypeVar("Operands")
 
 # The names of calls for which kernels have rules.
 OF_CALLER = "jaxtex_function_of_caller"
