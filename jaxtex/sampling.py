@@ -16,18 +16,18 @@ from ._checks.calls import public
 from ._checks.numbers import as_integer, on_device
 from ._checks.words import listing
 from ._engine.compute.texel_value import read_dtype
-from ._engine.describe.plan import Layout, combination
-from ._engine.describe.spec import Combination
+from ._engine.describe.plan import Layout
 from ._reads import calls
 from ._reads.arguments import (
     as_sharding,
     check_coords,
+    check_draws,
     check_dtype,
-    check_key,
     check_level,
     check_read_arguments,
     check_texels,
     check_texture,
+    check_third_side,
     converted,
 )
 from .modes import Arithmetic, FilterMode, TextureKind, choose
@@ -136,33 +136,18 @@ def sample(
     check_sampler("sample", texture.kind, texture.dtype, texture.num_levels, texture.shape[-2], sampler)
     check_on_knots("sample", texture, sampler, ddx, key)
     arguments = check_read_arguments("sample", texture.kind, coords, layer, lod, ddx, ddy, ddz)
-    if ddz is not None and sampler.arithmetic is Arithmetic.HARDWARE:
-        raise ValueError(
-            "sample: ddz is given with arithmetic='hardware', and no texture unit takes a third side; leave ddz out, "
-            "or use arithmetic='float'."
-        )
+    check_third_side("sample", ddz, sampler)
+    key = check_draws("sample", key, sampler)
     result = check_dtype("sample", dtype, calls.own_dtype(texture, sampler))
     if hints.is_on():
         mention_smoothing("sample", sampler)
         if sampler.normalized_coords and not texture.kind.is_cube:
             hints.mention_far_coords("sample", arguments.as_operands().coords, texture.knots)
-    if key is None:
-        if texture.sampler == sampler:
-            from ._reads import unit  # loaded for textures that are bound to a texture unit
+    if key is None and texture.sampler == sampler:
+        from ._reads import unit  # loaded for textures that are bound to a texture unit
 
-            return unit.sample(cast(unit.UnitTexture, texture), arguments, dtype=result)
-        return calls.sample(texture, arguments, sampler=sampler, dtype=result)
-    if sampler.arithmetic is Arithmetic.HARDWARE:
-        raise ValueError(
-            "sample: key is given with arithmetic='hardware', and no texture unit draws texels; leave key out, or use "
-            "arithmetic='float'."
-        )
-    if combination(sampler) is Combination.LIMITED:
-        raise ValueError(
-            f"sample: key is given with limit={str(sampler.limit)!r}, and a limited read is no mean of texels that "
-            "could be drawn; leave key or limit out."
-        )
-    return calls.sample(texture, arguments, check_key("sample", key), sampler=sampler, dtype=result)
+        return unit.sample(cast(unit.UnitTexture, texture), arguments, dtype=result)
+    return calls.sample(texture, arguments, key, sampler=sampler, dtype=result)
 
 
 @public

@@ -23,9 +23,10 @@ from .._checks.numbers import (
     saturated,
 )
 from .._checks.words import described, shown
-from .._engine.describe.plan import ReadArguments
+from .._engine.describe.plan import ReadArguments, combination
+from .._engine.describe.spec import Combination
 from .._tables.storage_formats import is_complex, known_format
-from ..modes import TextureKind
+from ..modes import Arithmetic, TextureKind
 from ..sampler import Sampler
 from ..texture import Texture, check_stored, stacked_axes
 
@@ -105,6 +106,32 @@ def check_key(name: str, key: Any) -> Any:
     else:
         came = described(key)
     raise TypeError(f"{name}: key is {came}, expected one random key; make it with jax.random.key(seed).")
+
+
+def check_draws(name: str, key: Any, sampler: Sampler) -> Any:
+    """One random key or `None`, and a sampler whose reads are means of texels, one of which can be drawn."""
+    if key is None:
+        return None
+    if sampler.arithmetic is Arithmetic.HARDWARE:
+        raise ValueError(
+            f"{name}: key is given with arithmetic='hardware', and no texture unit draws texels; leave key out, or use "
+            "arithmetic='float'."
+        )
+    if combination(sampler) is Combination.LIMITED:
+        raise ValueError(
+            f"{name}: key is given with limit={str(sampler.limit)!r}, and a limited read is no mean of texels that "
+            "could be drawn; leave key or limit out."
+        )
+    return check_key(name, key)
+
+
+def check_third_side(name: str, ddz: Any, sampler: Sampler) -> None:
+    """A footprint of three sides is one of float arithmetic."""
+    if ddz is not None and sampler.arithmetic is Arithmetic.HARDWARE:
+        raise ValueError(
+            f"{name}: ddz is given with arithmetic='hardware', and no texture unit takes a third side; leave ddz out, "
+            "or use arithmetic='float'."
+        )
 
 
 def check_dtype(name: str, dtype: Any, own: np.dtype) -> np.dtype:

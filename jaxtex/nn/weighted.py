@@ -16,7 +16,14 @@ from .._checks.words import shown
 from .._engine.api import FLOAT, Layout, ReadArguments
 from .._jax.calls import typed_jit
 from .._reads import calls
-from .._reads.arguments import check_integer, check_number, check_read_arguments, check_texture
+from .._reads.arguments import (
+    check_draws,
+    check_integer,
+    check_number,
+    check_read_arguments,
+    check_texture,
+    check_third_side,
+)
 from .._reads.complex_parts import by_parts
 from .._tables.address_rules import last
 from .._tables.storage_formats import is_complex, is_narrow, rounded_dtype, sum_dtype
@@ -40,12 +47,18 @@ def sample_weighted(
     axis: int | tuple[int, ...] = -1,
     layer: ArrayLike | None = None,
     lod: ArrayLike | None = None,
+    ddx: Coords | None = None,
+    ddy: Coords | None = None,
+    ddz: Coords | None = None,
+    key: ArrayLike | None = None,
     head: ArrayLike | None = None,
     num_heads: int = 1,
 ) -> jax.Array:
     """Sums weighted reads: ``sum_k weights_k sample(texture, coords_k)`` along axes of the samples.
 
-    The terms are not stored: on a GPU, one kernel reads and sums, and one computes all gradients.
+    On a GPU, one kernel reads and sums, one computes all gradients, and the terms are not stored; except in hardware
+    arithmetic, with ``max_anisotropy`` above 1 along footprints, with a key, and for several textures with mip chains
+    or border colors.
 
     Args:
         textures: a `Texture`, or a sequence of L textures of one kind, dtype and number of channels, and of any sizes.
@@ -56,6 +69,10 @@ def sample_weighted(
         axis: the axes of S along which to sum, an integer or a tuple of integers; ``()`` sums nothing.
         layer: integers that broadcast to S, the layer of a layered texture, as `jaxtex.sample` takes it.
         lod: numbers that broadcast to S, the level of detail of a texture with a mip chain.
+        ddx, ddy, ddz: the footprint of each read, in place of `lod`, as `jaxtex.sample` takes it: tuples of arrays that
+            broadcast to S.
+        key: a random key. With it each read draws one texel, as in `jaxtex.sample`: the expectation is the sum without
+            a key.
         head: integers that broadcast to S: which of `num_heads` equal parts of the channels a sample reads. If it is
             negative or too large, the last part is read.
         num_heads: the number of contiguous parts into which the channels are divided; static.
@@ -66,13 +83,12 @@ def sample_weighted(
         coordinates or weights are float64.
 
     Gradients: of any order, in forward and reverse mode, with respect to floating or complex texels, the border colors,
-        the coordinates, the weights and `lod`. Each read has the gradients of `jaxtex.sample`. Reverse mode stores only
-        the arguments, except in hardware arithmetic and for several textures with mip chains or border colors, where
-        terms are stored.
+        the coordinates, the weights, `lod` and the footprint. Each read has the gradients of `jaxtex.sample`. Reverse
+        mode stores only the arguments, and the terms where reads store them.
 
     Raises:
-        ValueError: if coordinates, weights, axis, layer or sampler do not fit the textures, or textures differ in kind,
-            dtype or channels.
+        ValueError: if coordinates, weights, axis, layer, footprint, key or sampler do not fit the textures, or textures
+            differ in kind, dtype or channels.
         TypeError: if an argument has the wrong type.
 
     Example:
@@ -95,7 +111,9 @@ def sample_weighted(
         check_texture(NAME, texture, coords, f"textures[{k}]" if several else "textures")
         check_sampler(NAME, texture.kind, texture.dtype, texture.num_levels, texture.shape[-2], sampler)
     check_alike(entries)
-    arguments = check_read_arguments(NAME, entries[0].kind, coords, layer, lod)
+    arguments = check_read_arguments(NAME, entries[0].kind, coords, layer, lod, ddx, ddy, ddz)
+    check_third_side(NAME, ddz, sampler)
+    key = check_draws(NAME, key, sampler)
     numbers = check_number(NAME, "weights", weights)
     chosen = check_head(entries[0], head, num_heads)
     shape = check_weights(arguments, numbers, chosen)
@@ -109,7 +127,7 @@ def sample_weighted(
     own = calls.own_dtype(entries[0], sampler)
     dtype = own if jnp.issubdtype(own, jnp.inexact) else np.dtype(np.float32)
     return weighted(
-        *(entries, arguments, numbers, chosen),
+        *(entries, arguments, numbers, chosen, key),
         sampler=sampler,
         axes=axes,
         several=several,
@@ -180,6 +198,7 @@ def weighted(
     arguments: ReadArguments,
     weights: Any,
     head: Any,
+    key: Any = None,
     *,
     sampler: Sampler,
     axes: tuple[int, ...],
@@ -195,6 +214,7 @@ def weighted(
             arguments,
             weights,
             head,
+            key,
             sampler=sampler,
             axes=axes,
             several=several,
@@ -214,7 +234,8 @@ def weighted(
     if several:
         level = jnp.arange(len(textures), dtype=jnp.int32).reshape(-1, *[1] * (-1 - from_end[0]))
         level = of_rank(level)
-    if has_one_pass(textures, sampler, several, num_heads):
+    along_footprints = arguments.ddx is not None and sampler.max_anisotropy > 1
+    if key is None and not along_footprints and has_one_pass(textures, sampler, several, num_heads):
         texture = pyramid(textures) if several else textures[0]
         return in_one_pass(
             *(texture, arguments, weights, level, head),
@@ -223,7 +244,8 @@ def weighted(
             summed_axes=from_end,
             dtype=dtype,
         )
-    terms = term_by_term(textures, arguments, weights, head, sampler, axes[0] if several else None, num_heads)
+    keys = [None] * len(textures) if key is None else jax.random.split(key, len(textures)) if several else [key]
+    terms = term_by_term(textures, arguments, weights, head, keys, sampler, axes[0] if several else None, num_heads)
     return terms.sum(axes).astype(dtype)
 
 
@@ -292,11 +314,12 @@ def term_by_term(
     arguments: ReadArguments,
     weights: jax.Array,
     head: jax.Array | None,
+    keys: Sequence[Any],
     sampler: Sampler,
     axis: int | None,
     num_heads: int,
 ) -> jax.Array:
-    """All terms of the sum, S + (C,); entry k along `axis` reads texture k."""
+    """All terms of the sum, S + (C,); entry k along `axis` reads texture k, by its key if it draws texels."""
     sums = sum_dtype(textures[0].dtype, *(a.dtype for a in jax.tree.leaves((arguments.coords, weights))))
 
     def entry(leaf: jax.Array, k: int) -> jax.Array:
@@ -309,7 +332,7 @@ def term_by_term(
     for k, texture in enumerate(textures):
         part = functools.partial(entry, k=k)
         given, own = cast(tuple[ReadArguments, jax.Array | None], jax.tree.map(part, (arguments, head)))
-        read = calls.sample(texture, given, sampler=sampler, dtype=sums)
+        read = calls.sample(texture, given, keys[k], sampler=sampler, dtype=sums)
         if own is not None:
             parts = read.reshape(*read.shape[:-1], num_heads, read.shape[-1] // num_heads)
             chosen = last(own, num_heads)[0][..., None, None]

@@ -394,6 +394,8 @@ OTHERS = {
     "roi_align.aligned": [(True, {})],
     "roi_align.max_sampling_ratio": [(1, {"sampling_ratio": -1, "max_sampling_ratio": 3}), (3, {})],
     "sample_weighted.axis": [(0, {"coords": (normal(2, 2), normal(2, 2)), "weights": normal(2, 2)})],
+    "sample_weighted.ddx": [((2 * SIDE, ZERO), {"textures": CHAIN, **SIDES})],
+    "sample_weighted.ddy": [((ZERO, 2 * SIDE), {"textures": CHAIN, **SIDES})],
     "sample_weighted.head": [(np.int32([1, 0, 0]), {"head": np.int32([0, 0, 1]), "num_heads": 2})],
     "sample_weighted.num_heads": [(2, {"head": np.int32([0, 0, 1])})],
     "triplane.plane_axes": [(("xy", "yz", "zx"), {})],
