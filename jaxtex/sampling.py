@@ -137,17 +137,17 @@ def sample(
     check_on_knots("sample", texture, sampler, ddx, key)
     arguments = check_read_arguments("sample", texture.kind, coords, layer, lod, ddx, ddy, ddz)
     check_third_side("sample", ddz, sampler)
-    key = check_draws("sample", key, sampler)
+    drawn_by: Any = check_draws("sample", key, sampler)
     result = check_dtype("sample", dtype, calls.own_dtype(texture, sampler))
     if hints.is_on():
         mention_smoothing("sample", sampler)
         if sampler.normalized_coords and not texture.kind.is_cube:
             hints.mention_far_coords("sample", arguments.as_operands().coords, texture.knots)
-    if key is None and texture.sampler == sampler:
+    if drawn_by is None and texture.sampler == sampler:
         from ._reads import unit  # loaded for textures that are bound to a texture unit
 
         return unit.sample(cast(unit.UnitTexture, texture), arguments, dtype=result)
-    return calls.sample(texture, arguments, key, sampler=sampler, dtype=result)
+    return calls.sample(texture, arguments, drawn_by, sampler=sampler, dtype=result)
 
 
 @public

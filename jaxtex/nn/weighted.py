@@ -244,7 +244,7 @@ def weighted(
             summed_axes=from_end,
             dtype=dtype,
         )
-    keys = [None] * len(textures) if key is None else jax.random.split(key, len(textures)) if several else [key]
+    keys: Any = [key] * len(textures) if key is None or not several else jax.random.split(key, len(textures))
     terms = term_by_term(textures, arguments, weights, head, keys, sampler, axes[0] if several else None, num_heads)
     return terms.sum(axes).astype(dtype)
 
