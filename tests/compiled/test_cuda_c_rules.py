@@ -196,6 +196,7 @@ def sorted_numbers(x):
     keys = jnp.arange(9, dtype=jnp.int32) % 2
     return (
         jnp.argsort(row),
+        jnp.argsort(jnp.tile(row, 3)[:23]),
         *lax.sort((keys, row, jnp.arange(9)), num_keys=2),
         jnp.sort(x[0] * MATRIX, 0),
         jnp.median(x * SIGNS[:3]),
@@ -323,7 +324,7 @@ UNKNOWN = {
     "bits of another size": (lambda x: lax.bitcast_convert_type(x, jnp.uint8), "float32"),
     "a float of 8 bits": (lambda x: lax.convert_element_type(x, jnp.float8_e4m3fn), "float32"),
     "a large product": (lambda x: jnp.ones((65, 64)) @ (x[0] * jnp.ones(64)), "float32"),
-    "a long array in order": (lambda x: jnp.sort(x[0] * jnp.ones(17)), "float32"),
+    "a long array in order": (lambda x: jnp.sort(x[0] * jnp.ones(129)), "float32"),
     "a long array of turns": (lambda x: lax.scan(lambda c, _: (c + x, c), x, length=300)[1], "float32"),
     "too many places": (lambda x: jnp.zeros(300, jnp.int32).at[x].set(x), "int32"),
     "another mode": (lambda x: jnp.asarray(TABLE).at[x].get(mode="one_hot"), "int32"),

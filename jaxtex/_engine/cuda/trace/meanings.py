@@ -3,7 +3,7 @@
 import functools
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -16,7 +16,7 @@ from .matrices import MATRICES, exchanged
 from .statements import UnknownPrimitive
 
 # The largest number of products in a product of arrays, and of numbers that a thread sorts.
-MOST_PRODUCTS, MOST_SORTED = 4096, 16
+MOST_PRODUCTS, MOST_SORTED = 4096, 128
 # An elementwise function of two arrays.
 Combine = Callable[[jax.Array, jax.Array], jax.Array]
 
@@ -69,17 +69,35 @@ def one_minus_square(x: jax.Array, **_: Any) -> jax.Array:
 
 
 def sort(*arrays: jax.Array, dimension: int, num_keys: int, **_: Any) -> list[jax.Array]:
-    """A stable sort, by exchanges of adjacent numbers. NaN comes last."""
+    """A stable sort, by a network of exchanges. NaN comes last."""
     count = arrays[0].shape[dimension]
     if count > MOST_SORTED:
         raise UnknownPrimitive(f"sort: a thread sorts at most {MOST_SORTED} numbers, and here {count}")
+    if not count:
+        return [*arrays]
     rows = [[*jnp.moveaxis(a, dimension, 0)] for a in arrays]
-    for last in range(count - 1, 0, -1):
-        for k in range(last):
-            is_after = follows([(row[k], row[k + 1]) for row in rows[:num_keys]])
-            for row in rows:
-                row[k], row[k + 1] = exchanged(is_after, row[k], row[k + 1])
-    return [jnp.stack(row, dimension) for row in rows] if count else [*arrays]
+    # A network moves equal numbers past each other, so their places decide last.
+    rows.insert(num_keys, [jnp.full_like(rows[0][0], k, np.int32) for k in range(count)])
+    for i, k in network(count):
+        is_after = follows([(row[i], row[k]) for row in rows[: num_keys + 1]])
+        for row in rows:
+            row[i], row[k] = exchanged(is_after, row[i], row[k])
+    return [jnp.stack(row, dimension) for n, row in enumerate(rows) if n != num_keys]
+
+
+def network(count: int) -> Iterator[tuple[int, int]]:
+    """The places to compare and exchange, in order, that sort any `count` numbers.
+
+    Source: K. E. Batcher, "Sorting Networks and Their Applications", 1968; D. E. Knuth, "The Art of Computer
+        Programming", volume 3, Algorithm 5.2.2M.
+    """
+    first = step = (1 << (count - 1).bit_length()) // 2
+    while step:
+        distance, width, side = step, first, 0
+        while distance:
+            yield from ((i, i + distance) for i in range(count - distance) if i & step == side)
+            distance, width, side = width - step, width // 2, step
+        step //= 2
 
 
 def follows(keys: Sequence[tuple[jax.Array, jax.Array]]) -> jax.Array:
