@@ -20,6 +20,7 @@ BELOW = {
     "from/index": ("from/pytorch", "from/opencv", "from/scipy", "from/nvdiffrast"),
     "contributing/index": (
         "contributing/architecture",
+        "contributing/features",
         "contributing/quality",
         "contributing/credits",
         "contributing/changelog",

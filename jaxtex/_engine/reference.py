@@ -27,6 +27,21 @@ from .._tables.storage_formats import Decoding, storage_format
 COORDINATE_LIMIT, POSITION_LIMIT = 2.0**24, 2.0**30
 
 
+def decoded(texels: jax.Array, decoding: Decoding, dtype: DTypeLike) -> jax.Array:
+    """Stored texels as numbers: as they are, or codes divided by the largest code, sRGB codes as linear light."""
+    if decoding is Decoding.ELEMENT:
+        return texels.astype(dtype)
+    bits = storage_format(texels.dtype).fraction_bits
+    assert bits is not None, "a dtype of codes"
+    stored = np.iinfo(texels.dtype)
+    share_of_code = np.maximum(np.arange(stored.min, stored.max + 1) / (2**bits - 1), -1)  # devices may round otherwise
+    share = jnp.asarray(share_of_code, dtype)[texels.astype(jnp.int32) - stored.min]
+    colors = 0 if decoding is Decoding.FRACTION else 3 if texels.shape[-1] >= 3 else 1  # the others are alpha
+    code, alpha = share[..., :colors], share[..., colors:]
+    light = jnp.where(code <= 0.04045, code / 12.92, ((code + 0.055) / 1.055) ** 2.4)  # IEC 61966-2-1
+    return jnp.concatenate([light, alpha], -1)
+
+
 def read(
     texels: jax.Array,
     coords: Sequence[jax.Array],
@@ -87,18 +102,3 @@ def position(coord: jax.Array, size: int, kernel: FilterKernel, rule: AddressRul
     if rule.saturates:  # beyond the width of the filter, all positions outside give one value, infinite ones too
         return jnp.clip(jnp.where(jnp.isnan(place), 0, place), -kernel.num_taps, size + kernel.num_taps)
     return jnp.where(jnp.abs(place) < POSITION_LIMIT, place, 0)
-
-
-def decoded(texels: jax.Array, decoding: Decoding, dtype: DTypeLike) -> jax.Array:
-    """Stored texels as numbers: as they are, or codes divided by the largest code, sRGB codes as linear light."""
-    if decoding is Decoding.ELEMENT:
-        return texels.astype(dtype)
-    bits = storage_format(texels.dtype).fraction_bits
-    assert bits is not None, "a dtype of codes"
-    stored = np.iinfo(texels.dtype)
-    share_of_code = np.maximum(np.arange(stored.min, stored.max + 1) / (2**bits - 1), -1)  # devices may round otherwise
-    share = jnp.asarray(share_of_code, dtype)[texels.astype(jnp.int32) - stored.min]
-    colors = 0 if decoding is Decoding.FRACTION else 3 if texels.shape[-1] >= 3 else 1  # the others are alpha
-    code, alpha = share[..., :colors], share[..., colors:]
-    light = jnp.where(code <= 0.04045, code / 12.92, ((code + 0.055) / 1.055) ** 2.4)  # IEC 61966-2-1
-    return jnp.concatenate([light, alpha], -1)

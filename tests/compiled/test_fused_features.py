@@ -1,6 +1,6 @@
 """Each feature of a read in a function of one sample: as `jax.vmap` computes it, or refused in a sentence.
 
-The features are the rows of the architecture page's table, whose last row this file writes.
+The features are the rows of the table of features, whose last row this file writes.
 """
 
 import re
@@ -140,8 +140,8 @@ def test_a_feature_that_is_refused_in_a_function_of_one_sample(name):
         jt.fused_vmap(function, (0, 0, None))(X, Y, jnp.asarray(IMAGE))
 
 
-def test_the_architecture_page_has_a_row_for_functions_of_one_sample():
-    page = (Path(__file__).parents[2] / "docs" / "contributing" / "architecture.md").read_text()
+def test_the_page_of_features_has_a_row_for_functions_of_one_sample():
+    page = (Path(__file__).parents[2] / "docs" / "contributing" / "features.md").read_text()
     table = page.split("| feature | what it is")[1].split("\n\n")[0]
     *features, row = re.findall(r"^\| ([a-z ]+) \| .*$", table, re.MULTILINE)
     assert {*features} == {*CASES, *OTHERS, *REFUSED, *OF_VMAP}

@@ -5,6 +5,7 @@ the edges and centers of texels, where both take the slope on the right, and som
 """
 
 import inspect
+import re
 from pathlib import Path
 
 import jax
@@ -14,9 +15,11 @@ import pytest
 
 import jaxtex as jt
 from jaxtex._engine import reference
+from jaxtex._engine.compute import programs
 from jaxtex._tables.address_rules import ADDRESS_RULES, LAST
 from jaxtex._tables.filter_kernels import POINT
 from jaxtex._tables.storage_formats import storage_format, sum_dtype
+from tests.support.host_kernels import noted_kernels
 from tests.support.tolerances import assert_close, assert_exact
 
 MODES = [str(mode) for mode, rule in ADDRESS_RULES.items() if rule.num_axes == 1]
@@ -129,7 +132,20 @@ def test_values_and_gradients(name):
         assert_close("sum" if a.dtype == np.float32 else a.dtype.name, a, b, 4 * (1 + np.abs(b.astype(float)).max()))
 
 
+PAGE = Path(__file__).parents[3] / "docs" / "contributing" / "architecture.md"
+
+
 def test_the_architecture_page_shows_its_code():
-    page, source = Path(__file__).parents[3] / "docs" / "contributing" / "architecture.md", inspect.getsource(reference)
-    code = source[source.index("def read(") :]
-    assert f"```python\n{code}```\n" in page.read_text(), f"{page.name} is to show\n{code}"
+    source = inspect.getsource(reference)
+    for code in (source[source.index("def read(") :], inspect.getsource(programs.over_grid)):
+        assert f"```python\n{code}```\n" in PAGE.read_text(), f"{PAGE.name} is to show\n{code}"
+
+
+def test_the_architecture_page_shows_statements_of_a_kernel_and_of_its_adjoint():
+    pixels = jt.fused_map(lambda y, x, image, gain: gain * image[y, 2 * x], (512, 256))
+    with noted_kernels() as kernels:
+        jax.jit(jax.grad(lambda *args: pixels(*args).sum(), (0, 1))).lower(np.ones((512, 512), np.float32), 2.0)
+        jax.jit(pixels).lower(np.ones((512, 512), np.float32), 2.0)
+    sources = "".join(kernel.source for kernel in kernels)
+    (shown,) = re.findall(r"```cpp\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert not [line for line in shown.splitlines() if line.strip() not in sources]

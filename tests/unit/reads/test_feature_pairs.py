@@ -1,6 +1,6 @@
 """Every pair of features of a read, against plain reads of an oracle that are composed, or refused in a sentence.
 
-A feature is a row of `FEATURES`; `SETS` holds all pairs of them, and the architecture page shows which are refused.
+A feature is a row of `FEATURES`; `SETS` holds all pairs of them, and the page of features shows which are refused.
 Each set that is read has the value of the composition, and the gradients in texels, color, coordinates, weights, level
 of detail and footprint that it has along one line.
 """
@@ -423,7 +423,7 @@ def test_a_pair_without_a_meaning_is_refused(pair):
         read(pair, *drawn(pair))
 
 
-PAGE = Path(__file__).parents[3] / "docs" / "contributing" / "architecture.md"
+PAGE = Path(__file__).parents[3] / "docs" / "contributing" / "features.md"
 
 
 def table():
@@ -435,6 +435,6 @@ def table():
         yield f"| {name} | {feature.words} | {', '.join(others) or 'none'} |"
 
 
-def test_the_architecture_page_shows_which_pairs_are_refused():
+def test_the_page_of_features_shows_which_pairs_are_refused():
     expected = "\n".join(table())
     assert expected in PAGE.read_text(), f"the table of 'Features that meet' in {PAGE.name} is now\n{expected}"

@@ -1,22 +1,24 @@
-"""Parts of whole arrays in memory, which a thread looks at, and of which it loads what it needs."""
+"""Arrays in memory as a thread sees them: parts, of which it loads what it needs, and the results that it stores."""
 
 import dataclasses
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import JaxprEqn
 
-from ..trace.indexing import load_row
-from ..trace.statements import aval_of
+from ..trace.indexing import load_row, terms_of
+from ..trace.statements import Names, aval_of, c_type_of
 
 Terms = tuple[tuple[Any, int], ...]
 # The most bytes that one load fetches, from an address that they divide.
 LOAD_BYTES = 16
+# Arrays of more numbers are read where they are in memory; a thread loads all numbers of smaller ones.
+MOST_LOADED = 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -212,3 +214,54 @@ def clipped(index: Any, last: int) -> Any:
 
 def is_known(index: Any) -> bool:
     return isinstance(index, np.ndarray | np.generic) and not index.ndim
+
+
+# Arrays of the grid
+
+
+class Laid(NamedTuple):
+    """How an array of the grid lies in memory.
+
+    Attributes:
+        steps: for each axis of the grid, the distance of two samples, 0 if they share the array.
+        shape, strides: of the numbers of one sample.
+        wide: whether places in the array need 64 bits.
+    """
+
+    steps: tuple[int, ...]
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    wide: bool
+
+    @classmethod
+    def of(cls, shape: tuple[int, ...], places: tuple[int, ...]) -> "Laid":
+        strides = strides_of(shape)
+        own = [k for k in range(len(shape)) if k not in places]
+        steps = tuple(strides[p] if shape[p] > 1 else 0 for p in places)
+        return cls(steps, tuple(shape[k] for k in own), tuple(strides[k] for k in own), math.prod(shape) >= 2**31)
+
+    def part(self, array: str, dtype: np.dtype, index: Sequence[jax.Array], token: Any = None) -> Part:
+        """The numbers of the sample at an index."""
+        first = tuple((i, step) for i, step in zip(index, self.steps) if step)
+        return Part(array, np.dtype(dtype), self.shape, self.strides, first, wide=self.wide, token=token)
+
+    @property
+    def is_loaded(self) -> bool:
+        return math.prod(self.shape) <= MOST_LOADED
+
+    @property
+    def place(self) -> str:
+        """The place of a sample's first number, in C++."""
+        pairs = [(f"i{k}", step) for k, step in enumerate(self.steps) if step]
+        return " + ".join(terms_of([i for i, _ in pairs], [step for _, step in pairs], self.wide)) or "0"
+
+
+def stores(array: str, laid: Laid, names: Names, dtype: np.dtype) -> list[str]:
+    """The statements that store a sample's numbers."""
+    c_type, count = c_type_of(np.dtype(dtype)), names.size
+    flat = [str(n) for n in names.ravel()]
+    if laid.strides == strides_of(laid.shape) and count:
+        store = "store_aligned_row" if is_aligned(count, np.dtype(dtype), laid.steps) else "store_row"
+        return [f"{store}({array} + ({laid.place}), Row<{c_type}, {count}>{{{{{', '.join(flat)}}}}});"]
+    places = (sum(i * s for i, s in zip(at, laid.strides)) for at in np.ndindex(laid.shape))
+    return [f"{array}[{laid.place} + {place}] = {name};" for place, name in zip(places, flat)]

@@ -2,8 +2,8 @@
 
 import functools
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,12 +13,9 @@ from ...compute.programs import of_one_sample, type_on_grid
 from ...describe.program import Program
 from ...describe.unit import UnitRead
 from ..build import launch
-from ..build.launch import LANES
 from ..build.source import read_source, scalars
-from ..scatter.crowds import num_copies
 from ..trace.elementwise import C_TYPES
 from ..trace.emitter import Emitter
-from ..trace.indexing import terms_of
 from ..trace.statements import (
     FEW_CARRIED,
     MOST_MERGED,
@@ -30,7 +27,8 @@ from ..trace.statements import (
 )
 from . import sites
 from .channels import adjoint_in_parts, divided, samples_in_parts
-from .parts import LOAD_BYTES, Part, is_aligned, strides_of
+from .cotangents import FLOAT, Cotangent, added, summed_by_xla, summed_in_lanes, summed_in_warps
+from .parts import LOAD_BYTES, Laid, stores
 from .tiles import Tiles
 
 # The most samples of a thread.
@@ -41,47 +39,7 @@ MOST_OF_UNIT = 2
 MOST_ADDED = 8
 # Lanes move the rows of at most so many reads to each other, if a thread keeps these from sample to sample.
 MOST_MOVED = 2
-# Arrays of more numbers are read where they are in memory; a thread loads all numbers of smaller ones.
-MOST_LOADED = 16
 WARP = "trace/warp.cuh"
-FLOAT = np.dtype(np.float32)
-
-
-class Laid(NamedTuple):
-    """How an array of the grid lies in memory.
-
-    Attributes:
-        steps: for each axis of the grid, the distance of two samples, 0 if they share the array.
-        shape, strides: of the numbers of one sample.
-        wide: whether places in the array need 64 bits.
-    """
-
-    steps: tuple[int, ...]
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    wide: bool
-
-    @classmethod
-    def of(cls, shape: tuple[int, ...], places: tuple[int, ...]) -> "Laid":
-        strides = strides_of(shape)
-        own = [k for k in range(len(shape)) if k not in places]
-        steps = tuple(strides[p] if shape[p] > 1 else 0 for p in places)
-        return cls(steps, tuple(shape[k] for k in own), tuple(strides[k] for k in own), math.prod(shape) >= 2**31)
-
-    def part(self, array: str, dtype: np.dtype, index: Sequence[jax.Array], token: Any = None) -> Part:
-        """The numbers of the sample at an index."""
-        first = tuple((i, step) for i, step in zip(index, self.steps) if step)
-        return Part(array, np.dtype(dtype), self.shape, self.strides, first, wide=self.wide, token=token)
-
-    @property
-    def is_loaded(self) -> bool:
-        return math.prod(self.shape) <= MOST_LOADED
-
-    @property
-    def place(self) -> str:
-        """The place of a sample's first number, in C++."""
-        pairs = [(f"i{k}", step) for k, step in enumerate(self.steps) if step]
-        return " + ".join(terms_of([i for i, _ in pairs], [step for _, step in pairs], self.wide)) or "0"
 
 
 def fused_samples(
@@ -149,35 +107,6 @@ def emit(emitter: Emitter, thread: Any, rank: int) -> list[Names]:
 def numbers_of(program: Program, args: Sequence[Any]) -> list[jax.Array]:
     """The results of a program whose arguments may be parts, as numbers of a thread."""
     return [sites.loaded(a, "a result") for a in sites.run(program.closed, args)]
-
-
-def stores(array: str, laid: Laid, names: Names, dtype: np.dtype) -> list[str]:
-    """The statements that store a sample's numbers."""
-    c_type, count = c_type_of(np.dtype(dtype)), names.size
-    flat = [str(n) for n in names.ravel()]
-    if laid.strides == strides_of(laid.shape) and count:
-        store = "store_aligned_row" if is_aligned(count, np.dtype(dtype), laid.steps) else "store_row"
-        return [f"{store}({array} + ({laid.place}), Row<{c_type}, {count}>{{{{{', '.join(flat)}}}}});"]
-    places = (sum(i * s for i, s in zip(at, laid.strides)) for at in np.ndindex(laid.shape))
-    return [f"{array}[{laid.place} + {place}] = {name};" for place, name in zip(places, flat)]
-
-
-class Cotangent(NamedTuple):
-    """How a kernel returns the cotangent of an operand.
-
-    Attributes:
-        result: the array that the kernel fills.
-        finish: makes the cotangent from that array.
-        before, at_sample, after: statements before, at and after the computation of a sample.
-        adds: whether the array begins with zeros, to which samples add.
-    """
-
-    result: jax.ShapeDtypeStruct
-    finish: Callable[[jax.Array], jax.Array]
-    before: Sequence[str] = ()
-    at_sample: Sequence[str] = ()
-    after: Sequence[str] = ()
-    adds: bool = False
 
 
 def fused_adjoint(
@@ -271,107 +200,6 @@ def fused_adjoint(
     filled = run_text("fused_adjoint", emitter, body, tiles, [*args, *starts], results, aliases)
     cotangents = {k: way.finish(x) for (k, way), x in zip(ways.items(), filled)}
     return [cotangents[k] for k in linear]
-
-
-def added(
-    emitter: Emitter, name: str, array: str, place: str, num_samples: int, whole: jax.ShapeDtypeStruct
-) -> Cotangent:
-    """The cotangent of a whole array, to which samples add in float32, in any order.
-
-    Blocks add to copies of a small array, and rarely meet. What a thread has added up in variables, warps add up.
-    """
-    # Copies of a small array keep blocks from waiting for each other.
-    size = math.prod(whole.shape)
-    copies = num_copies(num_samples / size, size) if size else 1
-    copy = f" + (int64)(blockIdx.x % {copies}) * {size}" if copies > 1 else ""
-    # What stays in variables of a thread until its last sample.
-    sums = {at: variable for (of, at), variable in sorted(emitter.sums.items()) if of == name}
-    count, places, variables = (len(sums), *(", ".join(map(str, some)) for some in (sums, sums.values())))
-    after = [
-        "{",
-        f"const int places[{count}] = {{{places}}};",
-        f"float sums[{count}] = {{{variables}}};",
-        f"add_sums({name}, places, sums);",
-        "}",
-    ]
-    return Cotangent(
-        jax.ShapeDtypeStruct((copies, *whole.shape), FLOAT),
-        lambda x: jnp.sum(x, 0).astype(whole.dtype),
-        before=[f"float* const {name} = {array}{copy} + {place};", *(f"float {v} = 0;" for v in sums.values())],
-        after=after if sums else (),
-        adds=True,
-    )
-
-
-def summed_in_warps(
-    array: str, names: Names, tiles: Tiles, shared: Sequence[int], places: Sequence[int], whole: jax.ShapeDtypeStruct
-) -> Cotangent:
-    """The cotangent of a few numbers that all samples of a tile share: warps store sums, and XLA adds these up."""
-    # A thread keeps its own sums, the lanes of a warp exchange theirs, and the first lane stores the total.
-    count, warps = names.size, tiles.num_threads // LANES
-    sums = [f"{array}_{k}" for k in range(count)]
-    narrow = "" if whole.dtype == FLOAT else f"converted<float, {c_type_of(whole.dtype)}>"
-    after = [f"for (int k = {LANES // 2}; k > 0; k /= 2) {name} += of_lane_xor({name}, k);" for name in sums]
-    row = f"((int64)blockIdx.x * {warps} + threadIdx.x / {LANES}) * {count}"
-    store = f"store_row({array} + {row}, Row<float, {count}>{{{{{', '.join(sums)}}}}});"
-
-    # XLA adds up the totals of warps, along the axes that the samples share.
-    def finish(x: jax.Array) -> jax.Array:
-        kept = [1 if axis in shared else n for axis, n in enumerate(tiles.counts)]
-        own = [n for place, n in enumerate(whole.shape) if place not in places]
-        total = jnp.sum(x, (*shared, len(kept)), keepdims=True).reshape(*kept, *own)
-        return jnp.moveaxis(total, range(len(kept)), places).astype(whole.dtype)
-
-    return Cotangent(
-        jax.ShapeDtypeStruct((*tiles.counts, warps, count), FLOAT),
-        finish,
-        before=[f"float {name} = 0;" for name in sums],
-        at_sample=[f"{name} += {narrow}({value});" for name, value in zip(sums, names.ravel())],
-        after=[*after, f"if (threadIdx.x % {LANES} == 0) {store}"],
-    )
-
-
-def summed_in_lanes(
-    array: str, names: Names, lanes: int, count: int, laid: Laid, whole: jax.ShapeDtypeStruct
-) -> Cotangent:
-    """The cotangent of a few numbers that adjacent lanes share: these add them up, and the first of them stores them.
-
-    The first `count` of a group of lanes share numbers. They have samples, all or none, and so meet in the branch of
-    samples. Behind it, all lanes of a warp would have to meet, and a driver's compiler was seen to fail there if some
-    have no sample.
-    """
-    sums = [f"{array}_{k}" for k in range(names.size)]
-    narrow = "" if whole.dtype == FLOAT else f"converted<float, {c_type_of(whole.dtype)}>"
-    added = [
-        f"{name} += of_near_lane_xor({name}, {bits}, {lanes}, {count});"
-        for bits in (1 << k for k in range(lanes.bit_length() - 1))
-        for name in sums
-    ]
-    return Cotangent(
-        jax.ShapeDtypeStruct(whole.shape, FLOAT),
-        lambda x: x.astype(whole.dtype),
-        at_sample=[
-            *(f"float {name} = {narrow}({value});" for name, value in zip(sums, names.ravel())),
-            *added,
-            f"if (threadIdx.x % {lanes} == 0) {{",
-            *stores(array, laid, np.array(sums, object).reshape(names.shape), FLOAT),
-            "}",
-        ],
-    )
-
-
-def summed_by_xla(
-    array: str, names: Names, sizes: tuple[int, ...], shared: Sequence[int], places: Sequence[int], aval: Any
-) -> Cotangent:
-    """The cotangent of a few numbers that some samples of a tile share: all are stored, and XLA adds them up."""
-    in_front = tuple(range(len(sizes)))
-    stored = type_on_grid(sizes, aval, in_front)
-
-    def finish(x: jax.Array) -> jax.Array:
-        return jnp.moveaxis(jnp.sum(x, tuple(shared), keepdims=True), in_front, places)
-
-    at_sample = stores(array, Laid.of(stored.shape, in_front), names, stored.dtype)
-    return Cotangent(stored, finish, at_sample=at_sample)
 
 
 def run_text(
