@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from ..._jax.indexing import gather, placed_like
 from ..describe.axis import Axis, differentiated
-from ..describe.operands import Coords
+from ..describe.operands import Coords, widened
 from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..walk.combinations import blends
 from ..walk.texel_order import flattened
@@ -48,7 +48,11 @@ def pushforward(
         args: a tangent for each entry of `wrt`, then the texels and all operands.
         read: the form of `read` to use.
         computed: `at_once` or `rematerialized`.
+
+    Returns:
+        S + (C,) of `spec.dtype`, to which the sum of all terms is rounded.
     """
+    dtype, spec = spec.dtype, spec.with_dtype(spec.sums)
     # A read is linear in texels: the tangent along them is a read of their tangent.
     tangents, (texels, *operands) = dict(zip(wrt, args)), args[len(wrt) :]
     terms = [read(tangents.pop(TEXELS), *operands, spec=spec)] if TEXELS in tangents else []
@@ -64,7 +68,7 @@ def pushforward(
     else:
         for k, tangent in coordinate_tangents(tangents, operands, spec, computed).items():
             terms.append(computed(of_coordinate, texels, tangent, *operands, spec=spec.differentiated(k)))
-    return functools.reduce(jnp.add, terms)
+    return functools.reduce(jnp.add, terms).astype(dtype)
 
 
 def pullback(
@@ -78,14 +82,15 @@ def pullback(
     """The cotangents of the texels and operands in `wrt`.
 
     Args:
-        cotangent: the cotangent of the read's result, in the dtype of its sums; it broadcasts to S + (C,).
+        cotangent: the cotangent of the read's result, of 16 bits or of the dtype of its sums; it broadcasts to
+            S + (C,).
         splat: the form of `splat` to use.
 
     Returns:
         A tuple in the order of `wrt`; each cotangent has the shape of its operand.
     """
     # The derivatives along coordinates come first, then the chain rule leads to the operands.
-    coords = spec.coords(operands)
+    cotangent, coords = widened(cotangent), spec.coords(operands)
     of_coords = coordinate_cotangents(cotangent, texels, coords, spec, wrt)
     of_operands = operand_cotangents(of_coords, operands, spec, wrt)
     # In texels, the transpose is a splat.

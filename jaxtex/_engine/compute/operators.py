@@ -19,7 +19,7 @@ from ..._jax.indexing import over_batch, scatter
 from ..._jax.primitives import straight_through
 from ..._tables.storage_formats import Decoding
 from ..describe.axis import Axis, Role
-from ..describe.operands import Coords
+from ..describe.operands import Coords, widened
 from ..describe.spec import Combination, ReadSpec
 from ..walk.combinations import blends, heaviest, limited_blend
 from ..walk.texel_order import flat_sizes, flattened, texels_shape
@@ -223,9 +223,9 @@ def derivatives(texels: jax.Array, *args: jax.Array, spec: ReadSpec) -> list[jax
 def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
     """The adjoint of `read` in its texels: the weighted sums of `values` into texels, of `spec.dtype`.
 
-    Values broadcast to S + (C,). Sums are taken in their dtype. Taps outside are dropped.
+    Values broadcast to S + (C,). Sums are taken in their dtype, or in float32. Taps outside are dropped.
     """
-    coords = spec.coords(operands)
+    values, coords = widened(values), spec.coords(operands)
     # Reproducible sums are multiples of a unit that fits the largest of them.
     units = None
     if spec.deterministic:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..describe.axis import stored_part
+from ..describe.operands import widened
 from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..describe.storage import WHOLE, HaloStorage, Sliced, Storage, WithHalo, whole_array
 from ..walk.texel_order import texels_shape
@@ -70,7 +71,7 @@ def adjoint(
     # Operands that all reads of a sum share: threads that have whole sums compute their cotangents.
     if alone := shared_alone(plan, channels):
         assert isinstance(texels, jax.Array)
-        by_number = dict(zip(alone, pull_sums(whole_array(cotangent), texels, operands, spec, alone, batch)))
+        by_number = dict(zip(alone, pull_sums(widened(whole_array(cotangent)), texels, operands, spec, alone, batch)))
         rest = tuple(k for k in wrt if k not in by_number)
         params = {"spec": spec, "wrt": rest, "texel_dtype": texel_dtype, "batch": batch, "storage": storage}
         by_number |= dict(zip(rest, adjoint(cotangent, texels, *operands, **params) if rest else ()))
@@ -266,7 +267,7 @@ def found_by_texels(
     given = [KernelArray(ArrayRole.VALUES, cotangent), KernelArray(ArrayRole.VIEWS, views)]
     given += [] if first is None else [KernelArray(ArrayRole.FIRST_ROW, first)]
     count = plan.num_texels if rows is None else rows.num_rows * (plan.num_texels // plan.spec.axes[0].known_size)
-    totals = jax.ShapeDtypeStruct((count, cotangent.shape[-1]), cotangent.dtype)
+    totals = jax.ShapeDtypeStruct((count, cotangent.shape[-1]), jnp.float32)
     arrays = KernelArrays(given, [KernelArray(ArrayRole.TOTALS, totals)], {ArrayRole.FIRST_ROW: "const int"})
     return GatherSource(plan, arrays, len(operands), rows).run("texture_gather")[ArrayRole.TOTALS, 0]
 

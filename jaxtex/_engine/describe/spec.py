@@ -156,10 +156,14 @@ class ReadSpec:
         return math.prod(axis.kernel.num_taps for axis in self.axes if not axis.integer)
 
     @property
+    def is_one_sum(self) -> bool:
+        """Whether the read is one weighted sum, zero outside; then it is linear in the texels, but for rounding."""
+        return self.combination is Combination.BLEND and not self.has_color and self.several is None
+
+    @property
     def is_plain(self) -> bool:
-        """Whether the read is one weighted sum, not rounded, and zero outside; then it is linear in the texels."""
-        blends = self.combination is Combination.BLEND and not self.has_color
-        return blends and self.several is None and self.dtype == self.sums
+        """Whether the read is one weighted sum, zero outside, and not rounded."""
+        return self.is_one_sum and self.dtype == self.sums
 
     def plain(self) -> "ReadSpec":
         """The spec of one plain read. If this read is a mean of several, its operands are coordinates."""

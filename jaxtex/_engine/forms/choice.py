@@ -34,6 +34,7 @@ from ..._jax.versions import (
     warn_of_slow_atomics,
     without_varying_axes,
 )
+from ..._tables.storage_formats import sum_dtype
 from ..compute.operators import batched
 from ..compute.programs import of_one_sample
 from ..describe.spec import TEXELS, ReadSpec
@@ -288,7 +289,7 @@ def as_splat(adjoint: Callable[..., Any]) -> Callable[..., Any]:
     """A splat from an adjoint with respect to texels; likewise its `supports` from the adjoint's."""
 
     def splat(values: Any, *operands: Any, spec: ReadSpec, **params: Any) -> Any:
-        static = params | {"spec": spec.adjoint(values.dtype), "wrt": (TEXELS,), "texel_dtype": spec.dtype}
+        static = params | {"spec": spec.adjoint(sum_dtype(values.dtype)), "wrt": (TEXELS,), "texel_dtype": spec.dtype}
         return adjoint(values, None, *operands, **static)
 
     return splat

@@ -20,7 +20,7 @@ from ..compute.operators import accumulated, as_texels, samples_per_texel
 from ..compute.texel_sums import TexelSums, power_of_two_above, row_lanes, units_of
 from ..compute.texel_value import LoadTexel, gathers, loads_bytes, packed, words_of_channels
 from ..describe.axis import Axis
-from ..describe.operands import as_given
+from ..describe.operands import as_given, widened
 from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..describe.storage import Shaped
 from ..walk.texel_order import flat_sizes, texels_shape
@@ -162,6 +162,7 @@ def adjoint(
     Returns:
         The cotangents in the order of `wrt`; the cotangent of texels has `texel_dtype`.
     """
+    cotangent = widened(cotangent)
     run = functools.partial(cotangents_of_one, spec=spec, wrt=wrt, texel_dtype=texel_dtype)
     if texels is None:
         without_texels = lambda cotangent, *operands: run(cotangent, None, *operands)

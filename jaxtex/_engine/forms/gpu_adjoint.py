@@ -17,7 +17,7 @@ from ..compute.operators import as_texels, contributions_of_steps, samples_per_t
 from ..compute.texel_sums import TexelSums, num_private_copies, units_of
 from ..compute.texel_value import zero_outside
 from ..describe.axis import Axis, Role, num_given
-from ..describe.operands import Coords
+from ..describe.operands import Coords, widened
 from ..describe.spec import ReadSpec, Wrt
 from ..walk.texel_order import flat_sizes
 from ..walk.texel_walk import Step, Tap, TexelAddress, walks, weighted
@@ -26,7 +26,7 @@ from ..walk.texel_walk import Step, Tap, TexelAddress, walks, weighted
 def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
     """`operators.splat` in the form of array operations that is fastest on GPUs."""
     # Hashed levels, and values that are sharded, take the general form.
-    axes, coords = spec.axes, spec.coords(operands)
+    values, axes, coords = widened(values), spec.axes, spec.coords(operands)
     if len(flat_sizes(axes)) > 1 or explicit_sharding(values) is not None:
         return operators.splat(values, *operands, spec=spec)
     # Reproducible sums are multiples of a unit that fits the largest of them.

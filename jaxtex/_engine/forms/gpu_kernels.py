@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from ..._tables.storage_formats import Decoding
+from ..._tables.storage_formats import Decoding, is_narrow
 from ..cuda.adjoint_kernel import adjoint
 from ..cuda.build.launch import target_capability, without_waiting
 from ..cuda.build.nvrtc import CompilationFailed, CompilerUnavailable
@@ -179,7 +179,9 @@ def supports_adjoint(
         return False  # the windows of the scatter kernel need known sizes
     # Float32 is what atomic additions take; hashed levels have several flat indices.
     sizes = flat_sizes(spec.axes)
-    if cotangent.dtype != jnp.float32 or cotangent.shape[-1] > MAX_CHANNELS or len(sizes) > 1:
+    if cotangent.dtype != jnp.float32 and not is_narrow(cotangent.dtype):
+        return False
+    if cotangent.shape[-1] > MAX_CHANNELS or len(sizes) > 1:
         return False
     # Places in memory are counted in 32 bits.
     textures = np.broadcast_shapes(*(a.shape[:batch] for a in (cotangent, *operands)))

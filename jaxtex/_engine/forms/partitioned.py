@@ -14,6 +14,7 @@ from jax.experimental.xla_metadata import set_xla_metadata
 from jax.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec, Sharding
 
 from ..._jax.primitives import as_tuple
+from ..._tables.storage_formats import sum_dtype
 from ..compute.programs import Places, Sizes
 from ..describe.operands import Stack
 from ..describe.program import Program
@@ -387,16 +388,16 @@ def partitioned_read(
 def sum_of_parts(
     call: PartitionedCall, partition: CallPartition, on_part: Callable[..., Any], spec: ReadSpec, *operands: jax.Array
 ) -> tuple[jax.Array, ...]:
-    """The results on one device, each summed over the devices that hold terms of it, in the dtype of the values."""
+    """The results on one device, each summed over the devices that hold terms of it, in the dtype of sums."""
     with jax.sharding.use_abstract_mesh(NO_MESH):
         # The mesh axes over which a result is a sum of terms of several devices.
         axes = [
             tuple(axis for name in partition.summed(result) for axis in partition.along[name])
             for result in call.results
         ]
-        # Terms are added in the dtype of the values, without samples that pad the last part.
+        # Terms are added in the dtype of sums of the values, without samples that pad the last part.
         if any(axes):
-            dtype = call.values.dtype
+            dtype = sum_dtype(call.values.dtype)
             spec = spec.with_dtype(dtype)
             wide = lambda array, x: x.astype(dtype) if array.content is Content.TEXTURE else x
             operands = tuple(map(wide, call.operands, partition.without_padding(call, operands)))

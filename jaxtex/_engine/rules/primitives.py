@@ -13,9 +13,12 @@ primitive too, `pushforward`, with tangents of the operands of `ReadSpec.grid`. 
 pass over taps, texels and cotangent computes the gradients with respect to texels and operands, and reverse mode keeps
 nothing but texels and operands. The derivatives of these two follow from (a) and (b).
 
-A read that rounds its sums to 16 bits, a mean of several reads, a read with a border color, and a limited read are one
-pass each, and so are several derivatives of a read. Their derivatives are the derivatives of their meaning in plain
-reads. A read of one drawn tap has its own derivative in texels, and the derivative of its expectation in operands.
+A read that rounds its sums to 16 bits has the tangent of line (a), rounded; splats and pullbacks take cotangents of 16
+bits, and sum them in float32.
+
+A mean of several reads, a read with a border color, and a limited read are one pass each, and so are several
+derivatives of a read. Their derivatives are the derivatives of their meaning in plain reads. A read of one drawn tap
+has its own derivative in texels, and the derivative of its expectation in operands.
 
 The storage of arrays is a parameter of every primitive, see `describe.storage`. Line (a), and the transposes of read
 and of pushforward, pass it on. For arrays that are not whole, the other rules are those of the primitive on whole
@@ -51,6 +54,7 @@ from ..._jax.primitives import (
 )
 from ..compute import linearization, operators
 from ..compute.linearization import ByNumber, coordinate_tangents, rematerialized, summed_to
+from ..describe.operands import widened
 from ..describe.spec import TEXELS, Combination, Read, ReadSpec, Wrt
 from ..describe.storage import (
     PULLBACK,
@@ -208,6 +212,7 @@ def pullback_of_whole(
     cotangent: jax.Array, texels: jax.Array, *operands: jax.Array, spec: ReadSpec, wrt: Wrt, batch: int
 ) -> list[jax.Array]:
     """The transpose of line (a)."""
+    cotangent = widened(cotangent)
     of_coords: ByNumber = {}
     for k in spec.axes_of(wrt):
         params = {"spec": spec.differentiated(k), "batch": batch}
@@ -265,7 +270,7 @@ def read_jvp(
 ) -> WithTangent:
     """Line (a)."""
     params = {"spec": spec, "batch": batch, "storage": storage}
-    if not spec.is_plain or (spec.expected is not None and storage != WHOLE):
+    if not is_linear(spec, storage) or (spec.expected is not None and storage != WHOLE):
         rule = of_several_reads(read_p, read_of_whole, read_meaning)
         return rule(primals, tangents, **params)
     if spec.expected is not None:
@@ -279,6 +284,11 @@ def read_jvp(
         "storage": storage._replace(marks_missing=False) if isinstance(storage, HaloStorage) else storage
     }
     return out, tangent_of_read(nonzero, given, **linear)
+
+
+def is_linear(spec: ReadSpec, storage: Storage) -> bool:
+    """Whether line (a) holds for a read, but for the rounding of the result."""
+    return spec.is_plain or (storage == WHOLE and spec.is_one_sum and spec.expected is None)
 
 
 def tangent_of_read(tangents: dict[int, Any], given: Sequence[Any], **params: Any) -> jax.Array:
@@ -336,6 +346,7 @@ def splat_jvp(
 def tangent_times_splat(
     values: jax.Array, tangent: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int
 ) -> jax.Array:
+    values = widened(values)
     return splat_whole(values * tangent[..., None].astype(values.dtype), *operands, spec=spec.unsummed(), batch=batch)
 
 
@@ -395,7 +406,7 @@ def linear_in_texels(*, spec: ReadSpec, **_: Any) -> tuple[int, ...]:
 
 def read_transpose(cotangent: jax.Array, *args: Argument, spec: ReadSpec, batch: int, storage: Storage) -> Cotangents:
     # With a halo, the transpose is a splat that sums in the dtype of its values, whatever the dtype of the read.
-    if storage == WHOLE and not spec.is_plain:
+    if storage == WHOLE and not is_linear(spec, storage):
         by_meaning = transpose_of_meaning(read_meaning, linear_in_texels)
         return by_meaning(cotangent, *args, spec=spec, batch=batch, storage=storage)
     texels, *operands = views(args, READ.operands(spec, ()), storage)
@@ -426,7 +437,8 @@ def pushforward_transpose(
         adjoint = spec.adjoint(dtype_of(linear[TEXELS]))
         results = iter(bind_read(splat_p, cotangent, *operands, spec=adjoint, **params))
     else:
-        results = iter(bind_read(pullback_p, cotangent, texels, *operands, spec=spec, wrt=tuple(linear), **params))
+        params |= {"spec": spec.with_dtype(spec.sums), "wrt": tuple(linear)}
+        results = iter(bind_read(pullback_p, cotangent, texels, *operands, **params))
     by_view = [as_cotangents(results, t) if k in linear else [None] * len(arrays_of(t)) for k, t in zip(wrt, tangents)]
     sums = [a for arrays in by_view for a in arrays]
     return *sums, *[None] * (len(args) - len(sums))

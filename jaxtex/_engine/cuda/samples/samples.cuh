@@ -18,9 +18,14 @@ template <class Channels> DEVICE int first_channel(int part) {
   return part * Channels::width - overlap_of<Channels>(part);
 }
 
-// A thread's channels of value `number`.
-template <class Channels, class Slice> DEVICE Row<float, Channels::width> load_value(const float* values, int number, int part) {
-  const float* const from = values + place_in<Slice>(number) + first_channel<Channels>(part);
-  if constexpr (Channels::aligned) return load_aligned_row<Channels::width>(from);
-  else return load_row<Channels::width>(from);
+// A thread's channels of value `number`, of 32 bits, or of 16.
+template <class Channels, class Slice, class T>
+DEVICE Row<float, Channels::width> load_value(const T* values, int number, int part) {
+  const T* const from = values + place_in<Slice>(number) + first_channel<Channels>(part);
+  Row<T, Channels::width> row;
+  if constexpr (Channels::aligned) row = load_aligned_row<Channels::width>(from);
+  else row = load_row<Channels::width>(from);
+  Row<float, Channels::width> value;
+  for (int k = 0; k < Channels::width; k++) value.v[k] = converted<float, T>(row.v[k]);
+  return value;
 }

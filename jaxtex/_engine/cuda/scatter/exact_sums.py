@@ -15,6 +15,7 @@ import numpy as np
 
 from ...compute.texel_sums import largest_product, weight_bound
 from ...describe.axis import Role
+from ...describe.operands import widened
 from ..build.arrays import ArrayRole, KernelArray, KernelArrays
 from ..build.launch import LANES
 from ..build.source import Constant
@@ -37,7 +38,7 @@ def largest_value(plan: AdjointPlan, values: jax.Array, operands: Sequence[jax.A
     """The largest magnitude of a value, times its weights."""
     spec = plan.spec
     weighted = any(axis.role is Role.WEIGHT for axis in spec.axes)
-    return largest_product(values, spec.factors(spec.coords(operands)) if weighted else ())
+    return largest_product(widened(values), spec.factors(spec.coords(operands)) if weighted else ())
 
 
 def unit_of(plan: AdjointPlan, largest: jax.Array) -> jax.Array:
