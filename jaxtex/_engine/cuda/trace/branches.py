@@ -9,6 +9,7 @@ from jax.typing import DTypeLike
 
 from ...._jax.branches import meaning
 from ...._jax.versions import sizes_of_scan
+from .indexing import elements
 from .numbers import Rule
 from .statements import MOST_KEPT, Names, Number, Statements, are_known, as_array, aval_of
 
@@ -129,14 +130,6 @@ def array_of(statements: Statements, dtype: DTypeLike, names: Names) -> str:
     if are_known(numbers):
         return statements.define_table(dtype, numbers)
     return statements.array(dtype, len(numbers), numbers)
-
-
-def elements(array: str, shape: tuple[int, ...], turn: str = "") -> Names:
-    """The names of the elements of an array in memory; with `turn`, of its part for an iteration of a loop."""
-    names = np.empty(shape, object)
-    for k, place in enumerate(np.ndindex(shape)):
-        names[place] = f"{array}[{turn} * {names.size} + {k}]" if turn else f"{array}[{k}]"
-    return names
 
 
 def while_loop(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> list[Names]:

@@ -7,6 +7,7 @@ among numbers that it has computed.
 import functools
 import itertools
 import math
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from jax.typing import ArrayLike, DTypeLike
 
 from .numbers import Rule
 from .statements import (
+    MOST_KEPT,
     Addition,
     Names,
     Number,
@@ -38,6 +40,8 @@ MODES = (Mode.PROMISE_IN_BOUNDS, Mode.CLIP, Mode.FILL_OR_DROP)
 COMBINED = {f"scatter-{name}": name for name in ("add", "sub", "mul", "min", "max")}
 # The largest number of places among which a computed index may choose in a write.
 MOST_PLACES = 256
+# The most statements of writes that choose among names; with more, the numbers are in memory.
+MOST_STATEMENTS = 512
 # The most numbers that a thread adds up in variables of its own.
 MOST_SUMS = 256
 
@@ -121,6 +125,11 @@ class Part(NamedTuple):
             return element
         return statements.define(self.dtype, f"{index.lies_inside()} ? {element} : {fill}")
 
+    @property
+    def num_places(self) -> int:
+        """The number of places to which a number may be written."""
+        return math.prod(self.at.last[axis] + 1 for axis in self.at.computed)
+
     def write(self, statements: Statements, offset: Sequence[int], new: Callable[[str], str]) -> None:
         """Replaces the number at an offset by ``new(number)``, unless the part is left out."""
         if self.is_left_out:
@@ -129,8 +138,8 @@ class Part(NamedTuple):
         # A thread has no array of names to index, so each place in reach compares its number with the index.
         computed = self.at.clamped() if self.mode is Mode.CLIP else self.at.computed
         counts = [self.at.last[axis] + 1 for axis in computed]
-        if math.prod(counts) > MOST_PLACES:
-            raise UnknownPrimitive(f"a thread chooses among {MOST_PLACES} places to write to, not {math.prod(counts)}")
+        if self.num_places > MOST_PLACES:
+            raise UnknownPrimitive(f"a thread chooses among {MOST_PLACES} places to write to, not {self.num_places}")
         for numbers in itertools.product(*map(range, counts)):
             steps = dict(zip(computed, numbers))
             at = tuple(i + steps.get(axis, 0) for axis, i in enumerate(place))
@@ -139,6 +148,20 @@ class Part(NamedTuple):
                 here = " && ".join(f"{name} == {steps[axis]}" for axis, name in computed.items())
                 value = statements.define(self.dtype, f"{statements.define(bool, here)} ? {value} : {names[at]}")
             names[at] = value
+
+    def write_to(self, array: str, statements: Statements, offset: Sequence[int], new: Callable[[str], str]) -> None:
+        """`write`, if the numbers are in an array in the thread's memory."""
+        if self.is_left_out:
+            return
+        place, shape, index = self.place(offset), self.names.shape, self.at
+        factors = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+        terms = [f"{name} * {factors[axis]}" for axis, name in index.clamped().items()]
+        first = sum(map(operator.mul, place, factors))
+        at = f"{array}[{statements.define(np.int32, ' + '.join([*terms, str(first)]))}]"
+        # A variable, as the number changes from one write to the next.
+        (old,) = statements.variables(self.dtype, np.array([at], object))
+        value, checks = new(old), self.mode is not Mode.CLIP and index.computed
+        statements.lines.append(f"if ({index.lies_inside()}) {at} = {value};" if checks else f"{at} = {value};")
 
 
 def checked(mode: Mode) -> Mode:
@@ -218,14 +241,31 @@ def scatter(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
             return new
         return statements.run(body, eqn.params["update_consts"], [as_array(old), as_array(new)])[0].item()
 
-    # One number of the updates after the other, on the names that the earlier ones have left.
+    # Each number of the updates is a write to a part.
+    writes = list[tuple[Part, list[int], str]]()
     for at in np.ndindex(updates.shape):
         batch = tuple(i for axis, i in enumerate(at) if axis not in numbers.update_window_dims)
         batching = zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims)
         offset = offset_in(names, at, zip(axes, numbers.update_window_dims), batch, batching)
         starts = dict(zip(numbers.scatter_dims_to_operand_dims, indices[batch]))
         part = Part(names, aval.dtype, Index(statements, last, starts, of_index), mode)
-        part.write(statements, offset, functools.partial(combined, new=updates.item(*at)))
+        writes.append((part, offset, updates.item(*at)))
+    # Few writes choose among names, one after the other; many go to an array in memory.
+    array, statements_of = "", sum(part.num_places for part, _, _ in writes)
+    if statements_of > MOST_STATEMENTS and names.size <= MOST_KEPT:
+        array = statements.array(aval.dtype, names.size)
+        statements.lines += [f"{array}[{k}] = {name};" for k, name in enumerate(names.flat)]
+    for part, offset, update in writes:
+        new = functools.partial(combined, new=update)
+        part.write_to(array, statements, offset, new) if array else part.write(statements, offset, new)
+    return elements(array, names.shape) if array else names
+
+
+def elements(array: str, shape: tuple[int, ...], turn: str = "") -> Names:
+    """The names of the elements of an array in memory; with `turn`, of its part for an iteration of a loop."""
+    names = np.empty(shape, object)
+    for k, place in enumerate(np.ndindex(shape)):
+        names[place] = f"{array}[{turn} * {names.size} + {k}]" if turn else f"{array}[{k}]"
     return names
 
 

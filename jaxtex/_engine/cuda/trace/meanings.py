@@ -15,8 +15,8 @@ from .elementwise import STORED_ONLY
 from .matrices import MATRICES, exchanged
 from .statements import UnknownPrimitive
 
-# The largest number of products in a product of arrays, and of numbers that a thread sorts.
-MOST_PRODUCTS, MOST_SORTED = 4096, 128
+# The largest number of products in a product of arrays; of numbers that a thread sorts, and that it sorts in registers.
+MOST_PRODUCTS, MOST_SORTED, MOST_EXCHANGED = 4096, 128, 16
 # An elementwise function of two arrays.
 Combine = Callable[[jax.Array, jax.Array], jax.Array]
 
@@ -69,20 +69,29 @@ def one_minus_square(x: jax.Array, **_: Any) -> jax.Array:
 
 
 def sort(*arrays: jax.Array, dimension: int, num_keys: int, **_: Any) -> list[jax.Array]:
-    """A stable sort, by a network of exchanges. NaN comes last."""
+    """A stable sort. The two zeros are equal, and NaN comes last."""
     count = arrays[0].shape[dimension]
     if count > MOST_SORTED:
         raise UnknownPrimitive(f"sort: a thread sorts at most {MOST_SORTED} numbers, and here {count}")
     if not count:
         return [*arrays]
-    rows = [[*jnp.moveaxis(a, dimension, 0)] for a in arrays]
-    # A network moves equal numbers past each other, so their places decide last.
-    rows.insert(num_keys, [jnp.full_like(rows[0][0], k, np.int32) for k in range(count)])
+    rows = [jnp.moveaxis(a, dimension, 0) for a in arrays]
+    keys = [in_order(row) for row in rows[:num_keys]]
+    out = exchanged_in_order(rows, keys) if count <= MOST_EXCHANGED else placed_by_ranks(rows, keys)
+    return [jnp.moveaxis(row, 0, dimension) for row in out]
+
+
+def exchanged_in_order(rows: list[jax.Array], keys: list[jax.Array]) -> list[jax.Array]:
+    """Rows in the order of keys, by a network of exchanges of numbers in registers."""
+    # A network moves equal keys past each other, so their places decide last.
+    count, shape = keys[0].shape[0], keys[0].shape[1:]
+    places = [jnp.full(shape, k, np.int32) for k in range(count)]
+    lists = [*([*key] for key in keys), places, *([*row] for row in rows)]
     for i, k in network(count):
-        is_after = follows([(row[i], row[k]) for row in rows[: num_keys + 1]])
-        for row in rows:
-            row[i], row[k] = exchanged(is_after, row[i], row[k])
-    return [jnp.stack(row, dimension) for n, row in enumerate(rows) if n != num_keys]
+        is_after = follows([(numbers[i], numbers[k]) for numbers in lists[: len(keys) + 1]])
+        for numbers in lists:
+            numbers[i], numbers[k] = exchanged(is_after, numbers[i], numbers[k])
+    return [jnp.stack(numbers) for numbers in lists[len(keys) + 1 :]]
 
 
 def network(count: int) -> Iterator[tuple[int, int]]:
@@ -100,6 +109,35 @@ def network(count: int) -> Iterator[tuple[int, int]]:
         step //= 2
 
 
+def placed_by_ranks(rows: list[jax.Array], keys: list[jax.Array]) -> list[jax.Array]:
+    """Rows in the order of keys: each number goes to its rank, the number of keys that precede its own.
+
+    A loop finds the ranks, because a compiler takes minutes for a long network.
+    """
+    places = jnp.arange(keys[0].shape[0], dtype=np.int32)
+    column = places.reshape(-1, *[1] * (keys[0].ndim - 1))
+
+    def rank(_: None, given: Sequence[jax.Array]) -> tuple[None, jax.Array]:
+        place, *own = given
+        pairs = [*(jnp.broadcast_arrays(one, key) for one, key in zip(own, keys)), (place, column)]
+        return None, jnp.sum(follows(pairs).astype(np.int32), 0, dtype=np.int32)
+
+    ranks = lax.scan(rank, None, (places, *keys))[1]
+    return [jnp.put_along_axis(row, ranks, row, 0, inplace=False, mode="promise_in_bounds") for row in rows]
+
+
+def in_order(x: jax.Array) -> jax.Array:
+    """Integers in the order of the numbers of `x`."""
+    if not jnp.issubdtype(x.dtype, jnp.floating):
+        return x
+    x = x.astype(np.float32) if x.dtype.itemsize < 4 else x
+    dtype = np.dtype(f"int{8 * x.dtype.itemsize}")
+    bits, last = lax.bitcast_convert_type(x, dtype), np.iinfo(dtype).max
+    # Below zero, larger bits are smaller numbers.
+    bits = jnp.where(x == 0, 0, bits ^ ((bits >> (8 * dtype.itemsize - 1)) & dtype.type(last)))
+    return jnp.where(x != x, dtype.type(last), bits)
+
+
 def follows(keys: Sequence[tuple[jax.Array, jax.Array]]) -> jax.Array:
     """Whether the first of two elements belongs after the second. Earlier keys decide first.
 
@@ -107,13 +145,7 @@ def follows(keys: Sequence[tuple[jax.Array, jax.Array]]) -> jax.Array:
         keys: for each key, its value in both elements.
     """
     (first, second), *others = keys
-
-    def precedes(a: jax.Array, b: jax.Array) -> jax.Array:
-        is_floating = jnp.issubdtype(a.dtype, jnp.floating)
-        return (a < b) | ((b != b) & (a == a)) if is_floating else a < b
-
-    after = precedes(second, first)
-    return after | (~precedes(first, second) & follows(others)) if others else after
+    return (second < first) | ((second == first) & follows(others)) if others else second < first
 
 
 def dot_general(
