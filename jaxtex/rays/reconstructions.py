@@ -12,7 +12,7 @@ from jax.typing import ArrayLike
 from .._checks.calls import public
 from .._checks.numbers import Array
 from .._checks.words import check_word
-from .._engine.api import WEIGHT, Axis, covering, plan_of_axes, read_texels
+from .._engine.api import WEIGHT, Axis, plan_of_axes, read_texels
 from .._reads.complex_parts import from_parts, parts_of
 from .._tables.address_rules import BORDER, CLAMP
 from .._tables.filter_kernels import LINEAR, POINT
@@ -215,7 +215,7 @@ class OnDetector(NamedTuple):
         (x, y, *z), (right, down, up, *along) = numbers[:ndim], numbers[ndim:]
         places = [*(height * up for height in z), x * right + y * down]
         if not self.is_cone:
-            return covering((view, *self.on_pixels(places)), (view, x, *numbers))
+            return view, *self.on_pixels(places)
         # The distance to the source along the central ray, divided by that of the center. A view does not show what
         # is behind the source.
         depth = 1 + x * along[0] + y * along[1]

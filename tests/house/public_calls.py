@@ -176,6 +176,7 @@ CALLS = {
     },
     "rays.composite": RAY,
     "rays.cone_beam": BEAM | {"source_distance": np.float32(9), "detector_distance": np.float32(4)},
+    "rays.filtered_backprojection": PROJECTED,
     "rays.first_crossing": RAY | {"level": np.float32(0)},
     "rays.line_integral": RAY,
     "rays.maximum_intensity": RAY,
