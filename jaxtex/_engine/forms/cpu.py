@@ -39,8 +39,8 @@ MOST_TAPS, MOST_TEXELS = 8, 2**22
 BLOCK = 2**16
 FEWEST_SAMPLES = 2**10
 # The numbers of a block of a sum of reads; a block has at least the reads of one place in the sum. If these are many,
-# it has no others: XLA adds a block of one place to the total while it reads, in about a tenth of the time.
-SUM_BLOCK, PLACE_ALONE = 2**18, 2**14
+# it has no others: XLA adds a block of one place to the total while it reads, in about a seventh of the time.
+SUM_BLOCK, PLACE_ALONE = 2**18, 2**11
 
 
 def read(*args: jax.Array, spec: ReadSpec, batch: int) -> jax.Array:
