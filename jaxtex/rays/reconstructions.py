@@ -64,8 +64,9 @@ def filtered_backprojection(
         source_distance, detector_distance: as in `cone_beam`, in texels; none of them for a parallel beam.
         pixel_size: the distance of neighboring pixels of the detector in texels, a number.
         filter: ``"ramp"``, the filter of Ramachandran and Lakshminarayanan, or its product with a window that damps
-            noise, the later the more: ``"shepp_logan"``, ``"cosine"``, ``"hamming"``, ``"hann"``. With `None`,
-            projections are backprojected as they are, such as those that you have filtered yourself; static.
+            noise and details, the more the later in this list: ``"shepp_logan"``, ``"cosine"``, ``"hamming"``,
+            ``"hann"``. With `None`, projections are backprojected as they are, such as those that you have filtered
+            yourself; static.
 
     Returns:
         ``(D, H, W, C)`` or ``(H, W, C)``, in the dtype of `projections`, a complex one too, or float32 for integers.
