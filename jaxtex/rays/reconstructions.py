@@ -75,7 +75,8 @@ def filtered_backprojection(
     Gradients: of any order, in forward and reverse mode, with respect to floating projections, `angles`, the distances
         and `pixel_size`. It is linear in the projections, and their gradient is its exact adjoint. Those of the others
         have the slope of a linear filter, which jumps at the centers of pixels. Reverse mode stores only the
-        projections, filtered too.
+        projections, filtered too. On a GPU, gradients in angles, distances and `pixel_size` store numbers for each
+        texel and view.
 
     Raises:
         ValueError: if shapes do not fit each other, one distance is missing, or the filter is unknown.
