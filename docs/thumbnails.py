@@ -36,7 +36,7 @@ CUTS: dict[str, tuple[int, int, int] | None] = {
     "spatial_transformer": (0, 0, 560),
     "textured_plane": (0, 0, 498),
     "theta": (60, 20, 500),
-    "tomography": (0, 330, 480),
+    "tomography": (270, 330, 480),
     "tracer": (0, 10, 470),
     "transfer_function": (518, 62, 240),
     "warp_gallery": (0, 250, 948),

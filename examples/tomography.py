@@ -5,11 +5,11 @@ its ray, which is known in closed form for ellipses, and noise. The reconstructi
 whose integrals, by `jaxtex.rays.line_integral`, fit the measurements, with a small cost for differences between
 neighbors: accelerated gradient descent, where each step takes a projection and its exact adjoint.
 
-Filtered backprojection, the classic method, filters each view by a ramp and adds it back along its rays. From 60 views
-it leaves streaks.
+Filtered backprojection, the classic method, filters each view by a ramp and adds it back along its rays:
+`jaxtex.rays.filtered_backprojection`. From 60 views it leaves streaks. A window damps the noise, and details.
 
-The panels: the sinogram, one row for each view; the truth; filtered backprojection; and the reconstruction. The numbers
-are root mean square errors, of values from 0 to 1.
+The panels: the sinogram, one row for each view; the truth; filtered backprojection, by the ramp and by a Hann window;
+and the reconstruction. The numbers are root mean square errors, of values from 0 to 1.
 """
 
 import argparse
@@ -70,16 +70,6 @@ def exact_integrals(rays, size):
     return total[..., None].astype(np.float32)
 
 
-def filtered(views):
-    """Views, (A, width, 1), convolved with the ramp filter of Ramachandran and Lakshminarayanan."""
-    width = views.shape[1]
-    distance = np.arange(1 - width, width)
-    ramp = np.where(distance % 2, -1 / (np.pi * np.where(distance, distance, 1)) ** 2, 0)
-    ramp[width - 1] = 0.25
-    rows = [np.convolve(view, ramp)[width - 1 : 2 * width - 1] for view in views[..., 0]]
-    return np.stack(rows).astype(np.float32)[..., None]
-
-
 def reconstructed(project, views, shape, steps):
     """The image that fits the views, by Nesterov's accelerated gradient descent on images of at least 0."""
 
@@ -115,7 +105,8 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
     shape = (args.size, args.size, 1)
     truth = phantom(args.size)
-    rays = jt.rays.parallel_beam(shape[:2], np.arange(args.views) * np.pi / args.views, (args.size,))
+    angles = np.arange(args.views) * np.pi / args.views
+    rays = jt.rays.parallel_beam(shape[:2], angles, (args.size,))
     noise = np.random.default_rng(0).normal(size=(args.views, args.size, 1)).astype(np.float32)
     views = exact_integrals(rays, args.size) + NOISE * args.size * noise
 
@@ -125,8 +116,8 @@ def main(argv: list[str] | None = None) -> int:
     error = lambda image: float(np.sqrt(((image - truth) ** 2).mean()))
     exact = float(np.abs(project(truth) - exact_integrals(rays, args.size)).mean() / args.size)
     print(f"projection: {exact:.5f} widths from the closed form, on average")
-    back = np.pi / args.views * jax.jit(lambda views: jax.vjp(project, truth)[1](views)[0])(filtered(views))
-    print(f"filtered backprojection: error {error(back):.4f}")
+    back, smooth = (jt.rays.filtered_backprojection(views, shape[:2], angles, filter=f) for f in ("ramp", "hann"))
+    print(f"filtered backprojection: error {error(back):.4f}, with a Hann window {error(smooth):.4f}")
     found = jax.jit(lambda views: reconstructed(project, views, shape, args.steps))(views)
     print(f"reconstruction: error {error(found):.4f}")
     sinogram = np.asarray(jax.image.resize(views / views.max(), shape, "nearest"))
@@ -134,6 +125,7 @@ def main(argv: list[str] | None = None) -> int:
         Panel("sinogram", sinogram, f"{args.views} views"),
         Panel("truth", truth),
         Panel("filtered backprojection", back, f"error {error(back):.3f}"),
+        Panel("with a Hann window", smooth, f"error {error(smooth):.3f}"),
         Panel("reconstruction", found, f"error {error(found):.3f}"),
     ]
     save(sheet([panels[:2], panels[2:]]), args.out)

@@ -5,6 +5,7 @@ A read is planned from a texture's layout and the operands of a grid, and then c
 - `Layout`: the static half of a texture, which gives the axes that a sampler reads.
 - `SizedTexture`: a texture whose sizes are arrays, so that one program reads textures of many sizes.
 - `Axis`: one axis of a read, with its size, filter and address rule.
+- `WEIGHT`: the axis that multiplies a read by its coordinate, such as a weight that a grid computes.
 - `Operand`: an array with one number of each sample, or a `Stacked` one.
 - `Stacked`: an operand that holds several numbers of each sample, such as an array of points.
 - `numbers`: the arguments of a grid, which are all numbers that its operands hold.
@@ -38,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 from .arithmetic import FLOAT, read_folded, read_texels
 from .compute.filters import ENTRIES_AT_ONCE, ScaledFilter
 from .compute.texel_value import decode
-from .describe.axis import Axis
+from .describe.axis import WEIGHT, Axis
 from .describe.folds import Fold
 from .describe.footprint import footprint_level
 from .describe.operands import Operand, Stacked, covering, numbers

@@ -207,9 +207,7 @@ class Frame(NamedTuple):
         sizes = as_shape(name, "volume_shape", volume_shape)[::-1]
         ndim = len(sizes)
         detector = as_shape(name, "detector_shape", detector_shape, (ndim - 1,), PIXELS)[::-1]
-        angle, pitch = as_float(angles), number_of(name, "pixel_size", pixel_size)
-        if angle.ndim != 1:
-            raise ValueError(f"{name}: angles has shape {angle.shape}, expected (A,), in radians; one is angles[None].")
+        angle, pitch = angles_of(name, angles), number_of(name, "pixel_size", pixel_size)
         dtype = sum_dtype(angle.dtype, pitch.dtype)
         angle = jnp.expand_dims(angle.astype(dtype), range(1, ndim))
         zero = jnp.zeros_like(angle)
@@ -230,6 +228,14 @@ class Frame(NamedTuple):
 def centers(count: int, dtype: Any) -> jax.Array:
     """The centers of pixels along a line."""
     return jnp.arange(count, dtype=jnp.int32).astype(dtype) + 0.5
+
+
+def angles_of(name: str, angles: Any) -> jax.Array:
+    """Angles, (A,)."""
+    angle = as_float(angles)
+    if angle.ndim != 1:
+        raise ValueError(f"{name}: angles has shape {angle.shape}, expected (A,), in radians; one is angles[None].")
+    return angle
 
 
 def number_of(name: str, argument: str, value: Any, dtype: Any = None) -> jax.Array:

@@ -235,6 +235,12 @@ def composited(volume, start, end, least=0.0):
     return jt.rays.composite(0.3 * volume, start, end, num_samples=21, min_transmittance=least)
 
 
+def backprojected(views, angles, source, shape=(5, 6)):
+    """The backprojection of a fan or a cone, without its filter, of which NumPy has no rule."""
+    beam = {"source_distance": source, "detector_distance": np.float32(7), "pixel_size": np.float32(1.3)}
+    return jt.rays.filtered_backprojection(views, shape, angles, filter=None, **beam)
+
+
 def places(*shape):
     return uniform(*shape, low=-0.1, high=1.1)
 
@@ -308,6 +314,15 @@ MODELS = {
     "composited rays": Call(composited, (normal(5, 6, 7, 3), *ENDS), (0, 1, 2), row="long sum"),
     "composited rays that end early": Call(
         functools.partial(composited, least=0.5), (normal(5, 6, 7, 1), *ENDS), (0, 1, 2), row="long sum"
+    ),
+    "a fan, backprojected": Call(
+        backprojected, (normal(21, 9, 2), uniform(21, high=6.2), np.float32(13)), (0, 1, 2), row="long sum"
+    ),
+    "a cone, backprojected": Call(
+        functools.partial(backprojected, shape=(3, 4, 5)),
+        (normal(21, 5, 8, 1), uniform(21, high=6.2), np.float32(13)),
+        (0, 1, 2),
+        row="long sum",
     ),
     "a drawn texel": drawn(normal(9, 7, 2), *FREE, deterministic=True),
     "two drawn texels": drawn(normal(9, 7, 2), *FREE, filter_mode="cubic"),

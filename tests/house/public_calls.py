@@ -89,6 +89,7 @@ def one_row_down(index, *more, **keywords):
 
 RAY = {"volume": IMAGE, "start": POINTS, "end": POINTS[::-1], "num_samples": 5}
 BEAM = {"volume_shape": (H, W), "angles": U, "detector_shape": (5,)}
+PROJECTED = {"projections": normal(3, 5, C), "volume_shape": (H, W), "angles": U}
 READ = {"texture": TEXTURE, "coords": (U, V)}
 LENSES = {"image": IMAGE, "camera_matrix": CAMERA, "distortion": LENS}
 POINTS_OF_LENSES = {"coords": (U, V), "camera_matrix": CAMERA, "distortion": LENS}
@@ -176,6 +177,7 @@ CALLS = {
     },
     "rays.composite": RAY,
     "rays.cone_beam": BEAM | {"source_distance": np.float32(9), "detector_distance": np.float32(4)},
+    "rays.filtered_backprojection": PROJECTED,
     "rays.first_crossing": RAY | {"level": np.float32(0)},
     "rays.line_integral": RAY,
     "rays.maximum_intensity": RAY,
@@ -292,6 +294,9 @@ OTHERS = {
         (NEAREST, {"output_shape": (5, 7), "transforms": [MATRIX, FLOW]}),
         (NEAREST, {"transforms": None, "coords": COORDS}),
     ],
+    "filtered_backprojection.filter": [("hann", {}), (None, {})],
+    "filtered_backprojection.source_distance": [(np.float32(9), {"source_distance": 8.0, "detector_distance": 4.0})],
+    "filtered_backprojection.detector_distance": [(np.float32(5), {"source_distance": 8.0, "detector_distance": 4.0})],
     "near": [(np.float32(1.5), {})],
     "outside": [(-1.5, {}), (0.5, {"num_samples": None, "step": 0.5})],
     "num_samples": [(7, {})],
