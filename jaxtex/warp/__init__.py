@@ -18,6 +18,7 @@ from .conventions.torch_grids import affine_grid, grid_sample
 from .fields import remap, warp_flow
 from .flows import compose_flows, integrate_velocity, invert_flow, jacobian_determinant
 from .forward import forward_warp
+from .keypoints import warp_points
 from .labels import warp_labels
 from .lens import distort, distort_points, undistort, undistort_points
 from .maps import resample, rotate, spatial_transform, warp_affine, warp_perspective
@@ -63,5 +64,6 @@ __all__ = [
     "warp_flow",
     "warp_labels",
     "warp_perspective",
+    "warp_points",
 ]
 __dir__ = listing(__all__)

@@ -4,7 +4,7 @@ A flow moves a point p to ``p + flow(p)``, in pixels. Between pixels it is inter
 the value at its edge. If it fell to zero there, the map would fold wherever the flow at an edge is longer than a pixel.
 """
 
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import jax
 from jax.typing import ArrayLike
@@ -221,7 +221,7 @@ def moved(name: str, image: jax.Array, flow: jax.Array, sampler: Sampler, argume
 def inverted_flow(flow: jax.Array, steps: int, sampler: Sampler) -> jax.Array:
     """The inverse of a flow, by `steps` iterations, and then Newton's method where these have not converged."""
     size = max(flow.shape[-1 - flow.shape[-1] : -1]) + length(flow)
-    return cast(jax.Array, inverse_vectors(AlongFlow(sampler), steps - 1, -flow, size, (flow,)))
+    return inverse_vectors(AlongFlow(sampler), steps - 1, -flow, size, (flow,))
 
 
 class AlongFlow(NamedTuple):

@@ -24,10 +24,7 @@ NEWTON_STEPS, ROUNDINGS, MOST_ROUNDINGS = 30, 16, 1024
 NewtonState: TypeAlias = tuple[jax.Array, jax.Array, jax.Array, jax.Array]
 
 
-@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
-def inverse_vectors(
-    field: Field, steps: int, start: jax.Array, size: jax.Array, parameters: tuple[jax.Array, ...]
-) -> jax.Array:
+def inverse_vectors(field: Field, steps: int, start: jax.Array, size: jax.Array, parameters: Arrays) -> jax.Array:
     """The v with ``v + field(v, *parameters) = 0``; NaN where none was found.
 
     `steps` fixed-point iterations come first, and then Newton's method where these have not converged.
@@ -36,6 +33,12 @@ def inverse_vectors(
         start: the first vectors, which have no derivative.
         size: the largest coordinates that are rounded on the way, (..., 1).
     """
+    return cast(jax.Array, vectors_found(field, steps, start, size, parameters))
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
+def vectors_found(field: Field, steps: int, start: jax.Array, size: jax.Array, parameters: Arrays) -> jax.Array:
+    """`inverse_vectors`, with a rule for its derivatives."""
 
     def improved(_: jax.Array | int, vectors: jax.Array) -> jax.Array:
         return -field(vectors, *parameters)
@@ -80,17 +83,17 @@ def length(vectors: jax.Array) -> jax.Array:
     return jnp.max(jnp.abs(vectors), -1, keepdims=True)
 
 
-@inverse_vectors.defjvp
-def inverse_vectors_jvp(
+@cast(Any, vectors_found).defjvp
+def vectors_found_jvp(
     field: Field, steps: int, primals: tuple[Any, ...], tangents: tuple[Any, ...]
 ) -> tuple[jax.Array, jax.Array]:
     """From ``v + field(v, k) = 0`` follows ``(I + J) dv = -(d field / dk) dk``, with J the derivative in v.
 
     Source: the implicit function theorem. The rule calls the function itself, so that it holds for every order.
     """
-    found = cast(jax.Array, inverse_vectors(field, steps, *primals))
-    change = jax.checkpoint(functools.partial(solved_for_change, field))(found, primals[-1], tangents[-1])
-    return found, -cast(jax.Array, change)
+    found = inverse_vectors(field, steps, *primals)
+    change = cast(Any, jax.checkpoint(functools.partial(solved_for_change, field)))
+    return found, -change(found, primals[-1], tangents[-1])
 
 
 def solved_for_change(field: Field, at: jax.Array, parameters: Arrays, changes: Arrays) -> jax.Array:
