@@ -5,6 +5,7 @@ is at (0.5, 0.5). Images are ``(..., H, W, C)``, volumes ``(..., D, H, W, C)``; 
 """
 
 from .._checks.words import listing
+from .boxes import warp_boxes
 from .composed import warp_chain
 from .conventions.conversions import (
     camera_from_opencv,
@@ -60,6 +61,7 @@ __all__ = [
     "undistort",
     "undistort_points",
     "warp_affine",
+    "warp_boxes",
     "warp_chain",
     "warp_flow",
     "warp_labels",

@@ -141,7 +141,7 @@ def as_transforms(name: str, transforms: Any) -> tuple[Step, ...]:
             f"{name}: transforms is {described(came)}, expected a list of matrices, flows and functions, first to "
             f"last; put a single transform into a list."
         )
-    found = tuple(map(as_step, cast(Sequence[Any], transforms)))
+    found = tuple(as_step(t) for t in cast(Sequence[Any], transforms))
     if not found:
         raise ValueError(f"{name}: transforms is empty, expected at least one matrix, flow or function.")
     return found
