@@ -68,7 +68,7 @@ def warp_boxes(
         Array([[0., 1., 3., 4.]], dtype=float32)
     """
     name = "warp_boxes"
-    low, high = sides(name, boxes, transforms)
+    low, high, is_single = sides(name, boxes, transforms)
     ndim, chain = low.shape[-1], as_transforms(name, transforms)
     count = CORNERS if all(is_matrix(t, ndim) for t in chain) else POINTS_PER_EDGE
     if points_per_edge is not None:
@@ -84,11 +84,11 @@ def warp_boxes(
     found = jnp.concatenate([jnp.min(moved, -2), jnp.max(moved, -2)], -1)
     if clip:
         found = clipped(name, found, of_output(chain, output_shape, ndim), ndim, to)
-    return found[..., 0, :] if jnp.ndim(boxes) == 1 else found
+    return found[..., 0, :] if is_single else found
 
 
-def sides(name: str, boxes: Any, transforms: Any) -> tuple[jax.Array, jax.Array]:
-    """The least and the greatest coordinates of boxes, (..., N, n), in the precision of all arguments."""
+def sides(name: str, boxes: Any, transforms: Any) -> tuple[jax.Array, jax.Array, bool]:
+    """The least and the greatest coordinates of boxes, (..., N, n), in the precision of all, and if N was left out."""
     (array, *_) = as_floats(boxes, *jax.tree.leaves(transforms))
     if array.shape[-1:] not in ((4,), (6,)):
         raise ValueError(
@@ -96,7 +96,7 @@ def sides(name: str, boxes: Any, transforms: Any) -> tuple[jax.Array, jax.Array]
             f"z0, x1, y1, z1 for volumes."
         )
     low, high = jnp.split(array[None] if array.ndim == 1 else array, 2, -1)
-    return low, high
+    return low, high, array.ndim == 1
 
 
 def clipped(name: str, boxes: jax.Array, output_shape: ShapeLike | None, ndim: int, to: Place) -> jax.Array:

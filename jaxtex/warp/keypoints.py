@@ -111,14 +111,13 @@ def as_rows(name: str, points: Any, transforms: Any) -> tuple[Arrays, bool]:
     """The coordinates of points, (..., P), in the precision of all arguments, and whether P was left out."""
     leaves = [leaf for leaf in jax.tree.leaves(transforms) if leaf is not None]
     if isinstance(points, tuple | list):
-        given = cast(Sequence[Any], points)
-        shape = broadcast(*(np.shape(c) for c in given)) if len(given) in (2, 3) else None
-        if shape is None:
-            shapes = ", ".join(str(np.shape(c)) for c in given)
+        given = as_floats(*cast(Sequence[Any], points), *leaves)[: len(cast(Sequence[Any], points))]
+        if len(given) not in (2, 3) or broadcast(*(c.shape for c in given)) is None:
+            shapes = ", ".join(str(c.shape) for c in given)
             raise ValueError(
                 f"{name}: points has arrays of shapes {shapes}, expected (x, y) or (x, y, z), of shapes that broadcast."
             )
-        at = tuple(jnp.broadcast_arrays(*as_floats(*given, *leaves)[: len(given)]))
+        at = tuple(jnp.broadcast_arrays(*given))
     else:
         (array, *_) = as_floats(cast(ArrayLike, points), *leaves)
         if array.shape[-1:] not in ((2,), (3,)):
