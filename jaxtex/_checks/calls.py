@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._jax.calls import typed_jit
+from .._jax.calls import StaticFunction, typed_jit
 from .numbers import Array, at_full_width, check_is_known, in_dtype_of_jax, is_integral
 from .words import check_keywords, described, shown
 
@@ -98,11 +98,14 @@ class Sort(enum.Enum):
     FLAG = "True or False"
     OWN = "of a class with a check of its own: a sampler"
     ARRAYS = "an array, a number, or several of them"
+    MAPS = "arrays, numbers and functions"
     TUPLE = "a tuple of arrays, such as coordinates"
     STATIC = "what is known while tracing: numbers and words"
     OTHER = "a texture, a function, or anything else"
 
 
+# The sorts that hold arrays.
+OF_ARRAYS = (Sort.ARRAYS, Sort.TUPLE, Sort.MAPS)
 # The classes of static arguments, beside words of a `Literal`.
 STATIC_TYPES = (bool, int, float, str, NoneType, np.generic, np.ndarray)
 
@@ -113,6 +116,8 @@ IMAGES = (*SINGLE, "features", "value", "x", "pyramid", "planes", "batch_indices
 # Arguments with an array or `None` for each axis.
 OF_AXES = ("knots",)
 PLAIN = (bool, int, float, complex)
+# What a program takes.
+KNOWN = (jax.Array, np.ndarray, np.generic, StaticFunction, *PLAIN)
 # An object with the first attribute becomes an array of JAX, one with another attribute an array of NumPy.
 OF_JAX, OF_NUMPY = "__jax_array__", ("__array__", "__array_interface__")
 
@@ -124,6 +129,8 @@ def sort_of(annotation: object) -> Sort:
     held = {*parts_of(annotation)}
     if not held.isdisjoint(OWN_CHECKS):
         return Sort.OWN
+    if jax.Array in held and Callable in held:
+        return Sort.MAPS
     if jax.Array in held:
         options = [option for option in (get_args(annotation) or (annotation,)) if option is not NoneType]
         tuples = get_origin(annotation) is tuple or all(get_origin(option) is tuple for option in options)
@@ -178,13 +185,13 @@ def public(function: Any = None, /, *, compiled: bool = False, called: str | Non
     parameters = signature.parameters
     sorts = {p.name: sort_of(p.annotation) for p in parameters.values()}
     own_checks = {key: own_check(parameters[key].annotation) for key, sort in sorts.items() if sort is Sort.OWN}
-    static = [key for key, sort in sorts.items() if sort not in (Sort.ARRAYS, Sort.TUPLE)]
+    static = [key for key, sort in sorts.items() if sort not in OF_ARRAYS]
     run = typed_jit(*static)(function) if compiled else function
     names = [argument for argument in parameters if argument != "self"]
     remedy = functools.partial(keyword_remedy, names=names)
     positional = [key for key, p in parameters.items() if p.kind is not p.KEYWORD_ONLY]
     # If the next parameter takes arrays too, a missing tuple cannot be detected.
-    arrays = [sorts[key] in (Sort.ARRAYS, Sort.TUPLE) for key in positional]
+    arrays = [sorts[key] in OF_ARRAYS for key in positional]
     tuples = [k for k, key in enumerate(positional) if sorts[key] is Sort.TUPLE and not any(arrays[k + 1 : k + 2])]
 
     required = [key for key in names if parameters[key].default is inspect.Parameter.empty]
@@ -213,7 +220,7 @@ def public(function: Any = None, /, *, compiled: bool = False, called: str | Non
                 is_given = value is not None or parameters[argument].annotation is bool
                 given[argument] = as_flag(name, argument, value) if is_given else value
             else:
-                value = in_native_order(value)
+                value = in_native_order(with_static_functions(value) if sort is Sort.MAPS else value)
                 if compiled:
                     value = prepared(name, argument, value, argument in static)
                 elif argument in SINGLE and sort is Sort.ARRAYS:
@@ -244,8 +251,8 @@ def check_sort(name: str, argument: str, value: object, sort: Sort) -> None:
     """Raises a TypeError for a value of another sort."""
     if sort is Sort.TUPLE and (value is None or isinstance(value, str | bytes)):
         raise TypeError(f"{name}: {argument} is {shown(value)}, expected a tuple of arrays such as (x, y); pass one.")
-    if sort in (Sort.ARRAYS, Sort.TUPLE):
-        check_operand(name, argument, value)
+    if sort in OF_ARRAYS:
+        check_operand(name, argument, value, sort is Sort.MAPS)
     elif sort is Sort.STATIC:
         for leaf in leaves_of(value):
             check_is_known(name, argument, leaf)
@@ -281,13 +288,19 @@ def as_flag(name: str, argument: str, value: object) -> bool:
 # Values
 
 
-def check_operand(name: str, argument: str, value: object) -> None:
-    """Checks for an array, a number, or lists and tuples of them; the TypeError says what to pass."""
+def check_operand(name: str, argument: str, value: object, with_functions: bool = False) -> None:
+    """Checks for an array, a number, or lists and tuples of them; the TypeError says what to pass.
+
+    Args:
+        with_functions: whether functions may be among them.
+    """
     if isinstance(value, jax.Array):
         return
     if argument in IMAGES:
         check_is_no_nest(name, argument, value)
     for leaf in leaves_of(value):
+        if with_functions and callable(leaf):
+            continue
         if not (isinstance(leaf, jax.Array) or type(leaf) in PLAIN or (leaf is None and argument in OF_AXES)):
             check_leaf(name, f"{argument} {'is' if leaf is value else 'holds'}", argument, leaf)
     if argument in SINGLE:
@@ -324,6 +337,13 @@ def holds_numbers(array: np.ndarray | np.generic) -> bool:
     return jnp.issubdtype(array.dtype, jnp.number) or array.dtype == np.bool_
 
 
+def with_static_functions(value: Any) -> Any:
+    """Functions in lists and tuples as trees without leaves, so that a program takes them beside arrays."""
+    if isinstance(value, list | tuple):
+        return tuple(with_static_functions(part) for part in cast("Sequence[object]", value))
+    return StaticFunction(value) if callable(value) else value
+
+
 def becomes_array(value: object) -> bool:
     """Whether JAX or NumPy converts an object to an array, such as a Pillow image, a torch tensor or a fraction."""
     return not isinstance(value, type) and any(hasattr(value, name) for name in (OF_JAX, *OF_NUMPY, "__float__"))
@@ -332,7 +352,7 @@ def becomes_array(value: object) -> bool:
 def check_is_of_arrays(name: str, argument: str, value: object) -> None:
     """Raises a TypeError for numbers and arrays of libraries other than NumPy and JAX."""
     for leaf in leaves_of(value):
-        if not (leaf is None or isinstance(leaf, (jax.Array, np.ndarray, np.generic, *PLAIN)) or hasattr(leaf, OF_JAX)):
+        if not (leaf is None or isinstance(leaf, KNOWN) or hasattr(leaf, OF_JAX)):
             makes_array = any(hasattr(leaf, key) for key in OF_NUMPY)
             kind = f"{described(leaf)} of {type(leaf).__module__.partition('.')[0]}"
             remedy = f"an array; pass numpy.asarray({argument})" if makes_array else f"a number; pass float({argument})"

@@ -1,5 +1,6 @@
 """Calls of functions in programs: a typed `jax.jit`, calls that kernels know by name, and the callees of equations."""
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
@@ -22,6 +23,14 @@ CALLS = frozenset(
     )
 )
 PROGRAMS = ("jaxpr", "call_jaxpr", "call")
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class StaticFunction:
+    """A function that a program takes among arrays: a tree without leaves, which is hashed."""
+
+    function: Callable[..., Any]
 
 
 def typed_jit(*static: str, inline: bool = True) -> Callable[[Function], Function]:

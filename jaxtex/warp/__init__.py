@@ -5,6 +5,7 @@ is at (0.5, 0.5). Images are ``(..., H, W, C)``, volumes ``(..., D, H, W, C)``; 
 """
 
 from .._checks.words import listing
+from .boxes import warp_boxes
 from .composed import warp_chain
 from .conventions.conversions import (
     camera_from_opencv,
@@ -18,6 +19,7 @@ from .conventions.torch_grids import affine_grid, grid_sample
 from .fields import remap, warp_flow
 from .flows import compose_flows, integrate_velocity, invert_flow, jacobian_determinant
 from .forward import forward_warp
+from .keypoints import warp_points
 from .labels import warp_labels
 from .lens import distort, distort_points, undistort, undistort_points
 from .maps import resample, rotate, spatial_transform, warp_affine, warp_perspective
@@ -59,9 +61,11 @@ __all__ = [
     "undistort",
     "undistort_points",
     "warp_affine",
+    "warp_boxes",
     "warp_chain",
     "warp_flow",
     "warp_labels",
     "warp_perspective",
+    "warp_points",
 ]
 __dir__ = listing(__all__)

@@ -77,7 +77,13 @@ class OfCaller(NamedTuple):
         return tuple(jnp.expand_dims(c, range(args[0].ndim - c.ndim)) for c in points)
 
 
-def check_is_elementwise(name: str, function: Any, ndim: int, parameters: Sequence[jax.Array]) -> None:
+def check_is_elementwise(
+    name: str,
+    function: Any,
+    ndim: int,
+    parameters: Sequence[jax.Array],
+    remedy: str = "pass the array in parameters",
+) -> None:
     """Checks that a caller's function maps one pixel to one point, from its arguments alone."""
     one = jnp.zeros((1,) * ndim, sum_dtype(*(p.dtype for p in parameters)))
 
@@ -92,7 +98,7 @@ def check_is_elementwise(name: str, function: Any, ndim: int, parameters: Sequen
                 f"parameters, it must be elementwise."
             )
     if any(isinstance(const, Tracer) for const in closed.consts):
-        raise TypeError(f"{name}: function closes over a traced array; pass the array in parameters.")
+        raise TypeError(f"{name}: function closes over a traced array; {remedy}.")
 
 
 def aligned(*arrays: jax.Array) -> Arrays:

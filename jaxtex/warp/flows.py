@@ -4,30 +4,21 @@ A flow moves a point p to ``p + flow(p)``, in pixels. Between pixels it is inter
 the value at its edge. If it fell to zero there, the map would fold wherever the flow at an edge is longer than a pixel.
 """
 
-import functools
-from collections.abc import Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from .._checks.calls import public
 from .._checks.numbers import as_integer
-from .._jax.indexing import explicit_sharding
-from .._jax.versions import stack
 from ..modes import AddressMode
 from ..sampler import FilterModeLike, Sampler
 from .coordinate_functions import Arrays, displaced
-from .fields import as_components, field_parameters, stacked
+from .fields import field_parameters, stacked
 from .images import difference, warp_image
-from .matrices import Rows, determinant, dot, inverse
+from .inverses import components_of, inverse_vectors, length, with_identity
+from .matrices import determinant
 from .options import AddressLike, Points, ReadOptions, resolve_sampler
-
-# The most steps of Newton's method. An excess of so many roundings is none; one of more than the last is too large.
-NEWTON_STEPS, ROUNDINGS, MOST_ROUNDINGS = 30, 16, 1024
-# The number of the step, the inverse, the excess that should be zero, and the share of the step to take.
-NewtonState: TypeAlias = tuple[jax.Array, jax.Array, jax.Array, jax.Array]
 
 
 @public(compiled=True)
@@ -180,7 +171,7 @@ def invert_flow(
         resolve_sampler(name, sampler, filter, address, AddressMode.CLAMP),
         as_integer(name, "steps", steps, 1),
     )
-    return in_form_of(flow, cast(jax.Array, inverted_flow(stacked(name, "flow", flow), count, sampler)))
+    return in_form_of(flow, inverted_flow(stacked(name, "flow", flow), count, sampler))
 
 
 @public(compiled=True)
@@ -216,11 +207,6 @@ def jacobian_determinant(flow: ArrayLike | Points) -> jax.Array:
 # The maps of flows
 
 
-def components_of(flow: jax.Array) -> Arrays:
-    """The components of a flow that is one array."""
-    return as_components("", "", flow)
-
-
 def in_form_of(given: Any, flow: jax.Array) -> jax.Array | Arrays:
     """A flow as a tuple of arrays, if `given` is one."""
     return components_of(flow) if isinstance(given, tuple | list) else flow
@@ -232,90 +218,16 @@ def moved(name: str, image: jax.Array, flow: jax.Array, sampler: Sampler, argume
     return warp_image(name, image, displaced, parameters, shape, ReadOptions(sampler), argument=argument)
 
 
-@functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2))
 def inverted_flow(flow: jax.Array, steps: int, sampler: Sampler) -> jax.Array:
     """The inverse of a flow, by `steps` iterations, and then Newton's method where these have not converged."""
-
-    def improved(_: jax.Array | int, inverse: jax.Array) -> jax.Array:
-        return -moved("invert_flow", flow, inverse, sampler)
-
-    found = cast(jax.Array, jax.lax.fori_loop(1, steps, improved, -flow))
-    excess = found - improved(steps, found)
-    # A position and a value of the flow are rounded in proportion to these.
-    unit = float(cast(Any, jnp.finfo(flow.dtype)).eps) * (max(flow.shape[-1 - flow.shape[-1] : -1]) + length(flow))
-    converged = length(excess) <= jnp.maximum(ROUNDINGS * unit, 0.5**steps * length(flow))
-
-    def active(excess: jax.Array) -> jax.Array:
-        return ~converged & (length(excess) > ROUNDINGS * unit)
-
-    def unfinished(state: NewtonState) -> jax.Array:
-        return (state[0] < NEWTON_STEPS) & jnp.any(active(state[2]))
-
-    def nearer(state: NewtonState) -> NewtonState:
-        """One more step; one that does not lessen the excess is not taken, and the next is half as long."""
-        number, at, excess, share = state
-        place = at - share * solved(sampler, flow, at, excess)
-        rest = place - improved(number, place)
-        better = length(rest) < length(excess)
-        taken = better & active(excess)
-        share = jnp.where(better, jnp.minimum(2 * share, 1), share / 2)
-        return number + 1, jnp.where(taken, place, at), jnp.where(taken, rest, excess), share
-
-    def one_step(number: jax.Array, state: NewtonState) -> NewtonState:
-        del number
-        return nearer(state)
-
-    start = jnp.int32(0), found, excess, jnp.ones_like(unit)
-    if explicit_sharding(flow) is None:
-        last = jax.lax.while_loop(unfinished, nearer, start)
-    else:  # JAX cannot batch the end of a loop along an explicit axis of a mesh; steps too many change nothing
-        last = cast(NewtonState, jax.lax.fori_loop(0, NEWTON_STEPS, one_step, start))
-    _, found, excess, _ = last
-    return jnp.where(converged | (length(excess) <= MOST_ROUNDINGS * unit), found, jnp.nan)
+    size = max(flow.shape[-1 - flow.shape[-1] : -1]) + length(flow)
+    return inverse_vectors(AlongFlow(sampler), steps - 1, -flow, size, (flow,))
 
 
-def length(vectors: jax.Array) -> jax.Array:
-    """The largest component of vectors along the last axis, which keeps size 1."""
-    return jnp.max(jnp.abs(vectors), -1, keepdims=True)
+class AlongFlow(NamedTuple):
+    """The vectors of a flow at the points to which vectors lead from the centers of its pixels."""
 
+    sampler: Sampler
 
-@inverted_flow.defjvp
-def inverted_flow_jvp(steps: int, sampler: Sampler, primals: Arrays, tangents: Arrays) -> tuple[jax.Array, jax.Array]:
-    """From ``v + flow(p + v) = 0`` follows ``(I + J) dv = -dflow(p + v)``, with J the derivative of the flow there.
-
-    Source: the implicit function theorem. The rule calls the function itself, so that it holds for every order.
-    """
-    (flow,), (change,) = primals, tangents
-    found = cast(jax.Array, inverted_flow(flow, steps, sampler))
-    return found, -cast(jax.Array, jax.checkpoint(functools.partial(solved_for_change, sampler))(flow, found, change))
-
-
-def solved_for_change(sampler: Sampler, flow: jax.Array, at: jax.Array, change: jax.Array) -> jax.Array:
-    """The solution of ``(I + J) x = change(p + at)``, or zero where `at` is unknown."""
-    known = jnp.all(jnp.isfinite(at), -1, keepdims=True)
-    at = jnp.where(known, at, 0)
-    return jnp.where(known, solved(sampler, flow, at, moved("invert_flow", change, at, sampler), known[..., 0]), 0)
-
-
-def solved(
-    sampler: Sampler, flow: jax.Array, at: jax.Array, right: jax.Array, known: jax.Array | bool = True
-) -> jax.Array:
-    """The solution of ``(I + J) x = right``, J being the derivative of `flow` at p + at where it is known, else 0."""
-    ndim = at.shape[-1]
-
-    def read(at: jax.Array) -> jax.Array:
-        return moved("invert_flow", flow, at, sampler)
-
-    def along(axis: int) -> Arrays:
-        unit = jnp.broadcast_to(jnp.asarray([float(k == axis) for k in range(ndim)], at.dtype), at.shape)
-        return components_of(jax.jvp(read, (at,), (unit,))[1])
-
-    columns = [along(axis) for axis in range(ndim)]
-    slopes = [[slope if known is True else jnp.where(known, slope, 0) for slope in row] for row in zip(*columns)]
-    rows = inverse(with_identity(slopes))
-    return stack([dot(row, components_of(right)) for row in rows], -1)
-
-
-def with_identity(rows: Sequence[Sequence[jax.Array]]) -> Rows:
-    """The derivative of ``p + flow(p)``, from that of the flow."""
-    return [[slope + 1 if i == k else slope for k, slope in enumerate(row)] for i, row in enumerate(rows)]
+    def __call__(self, vectors: jax.Array, flow: jax.Array) -> jax.Array:
+        return moved("invert_flow", flow, vectors, self.sampler)

@@ -44,7 +44,7 @@ def warp_labels(
     Args:
         labels: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, of integers or bool. Leading axes are batches, and
             each channel is a label map of its own.
-        transforms: a list of matrices and flows from output to input, as in `warp_chain`.
+        transforms: a list of matrices, flows and functions from output to input, as in `warp_chain`.
         output_shape: the spatial shape of the output, as in `warp_chain`.
         coords: in place of `transforms`, the points of the input that the output shows, as in `remap`.
         method: ``"nearest"`` takes the label of the pixel that contains the point. ``"partial_volume"`` adds up, label

@@ -48,6 +48,7 @@ INDEX = np.int32([0, 3, 9])
 MATRIX = np.float32([[1.3, 0.2, 0.4], [-0.1, 0.8, 0.7]])
 HOMOGRAPHY = np.float32([[1.3, 0.2, 0.4], [-0.1, 0.8, 0.7], [0.01, 0.02, 1]])
 FLOW = normal(H, W), normal(H, W)
+GENTLE = tuple(np.float32(0.1) * a for a in FLOW)
 COORDS = FLOW[0] + np.float32(2.6), FLOW[1] + np.float32(1.4)
 POINTS = np.float32([[0.5, 0.5], [5, 1], [1, 3.5], [4.4, 3]])
 MOVED = POINTS + np.float32([[0.4, 0.1], [-0.3, 0.2], [0.1, -0.5], [0.2, 0.3]])
@@ -219,13 +220,15 @@ CALLS = {
     "warp.undistort": LENSES,
     "warp.undistort_points": POINTS_OF_LENSES,
     "warp.warp_affine": {"image": IMAGE, "matrix": MATRIX},
+    "warp.warp_boxes": {"boxes": np.float32([[0.6, 0.7, 3.3, 3.1]]), "transforms": [MATRIX, GENTLE]},
     "warp.warp_chain": {"image": IMAGE, "transforms": [MATRIX, FLOW]},
     "warp.warp_flow": {"image": IMAGE, "flow": FLOW},
     "warp.warp_labels": {"labels": LABELS, "transforms": [MATRIX]},
     "warp.warp_perspective": {"image": IMAGE, "matrix": HOMOGRAPHY},
+    "warp.warp_points": {"points": POINTS, "transforms": [MATRIX, GENTLE]},
 }
 CLAMPED, LINEAR = jt.Sampler(address_mode="clamp"), jt.Sampler(filter_mode="linear")
-NEAREST = jt.Sampler(filter_mode="point")
+NEAREST, SPLINE = jt.Sampler(filter_mode="point"), jt.Sampler(filter_mode="bspline")
 SIDES = {"ddx": (SIDE, ZERO), "ddy": (ZERO, SIDE)}
 DEEP = jt.build_mipmaps(SPACE)
 IN_SPACE = {"texture": DEEP, "coords": (U, V, U), "shape": VOLUME.shape}
@@ -297,6 +300,19 @@ OTHERS = {
     "filtered_backprojection.filter": [("hann", {}), (None, {})],
     "filtered_backprojection.source_distance": [(np.float32(9), {"source_distance": 8.0, "detector_distance": 4.0})],
     "filtered_backprojection.detector_distance": [(np.float32(5), {"source_distance": 8.0, "detector_distance": 4.0})],
+    **{
+        f"warp_{name}.flow_sampler": [
+            (NEAREST, {"transforms": [MATRIX, GENTLE]}),
+            (NEAREST, {"transforms": [MATRIX, MATRIX]}),
+            (NEAREST, {"transforms": [GENTLE, MATRIX]}),
+        ]
+        for name in ("points", "boxes")
+    },
+    "warp_points.output_shape": [((5, 7), {"transforms": [GENTLE, MATRIX, GENTLE], "flow_sampler": SPLINE})],
+    "warp_boxes.output_shape": [((3, 2), {"output_shape": (3, 5), "clip": True})],
+    "to": [("image", {})],
+    "clip": [(True, {"output_shape": (3, 2)}), (True, {"output_shape": (3, 2), "to": "image"})],
+    "points_per_edge": [(3, {})],
     "near": [(np.float32(1.5), {})],
     "outside": [(-1.5, {}), (0.5, {"num_samples": None, "step": 0.5})],
     "num_samples": [(7, {})],

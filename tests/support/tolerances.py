@@ -35,6 +35,9 @@ TOLERANCES = {
     # A point that a lens, a sphere or a spline has moved, of the size of the image: some ten roundings to 24 bits. What
     # is read there has a slope of at most 2 an axis.
     "point": 2.0**-19,
+    # The peak of a blob, in pixels, from a parabola through three pixels an axis: a map whose second derivatives are
+    # at most 2^-5 a pixel moves it by half of these.
+    "peak of a blob": 2.0**-6,
     # The same with 53 bits.
     "point float64": 2.0**-48,
     # A thin-plate spline through ten points: what is solved for has an error of the condition of their matrix, some

@@ -65,6 +65,40 @@ def test_a_chain_is_read_where_its_maps_lead():
         assert_cases_close("float32", found, {name: cases[name] for name in found}, 8)
 
 
+def bent(x, y, height, *more):
+    return x + height * jnp.sin(y), y + height * jnp.cos(x), *more
+
+
+def test_functions_stand_in_a_chain():
+    """With a parameter for each image, before a flow; alone; and of a volume, whose shape says what they map."""
+    image, (first, flow, last) = drawn(2)
+    heights = np.float32([0.3, -0.7])
+
+    @jax.jit
+    def run(image, first, flow, last, heights):
+        alone = lambda x, y: bent(x, y, 0.3)
+        upright = lambda x, y, z: bent(x, y, 0.3, z)
+        volume, whole = jnp.stack([image, image]), jnp.round(image).astype(np.int32)
+        return {
+            "for each": warp.warp_chain(image, [first, (bent, heights), flow, last], OUTPUT[2]),
+            "alone": warp.warp_chain(image, [alone]),
+            "of a volume": warp.warp_chain(volume, [upright], volume.shape[:3])[1],
+            "nearest": warp.warp_chain(whole, [alone], filter="point"),
+            "labels": warp.warp_labels(whole, [alone]),
+        }
+
+    def by_hand(points, height):
+        x, y = points[..., 0], points[..., 1]
+        return np.stack([x + height * np.sin(y), y + height * np.cos(x)], -1)
+
+    found = jax.device_get(run(image, first, flow, last, heights))
+    at_first = centers(OUTPUT[2]) @ np.float64(first[:, :2]).T + first[:, 2]
+    each = [expected(image, [flow, last], by_hand(at_first, np.float64(h))) for h in heights]
+    plain = expected(image, [], by_hand(centers(IMAGE[2]), 0.3))
+    assert_exact(found.pop("labels"), found.pop("nearest"))
+    assert_cases_close("float32", found, {"for each": np.stack(each), "alone": plain, "of a volume": plain}, 8)
+
+
 def count_reads(function, *args):
     return str(jax.make_jaxpr(function)(*args)).count("= texture_read[")
 
@@ -86,6 +120,8 @@ def test_gradients_go_to_every_part(x64):
     shift = np.column_stack([np.eye(2), points[0, 0] - 0.5])
     of_chain = lambda *parts: warp.warp_chain(parts[0], (shift, *parts[1:]), (4, 4), filter="cubic")
     assert_derivatives(of_chain, image, first, flow, last)
+    of_height = lambda image, m, h: warp.warp_chain(image, (shift, m, (bent, h)), (4, 4), filter="cubic")
+    assert_derivatives(of_height, image, first, np.float64(0.3))
     color = np.array([0.5, -0.5])
     of_color = lambda c, m: warp.warp_chain(image, [m], (4, 4), border_color=c)
     assert_derivatives(of_color, color, np.column_stack([2.1 * np.eye(2), [-2.0, -3.0]]))

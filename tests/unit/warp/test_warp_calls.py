@@ -84,10 +84,12 @@ WARPS = {
     "undistort": {"image": IMAGE, "camera_matrix": CAMERA, "distortion": LENS},
     "undistort_points": {"coords": (X, Y), "camera_matrix": CAMERA, "distortion": LENS},
     "warp_affine": {"image": IMAGE, "matrix": AFFINE},
+    "warp_boxes": {"boxes": np.float32([[1, 1, 5, 4]]), "transforms": [PROJECTIVE, FLOW], "output_shape": (H, W)},
     "warp_chain": {"image": IMAGE, "transforms": [PROJECTIVE, FLOW]},
     "warp_flow": {"image": IMAGE, "flow": FLOW},
     "warp_labels": {"labels": MAPS, "transforms": [PROJECTIVE]},
     "warp_perspective": {"image": IMAGE, "matrix": PROJECTIVE},
+    "warp_points": {"points": SOURCE, "transforms": [PROJECTIVE, FLOW]},
 }
 ARRAY = IMAGE[..., 0]
 NDIMAGE = {
