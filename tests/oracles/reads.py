@@ -203,7 +203,7 @@ def footprint_lod(coords, shape, ddx, ddy, *, cube, normalized, anisotropy):
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(small > 0, np.fmin(large / small, anisotropy), np.where(large > 0, anisotropy, 1.0))
         lod = np.log2(large / ratio)
-        count, along = np.ceil(ratio), np.where(x > y, ddx, ddy)
+        count, along = np.ceil(ratio * (1 - 2.0**-20)), np.where(x > y, ddx, ddy)  # roundings add no read
         steps = [(k / (count + 1) - 0.5, np.where(k <= count, 1 / count, 0.0)) for k in range(1, anisotropy + 1)]
         offsets = [(share, along * np.where(share > 0, step, 0.0)) for step, share in steps]
     return lod, offsets if anisotropy > 1 else [(np.ones(lod.shape), np.zeros(ddx.shape))]

@@ -17,6 +17,8 @@ from .operands import Arrays, Coords, Grid
 
 # A footprint of this length, in texels, covers every texture.
 SIDE_LIMIT = 2.0**56
+# A ratio of sides that exceeds a whole number by no more than roundings, relative to it, counts as that number.
+ROUNDING = 2.0**-20
 
 
 def limited(side: jax.Array) -> jax.Array:
@@ -75,7 +77,8 @@ def footprint_level(sides: Sequence[Arrays], in_texels: Sequence[Arrays], max_an
     """The level of detail of a footprint, and the reads along its longest side.
 
     With the lengths rho of the longest side and the next, ``eta = min(rho_longest / rho_next, max_anisotropy)``, there
-    are ceil(eta) reads at level ``log2(rho_longest / eta)``. Lengths stay squared, so that no root is taken at zero.
+    are ceil(eta) reads at level ``log2(rho_longest / eta)``; a ratio that only roundings put above a whole number counts
+    as that number. Lengths stay squared, so that no root is taken at zero.
 
     Args:
         sides: two sides, or three for the footprint of a voxel, in the units of the caller's coordinates.
@@ -103,7 +106,7 @@ def footprint_level(sides: Sequence[Arrays], in_texels: Sequence[Arrays], max_an
         bounded = longest < shorter * max_anisotropy**2
         ratio = jnp.where(has_area & bounded, longest, 1) / jnp.where(has_area & bounded, shorter, 1)
         eta = jnp.where(bounded, jnp.sqrt(ratio), max_anisotropy)
-        lod, num_reads = lod - jnp.log2(eta), jnp.where(has_area, jnp.ceil(eta), 1)
+        lod, num_reads = lod - jnp.log2(eta), jnp.where(has_area, jnp.ceil(eta * (1 - ROUNDING)), 1)
     return FootprintLevel(jnp.where(has_area, lod, lod.dtype.type(-np.inf)), num_reads, side)
 
 
@@ -113,6 +116,7 @@ def along_side(coords: Arrays, side: Arrays, num_reads: jax.Array, number: jax.A
     Args:
         number: the number of the read, from 1; beyond `num_reads` its weight is 0.
     """
+    # The middle read of an odd number lies at the center exactly, whatever a division rounds to.
     taken = number <= num_reads
-    offset = jnp.where(taken, number / (num_reads + 1) - 0.5, 0)
+    offset = jnp.where(taken, (number - 0.5 * (num_reads + 1)) / (num_reads + 1), 0)
     return tuple(c + offset * limited(d) for c, d in zip(coords, side)), jnp.where(taken, 1 / num_reads, 0)
