@@ -22,8 +22,10 @@ from .._checks.numbers import (
     known_integers,
     saturated,
 )
+from .._checks.texels import check_sizes
 from .._checks.words import described, shown
 from .._engine.describe.plan import ReadArguments
+from .._jax.shapes import broadcast_shapes
 from .._tables.storage_formats import is_complex, known_format
 from ..modes import TextureKind
 from ..sampler import Sampler
@@ -72,6 +74,8 @@ def check_texture(
             f"{name}: {argument}.texels has shape {texture.texels.shape}, a stack of textures of kind "
             f"{texture.kind.value!r}; read it under jax.vmap."
         )
+    if not is_given_up:
+        check_sizes(f"{came} has shape {texels.shape}", texels.shape[int(texture.kind.layered and not in_chain) :])
     if known_format(texture.dtype) is None:
         check_stored(f"{name}: {argument}.texels", texture.dtype)
     if texture.knots is not None and not takes_knots:
@@ -231,7 +235,7 @@ def check_layer(name: str, kind: TextureKind, layer: Any) -> Any:
 def check_shapes(name: str, argument: str, arguments: ReadArguments) -> ReadArguments:
     """Arrays that broadcast."""
     try:
-        np.broadcast_shapes(*(a.shape for a in jax.tree.leaves(arguments)))
+        broadcast_shapes(*(a.shape for a in jax.tree.leaves(arguments)))
     except ValueError:
         given = ((field, value) for field, value in zip(arguments._fields, arguments) if value is not None)
         shapes = ", ".join(f"{field} {[a.shape for a in jax.tree.leaves(value)]}" for field, value in given)

@@ -13,6 +13,7 @@ from .._checks.calls import check_function, public
 from .._checks.numbers import as_array
 from .._engine.api import Operand, Stacked
 from .._jax.calls import typed_jit
+from .._jax.shapes import broadcast_shapes
 from .._reads.arguments import check_number, converted
 from .arguments import (
     PerAxis,
@@ -299,7 +300,7 @@ def check_indices(
         raise ValueError(f"{name}: {argument} has {given}, expected {expected}.")
     arrays = [check_number(name, argument, strong(part)) for part in parts]
     try:
-        found = np.broadcast_shapes(*(a.shape for a in arrays), shape or ())
+        found = broadcast_shapes(*(a.shape for a in arrays), shape or ())
     except ValueError:
         found = None
     if found is None or (shape is not None and found != shape):
@@ -319,15 +320,15 @@ def read_at(
     name: str, array: Any, indices: Arrays, cval: Any, reading: Reading, shape: tuple[int, ...] = ()
 ) -> jax.Array:
     """Reads an array at given indices, which broadcast to each other and to `shape`."""
-    shape = np.broadcast_shapes(*(a.shape for a in indices), shape)
+    shape = broadcast_shapes(*(a.shape for a in indices), shape)
     floats = [as_floats(name, "coordinates", a, reading.sums) for a in indices]
     floats = [jnp.expand_dims(a, range(len(shape) - a.ndim)) for a in floats]
     outside = as_cval(name, cval, array, reading)
     lines = [a.size == n == a.shape[k] for k, (a, n) in enumerate(zip(floats, shape))]
     if len(shape) == array.ndim and all(lines):
         return read_lines(array, tuple(a.reshape(-1) for a in floats), outside, reading=reading)
-    if np.broadcast_shapes(*(a.shape for a in floats)) != shape:
-        floats[0] = jnp.broadcast_to(floats[0], np.broadcast_shapes(floats[0].shape, shape))
+    if broadcast_shapes(*(a.shape for a in floats)) != shape:
+        floats[0] = jnp.broadcast_to(floats[0], broadcast_shapes(floats[0].shape, shape))
     return read_all(array, floats, outside, reading)
 
 

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.calls import public
+from .._jax.shapes import broadcast_shapes
 from ..sampler import FilterModeLike, Sampler
 from .coordinate_functions import Arrays, aligned, coordinates, stored_points
 from .fields import as_points
@@ -131,7 +132,7 @@ def solved_spline(source: jax.Array, target: jax.Array, regularization: jax.Arra
     # The equation of another knot of equal ones is that its coefficient is 0.
     bending = jnp.where(first & jnp.swapaxes(first, -1, -2), bending, identity)
     affine, steps = (jnp.where(first, a, 0) for a in (affine, steps))
-    batch = jnp.broadcast_shapes(bending.shape[:-2], steps.shape[:-2])
+    batch = broadcast_shapes(bending.shape[:-2], steps.shape[:-2])
     bending, affine, steps = (jnp.broadcast_to(a, (*batch, *a.shape[-2:])) for a in (bending, affine, steps))
     upper = jnp.concatenate([bending, affine], -1)
     lower = jnp.concatenate([jnp.swapaxes(affine, -1, -2), across_line(affine)], -1)
