@@ -17,7 +17,7 @@ def is_symbolic(*shapes: Iterable[int]) -> bool:
 
 def as_operand(size: int | jax.Array) -> int | jax.Array:
     """A size that a program computes with: a symbolic one as int32, any other as it is."""
-    return jnp.asarray(size, jnp.int32) if is_symbolic_dim(size) else size
+    return size if isinstance(size, jax.Array) or not is_symbolic_dim(size) else jnp.asarray(size, jnp.int32)
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:

@@ -74,7 +74,7 @@ def check_texture(
             f"{name}: {argument}.texels has shape {texture.texels.shape}, a stack of textures of kind "
             f"{texture.kind.value!r}; read it under jax.vmap."
         )
-    if not is_given_up:
+    if texels is not None:
         check_sizes(f"{came} has shape {texels.shape}", texels.shape[int(texture.kind.layered and not in_chain) :])
     if known_format(texture.dtype) is None:
         check_stored(f"{name}: {argument}.texels", texture.dtype)

@@ -11,9 +11,10 @@ from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.calls import check_function, public
 from .._checks.numbers import as_array
+from .._checks.texels import check_sizes
 from .._engine.api import Operand, Stacked
 from .._jax.calls import typed_jit
-from .._jax.shapes import broadcast_shapes
+from .._jax.shapes import broadcast_shapes, is_symbolic
 from .._reads.arguments import check_number, converted
 from .arguments import (
     PerAxis,
@@ -294,6 +295,7 @@ def check_indices(
         parts: Any = [np.asarray(part) if is_sequence(part) else part for part in values]
     else:
         parts = converted(name, argument, values)
+        check_sizes(f"{name}: {argument} has shape {parts.shape}", parts.shape[:1])
     given = f"{len(parts)} arrays" if is_sequence(parts) else f"shape {parts.shape}"
     if not (is_sequence(parts) or parts.ndim) or len(parts) != count:
         expected = f"{count} arrays of indices, one for each axis of input"
@@ -325,7 +327,7 @@ def read_at(
     floats = [jnp.expand_dims(a, range(len(shape) - a.ndim)) for a in floats]
     outside = as_cval(name, cval, array, reading)
     lines = [a.size == n == a.shape[k] for k, (a, n) in enumerate(zip(floats, shape))]
-    if len(shape) == array.ndim and all(lines):
+    if len(shape) == array.ndim and all(lines) and not is_symbolic(shape):
         return read_lines(array, tuple(a.reshape(-1) for a in floats), outside, reading=reading)
     if broadcast_shapes(*(a.shape for a in floats)) != shape:
         floats[0] = jnp.broadcast_to(floats[0], broadcast_shapes(floats[0].shape, shape))

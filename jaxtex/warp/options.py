@@ -12,7 +12,7 @@ from jax.typing import ArrayLike, DTypeLike
 from numpy.typing import NDArray
 
 from .._checks.calls import as_static
-from .._checks.numbers import as_array, as_float, at_full_width, is_integer
+from .._checks.numbers import as_array, as_float, at_full_width, is_integer, is_sequence
 from .._checks.texels import check_sizes
 from .._checks.words import shown
 from .._jax.shapes import broadcast_shapes
@@ -89,8 +89,7 @@ def as_shape(
 ) -> tuple[int, ...]:
     """A spatial shape, slowest axis first, whose length is one of `ndims`; `axes` names those of a length."""
     shape = as_static(name, argument, sizes)
-    if isinstance(shape, tuple):
-        check_sizes(f"{name}: {argument} is {shown(shape)}", shape)
+    check_sizes(f"{name}: {argument} is {shown(shape)}", shape if is_sequence(shape) else ())
     if not is_shape(shape) or len(shape) not in ndims:
         expected = " or ".join(axes[ndim] for ndim in ndims)
         remedy = shape_remedy(argument, shape, ndims)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.calls import public
+from .._checks.texels import check_sizes
 from .._jax.shapes import broadcast_shapes
 from ..sampler import FilterModeLike, Sampler
 from .coordinate_functions import Arrays, aligned, coordinates, stored_points
@@ -94,6 +95,7 @@ def check_points(name: str, source_points: Any, target_points: Any, image: Array
     source = as_points(name, "source_points", source_points, image)
     target = as_points(name, "target_points", target_points, image)
     for argument, points in (("source_points", source), ("target_points", target)):
+        check_sizes(f"{name}: {argument} has shape {points.shape}", points.shape[-2:])
         if points.ndim < 2 or points.shape[-2] < AFFINE_TERMS:
             raise ValueError(
                 f"{name}: {argument} has shape {points.shape}, expected (..., P, 2): at least three points, x before y."

@@ -11,6 +11,7 @@ from jax.typing import ArrayLike, DTypeLike
 
 from ..._checks.calls import public
 from ..._checks.hints import looks_channels_first
+from ..._checks.texels import check_sizes
 from ..._checks.words import check_word, shown
 from ..._jax.shapes import broadcast_shapes, is_symbolic
 from ..._jax.versions import stack
@@ -72,6 +73,7 @@ def affine_grid(theta: ArrayLike, size: ShapeLike, align_corners: bool | None = 
     """
     matrix = as_matrix("affine_grid", theta, ((2, 3), (3, 4)), "theta")
     ndim, batch = matrix.shape[-2], matrix.shape[:-2]
+    check_sizes(f"affine_grid: size is {shown(size)}", size[-ndim:] if isinstance(size, tuple) else ())
     if not is_size(size, ndim):
         raise ValueError(
             f"affine_grid: size is {shown(size)}, expected ({AXES[ndim]}) or (N, C, {AXES[ndim]}), of one pixel or "
@@ -174,6 +176,7 @@ def grid_sample(
             f"{name}: image has shape {pixels.shape}, expected {expected}, where the leading axes broadcast with "
             f"those of grid, {shape[:-ndim]}."
         )
+    check_sizes(f"{name}: image has shape {pixels.shape}", pixels.shape[-ndim - 1 :])
     how, fold = grid_read(name, mode or "bilinear", padding_mode or "zeros", align_corners)
     if sampler is not None:
         if mode is not None:
