@@ -217,6 +217,10 @@ MORE = {
     "a line of points": Case(
         lambda image, y, x: jt.ndimage.map_coordinates(image, [y, x]), ((H, W), ("b", 1), (1, 4)), {1: within(0, 3)}
     ),
+    "writes of bytes": Case(
+        lambda texels, values, x, y: written((255 * texels).astype(jnp.uint8), (9 * values).astype(jnp.uint8), x, y),
+        (IMAGE, ("b", C), SAMPLES, SAMPLES),
+    ),
     "writes of batches": Case(
         lambda texels, values, x, y: jax.vmap(written)(texels, values, x, y), (IMAGES, ("b", 4, C), ("b", 4), ("b", 4))
     ),
@@ -276,8 +280,12 @@ def test_a_function_that_takes_a_batch(name):
     compare({name: call}, {name: [0 if h else None for h in held]}, args_of)
 
 
+# XLA finds no type for bytes of a symbolic number that are repacked into words.
+REPACKED = {"block_compressed"}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", [name for name in ALL if name not in REPACKED])
 def test_every_function_under_vmap(name):
     call = ALL[name]
     mapped = call._replace(function=jax.vmap(lambda *args: jax.tree.leaves(call.function(*args))))
