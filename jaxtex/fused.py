@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ._checks.calls import public
@@ -12,6 +13,7 @@ from ._checks.texels import as_sizes
 from ._checks.words import listing, shown
 from ._engine.describe.program import Traced, trace
 from ._engine.rules import programs
+from ._jax.shapes import is_symbolic
 
 __all__ = ["fused_map", "fused_vmap"]
 __dir__ = listing(__all__)
@@ -102,8 +104,8 @@ def fused_map(
                [ 4.5,  6.5],
                [ 8.5, 10.5]], dtype=float32)
     """
-    sizes = as_sizes("fused_map", "shape", shape, ("height", "width"))
-    if any(n < 0 for n in sizes):
+    sizes = as_sizes("fused_map", "shape", shape, ("height", "width"), may_be_symbolic=True)
+    if any(n < 0 for n in sizes if not is_symbolic([n])):
         raise ValueError(f"fused_map: shape is {sizes}, expected sizes from 0 on.")
     if wrong := [ax for ax in jax.tree.leaves(in_axes) if not isinstance(ax, int) or ax != 0]:
         raise ValueError(
@@ -134,7 +136,9 @@ def fused_map(
             def run(i: Any, leaves: Sequence[Any]) -> Any:
                 return over(axis + 1, (*index, i), leaves)
 
-            return jax.vmap(run, (0, axes), out_axes)(np.arange(sizes[axis], dtype=np.int32), given)
+            size = sizes[axis]
+            numbers = jnp.arange(size, dtype=np.int32) if is_symbolic([size]) else np.arange(size, dtype=np.int32)
+            return jax.vmap(run, (0, axes), out_axes)(numbers, given)
 
         return over(0, (), leaves)
 

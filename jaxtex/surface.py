@@ -27,6 +27,7 @@ from ._engine.describe.spec import Read
 from ._engine.walk.texel_walk import only_address
 from ._jax.calls import typed_jit
 from ._jax.indexing import explicit_sharding, is_sharded
+from ._jax.shapes import broadcast_shapes, is_symbolic
 from ._reads.arguments import check_level, check_texels, check_texture, converted
 from ._reads.complex_parts import by_parts
 from ._tables.address_rules import BORDER, CLAMP, LAST
@@ -394,7 +395,7 @@ def check_values(name: str, texture: Texture, values: Any, arguments: ReadArgume
     """Checks the dtype of values, and that their shape broadcasts to S + (C,)."""
     values, shape = as_values(name, values, texture.dtype), (*arguments.shape, texture.num_channels)
     try:
-        fits = jnp.broadcast_shapes(values.shape, shape) == shape
+        fits = broadcast_shapes(values.shape, shape) == shape
     except ValueError:
         fits = False
     if not fits:
@@ -402,7 +403,7 @@ def check_values(name: str, texture: Texture, values: Any, arguments: ReadArgume
             f"{name}: values has shape {values.shape}, expected {shape} or one that broadcasts to it: the shape of the "
             f"coordinates, and {texture.num_channels} channels."
         )
-    if math.prod(shape[:-1]) >= SAMPLE_LIMIT:
+    if not is_symbolic(shape) and math.prod(shape[:-1]) >= SAMPLE_LIMIT:
         raise ValueError(f"{name}: coords has shape {shape[:-1]}, 2^31 samples or more; write in parts.")
     return values
 

@@ -13,7 +13,7 @@ from jax.typing import ArrayLike
 
 from ._checks.calls import check_is_no_nest, public
 from ._checks.numbers import at_full_width, in_dtype_of_jax, on_device
-from ._checks.texels import as_sizes, check_knots
+from ._checks.texels import as_sizes, check_knots, check_sizes
 from ._checks.words import described, listing, shown
 from ._engine.describe.levels import Cut, divided_levels, joined_levels
 from ._jax.calls import typed_jit
@@ -435,6 +435,7 @@ def check_level(kind: TextureKind, texels: Any, name: str, argument: str) -> jax
         raise ValueError(f"{name}: {argument} has shape {texels.shape}, expected {expected}; {remedy}.")
     if 0 in texels.shape[:-1]:
         raise ValueError(f"{name}: {argument} has shape {texels.shape}, expected at least one texel.")
+    check_sizes(f"{name}: {argument} has shape {texels.shape}", texels.shape[int(kind.layered) :])
     check_faces(kind, texels.shape, name, argument)
     check_stored(f"{name}: {argument}", texels.dtype)
     return texels
@@ -490,6 +491,8 @@ def check_chain(kind: TextureKind, levels: Sequence[jax.Array], name: str) -> No
                 f"{name}: level {k} has shape {level.shape} and dtype {level.dtype}, expected {shape} and "
                 f"{levels[0].dtype}: sizes are max(1, n >> level) of the first; build_mipmaps makes such levels."
             )
+    if len(levels) > 1:
+        check_sizes(f"{name}: texels has levels of shape {levels[0].shape}", levels[0].shape)
     if len(levels) > 1 and sum(math.prod(level.shape[:-1]) for level in levels) >= CHAIN_LIMIT:
         raise ValueError(f"{name}: texels has 2^31 texels or more, too many for a mip chain; use fewer levels.")
 

@@ -1,7 +1,7 @@
-"""Sizes, and knots, the coordinates of the texels of an axis."""
+"""Sizes, which may be symbolic in some places, and knots, the coordinates of the texels of an axis."""
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import jax
@@ -9,14 +9,29 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from .._jax.shapes import is_symbolic
 from .numbers import Array, at_full_width, on_device
 from .words import described, shown
 
 
-def as_sizes(name: str, argument: str, sizes: Any, axes: Sequence[str]) -> tuple[int, ...]:
+def check_sizes(came: str, sizes: Iterable[int]) -> None:
+    """Checks that sizes are not symbolic; `came` begins the error message, with the shape that has them."""
+    for size in sizes:
+        if is_symbolic([size]):
+            raise ValueError(
+                f"{came}, expected an integer in place of the symbolic size {size}; export a program for each such "
+                "size, for only batch axes, as jax.vmap adds them, and the number of samples may be symbolic."
+            )
+
+
+def as_sizes(
+    name: str, argument: str, sizes: Any, axes: Sequence[str], *, may_be_symbolic: bool = False
+) -> tuple[int, ...]:
     """A shape known while tracing, from a sequence or an array of integers; `axes` are an example in errors."""
     try:
-        return tuple(map(operator.index, sizes))
+        if not may_be_symbolic:
+            check_sizes(f"{name}: {argument} is {shown(sizes)}", sizes)
+        return tuple(n if is_symbolic([n]) else operator.index(n) for n in sizes)
     except TypeError:
         expected = f"expected a tuple of integers such as ({', '.join(axes)})"
         raise TypeError(f"{name}: {argument} is {shown(sizes)}, {expected}.") from None

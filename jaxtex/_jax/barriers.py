@@ -20,10 +20,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.export import is_symbolic_dim
 from jax.extend.core import Primitive
 from jax.interpreters import batching, mlir
 
+from .shapes import is_symbolic
 from .versions import not_inlined
 
 
@@ -52,7 +52,7 @@ def materialized(x: jax.Array) -> jax.Array:
 
 def in_call(*arrays: jax.Array) -> Sequence[jax.Array]:
     """The form for CPUs. With symbolic shapes, XLA wants programs without calls."""
-    if any(is_symbolic_dim(n) for x in arrays for n in x.shape):
+    if is_symbolic(*(x.shape for x in arrays)):
         return arrays
     return not_inlined(jax.lax.optimization_barrier)(arrays)
 

@@ -16,6 +16,7 @@ import numpy as np
 from jax.core import ShapedArray
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
+from .shapes import broadcast_shapes
 from .versions import varying_axes
 
 
@@ -47,7 +48,7 @@ def scatter(
     mode = "promise_in_bounds"
     if inside is not None:  # an index past the end is dropped, without touching memory
         indices, mode = (jnp.where(inside, indices[0], stored.shape[0]), *indices[1:]), "drop"
-    shape = jnp.broadcast_shapes(value.shape[:-1], *(i.shape for i in indices))
+    shape = broadcast_shapes(value.shape[:-1], *(i.shape for i in indices))
     indices = tuple(jnp.broadcast_to(i, shape) for i in indices)
     value = jnp.broadcast_to(value, (*shape, value.shape[-1]))
     alone = stored.shape[-1] == 1
@@ -187,7 +188,7 @@ def over_batch(function: Callable[..., Any], batch: int, each: Callable[..., Any
 
     def run(*args: Any) -> Any:
         arrays, tree = cast(tuple[list[jax.Array], Any], jax.tree.flatten(args))
-        size = max(a.shape[0] for a in arrays)
+        (size,) = broadcast_shapes(*(a.shape[:1] for a in arrays))
         batched = [a.shape[0] == size for a in arrays]
 
         def once(mapped: list[jax.Array]) -> Any:

@@ -22,9 +22,11 @@ from .._checks.numbers import (
     known_integers,
     saturated,
 )
+from .._checks.texels import check_sizes
 from .._checks.words import described, shown
 from .._engine.describe.plan import ReadArguments, combination
 from .._engine.describe.spec import Combination
+from .._jax.shapes import broadcast_shapes
 from .._tables.storage_formats import is_complex, known_format
 from ..modes import Arithmetic, TextureKind
 from ..sampler import Sampler
@@ -73,6 +75,8 @@ def check_texture(
             f"{name}: {argument}.texels has shape {texture.texels.shape}, a stack of textures of kind "
             f"{texture.kind.value!r}; read it under jax.vmap."
         )
+    if texels is not None:
+        check_sizes(f"{came} has shape {texels.shape}", texels.shape[int(texture.kind.layered and not in_chain) :])
     if known_format(texture.dtype) is None:
         check_stored(f"{name}: {argument}.texels", texture.dtype)
     if texture.knots is not None and not takes_knots:
@@ -258,7 +262,7 @@ def check_layer(name: str, kind: TextureKind, layer: Any) -> Any:
 def check_shapes(name: str, argument: str, arguments: ReadArguments) -> ReadArguments:
     """Arrays that broadcast."""
     try:
-        np.broadcast_shapes(*(a.shape for a in jax.tree.leaves(arguments)))
+        broadcast_shapes(*(a.shape for a in jax.tree.leaves(arguments)))
     except ValueError:
         given = ((field, value) for field, value in zip(arguments._fields, arguments) if value is not None)
         shapes = ", ".join(f"{field} {[a.shape for a in jax.tree.leaves(value)]}" for field, value in given)

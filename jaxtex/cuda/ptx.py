@@ -16,6 +16,7 @@ from .._checks.dropped import watch
 from .._engine.describe.levels import level_size
 from .._jax.calls import typed_jit
 from .._jax.primitives import straight_through
+from .._jax.shapes import broadcast_shapes
 from .._reads.arguments import check_integer
 from ..modes import TextureKind
 from .enums import Error, ResourceType, SurfaceBoundaryMode
@@ -95,7 +96,7 @@ def sust_p(
     indices = check_texels(function, places)
     dtype = source_dtype(array.desc)
     components = data_of(function, data, dtype)
-    shape = np.broadcast_shapes(*(index.shape for index in indices))
+    shape = broadcast_shapes(*(index.shape for index in indices))
     if components.dtype != dtype or components.ndim == 0 or components.shape[-1] not in (1, 2, 4):
         raise invalid(
             f"{function}: data has dtype {components.dtype} and shape {components.shape}, expected {dtype} with 1, 2 "

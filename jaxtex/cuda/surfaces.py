@@ -16,6 +16,7 @@ from .._checks.dropped import mention_dropped, watch
 from .._checks.numbers import known_integers
 from .._engine.describe.plan import ReadArguments
 from .._jax.calls import typed_jit
+from .._jax.shapes import broadcast_shapes
 from .._jax.versions import is_x64, stack
 from .._reads.arguments import check_integer
 from .._tables.address_rules import clamp, is_inside, last
@@ -418,7 +419,7 @@ def check_type_of(
 
 def check_shape(function: str, values: Any, indices: tuple[jax.Array, ...], access: Access) -> None:
     """Refuses values that do not broadcast to the shape of the coordinates, with vectors along the last axis."""
-    shape = np.broadcast_shapes(*(index.shape for index in indices))
+    shape = broadcast_shapes(*(index.shape for index in indices))
     vector = () if access.length is None else (access.length,)
     if not broadcasts_to(values.shape, shape + vector) or values.shape[-1:][: len(vector)] != vector:
         raise invalid(
@@ -438,7 +439,7 @@ def data_of(function: str, data: Any, dtype: np.dtype) -> Any:
 def broadcasts_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
     """Whether an array of `shape` broadcasts to the shape `target`."""
     try:
-        return np.broadcast_shapes(shape, target) == target
+        return broadcast_shapes(shape, target) == target
     except ValueError:
         return False
 

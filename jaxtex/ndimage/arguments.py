@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._checks.calls import in_native_order
 from .._checks.numbers import as_integer, in_dtype_of_jax
-from .._checks.texels import as_sizes
+from .._checks.texels import as_sizes, check_sizes
 from .._checks.words import described, shown
 from .._jax.versions import stack
 from .._reads.complex_parts import from_parts, parts_of
@@ -75,7 +75,7 @@ def check_order(name: str, order: Any, least: int = 0) -> int:
     return as_integer(name, "order", order, least, MAX_SPLINE_ORDER)
 
 
-def check_input(name: str, value: Any, least: int = 1) -> Any:
+def check_input(name: str, value: Any, least: int = 1, *, may_be_symbolic: bool = False) -> Any:
     """An array of numbers of at least so many axes, none of them empty."""
     array = as_numbers(name, "input", value)
     if array.ndim < least or 0 in array.shape:
@@ -83,6 +83,8 @@ def check_input(name: str, value: Any, least: int = 1) -> Any:
         raise ValueError(
             f"{name}: input has shape {array.shape}, expected at least {least} {axes}, with elements on each."
         )
+    if not may_be_symbolic:
+        check_sizes(f"{name}: input has shape {array.shape}", array.shape)
     return array
 
 

@@ -8,6 +8,7 @@ from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.calls import public
 from .._checks.numbers import as_integer
+from .._checks.texels import check_sizes
 from .._jax.calls import typed_jit
 from .._tables.filter_kernels import b_spline
 from ..splines import filtered_along
@@ -93,8 +94,9 @@ def spline_filter1d(
                [ 0,  0,  0]], dtype=int32)
     """
     name = "spline_filter1d"
-    array = check_input(name, input)
+    array = check_input(name, input, may_be_symbolic=True)
     axis = as_integer(name, "axis", axis, -array.ndim, array.ndim - 1)
+    check_sizes(f"{name}: input has shape {array.shape}", [array.shape[axis]])
     return _filtered(
         array,
         axes=(axis % array.ndim,),

@@ -11,8 +11,10 @@ from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.calls import check_function, public
 from .._checks.numbers import as_array
+from .._checks.texels import check_sizes
 from .._engine.api import Operand, Stacked
 from .._jax.calls import typed_jit
+from .._jax.shapes import broadcast_shapes, is_symbolic
 from .._reads.arguments import check_number, converted
 from .arguments import (
     PerAxis,
@@ -293,13 +295,14 @@ def check_indices(
         parts: Any = [np.asarray(part) if is_sequence(part) else part for part in values]
     else:
         parts = converted(name, argument, values)
+        check_sizes(f"{name}: {argument} has shape {parts.shape}", parts.shape[:1])
     given = f"{len(parts)} arrays" if is_sequence(parts) else f"shape {parts.shape}"
     if not (is_sequence(parts) or parts.ndim) or len(parts) != count:
         expected = f"{count} arrays of indices, one for each axis of input"
         raise ValueError(f"{name}: {argument} has {given}, expected {expected}.")
     arrays = [check_number(name, argument, strong(part)) for part in parts]
     try:
-        found = np.broadcast_shapes(*(a.shape for a in arrays), shape or ())
+        found = broadcast_shapes(*(a.shape for a in arrays), shape or ())
     except ValueError:
         found = None
     if found is None or (shape is not None and found != shape):
@@ -319,15 +322,15 @@ def read_at(
     name: str, array: Any, indices: Arrays, cval: Any, reading: Reading, shape: tuple[int, ...] = ()
 ) -> jax.Array:
     """Reads an array at given indices, which broadcast to each other and to `shape`."""
-    shape = np.broadcast_shapes(*(a.shape for a in indices), shape)
+    shape = broadcast_shapes(*(a.shape for a in indices), shape)
     floats = [as_floats(name, "coordinates", a, reading.sums) for a in indices]
     floats = [jnp.expand_dims(a, range(len(shape) - a.ndim)) for a in floats]
     outside = as_cval(name, cval, array, reading)
     lines = [a.size == n == a.shape[k] for k, (a, n) in enumerate(zip(floats, shape))]
-    if len(shape) == array.ndim and all(lines):
+    if len(shape) == array.ndim and all(lines) and not is_symbolic(shape):
         return read_lines(array, tuple(a.reshape(-1) for a in floats), outside, reading=reading)
-    if np.broadcast_shapes(*(a.shape for a in floats)) != shape:
-        floats[0] = jnp.broadcast_to(floats[0], np.broadcast_shapes(floats[0].shape, shape))
+    if broadcast_shapes(*(a.shape for a in floats)) != shape:
+        floats[0] = jnp.broadcast_to(floats[0], broadcast_shapes(floats[0].shape, shape))
     return read_all(array, floats, outside, reading)
 
 

@@ -9,6 +9,7 @@ from jax.typing import ArrayLike
 
 from .._checks.calls import public
 from .._checks.numbers import as_float, is_integer
+from .._checks.texels import check_sizes
 from .._checks.words import shown
 from .._jax.indexing import is_sharded, with_batch_alike
 from .._tables.storage_formats import sum_dtype
@@ -87,6 +88,7 @@ def deformable_conv(
     image = as_features(NAME, "x", x, "(N, H, W, C)")
     check_texels(NAME, "x", image, image.shape[1:3])
     taps = as_features(NAME, "kernel", kernel, "(kh, kw, C / groups, O)")
+    check_sizes(f"{NAME}: kernel has shape {taps.shape}", taps.shape)
     layout = layout_of(image.shape, taps.shape, strides, padding, dilation, groups)
     moved = as_float(offsets)
     expected = (image.shape[0], *layout.output_shape)

@@ -12,6 +12,7 @@ from jax.typing import ArrayLike
 
 from .._checks.calls import public
 from .._checks.numbers import as_float
+from .._checks.texels import check_sizes
 from .._checks.words import check_word, described, shown
 from .._jax.indexing import over_examples
 from ..sampler import Sampler
@@ -171,6 +172,7 @@ def as_planes(name: str, argument: str, value: Any) -> jax.Array:
             f"(..., H, W, C)."
         )
     check_texels(name, argument, array, array.shape[-3:-1])
+    check_sizes(f"{name}: {argument} has shape {array.shape}", array.shape[-3:])
     return array
 
 

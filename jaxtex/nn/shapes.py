@@ -7,11 +7,12 @@ import jax
 import jax.numpy as jnp
 
 from .._checks.numbers import is_integer
+from .._checks.texels import check_sizes
 from .._checks.words import shown
 
 
 def as_features(name: str, argument: str, value: Any, axes: str) -> jax.Array:
-    """Floating numbers of the axes that a text such as ``"(N, H, W, C)"`` names."""
+    """Floating numbers of the axes that a text such as ``"(N, H, W, C)"`` names; the first size may be symbolic."""
     array = jnp.asarray(value)
     if array.ndim != axes.count(",") + 1:
         raise ValueError(f"{name}: {argument} has shape {array.shape}, expected {axes}.")
@@ -19,6 +20,7 @@ def as_features(name: str, argument: str, value: Any, axes: str) -> jax.Array:
         raise ValueError(
             f"{name}: {argument} has dtype {array.dtype}, expected floating numbers; use {argument}.astype."
         )
+    check_sizes(f"{name}: {argument} has shape {array.shape}", array.shape[1:])
     return array
 
 

@@ -15,6 +15,7 @@ from .._checks.numbers import as_index, as_integer, is_integer
 from .._checks.words import shown
 from .._engine.api import FLOAT, Layout, ReadArguments
 from .._jax.calls import typed_jit
+from .._jax.shapes import broadcast_shapes
 from .._reads import calls
 from .._reads.arguments import (
     check_draws,
@@ -169,7 +170,7 @@ def check_weights(arguments: ReadArguments, weights: Any, head: Any) -> tuple[in
     for argument, value in (("weights", weights), ("head", head)):
         if value is not None:
             try:
-                shape = np.broadcast_shapes(shape, value.shape)
+                shape = broadcast_shapes(shape, value.shape)
             except ValueError:
                 raise ValueError(
                     f"{NAME}: {argument} has shape {value.shape}, which does not broadcast with the shape {shape} of "
@@ -221,7 +222,7 @@ def weighted(
             num_heads=num_heads,
             dtype=dtype,
         )
-    shape = np.broadcast_shapes(arguments.shape, weights.shape, () if head is None else head.shape)
+    shape = broadcast_shapes(arguments.shape, weights.shape, () if head is None else head.shape)
     from_end = tuple(axis - len(shape) for axis in axes)
     head = None if head is None else as_index(head)
 

@@ -5,12 +5,12 @@ from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.typing import ArrayLike
 
 from .._checks.calls import public
 from .._checks.numbers import as_float, as_number
 from .._engine.api import FLOAT, Fold
+from .._jax.shapes import broadcast_shapes
 from .._jax.versions import stack
 from .._reads.complex_parts import by_parts
 from .._tables.storage_formats import is_complex
@@ -109,7 +109,7 @@ def sum_along(segments: Segments, weights: jax.Array | None) -> jax.Array:
 def check_weights(weights: jax.Array, shape: tuple[int, ...]) -> None:
     """Weights that broadcast to the shape of the samples."""
     try:
-        fits = weights.ndim == 0 or np.broadcast_shapes(weights.shape, shape)[-1] == shape[-1]
+        fits = weights.ndim == 0 or broadcast_shapes(weights.shape, shape)[-1] == shape[-1]
     except ValueError:
         fits = False
     if not fits:

@@ -10,9 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._checks.numbers import as_float, as_integer, as_number
+from .._checks.texels import check_sizes
 from .._checks.words import shown
 from .._engine.api import FLOAT, Fold, Layout, Read, Stacked, plan_of_grid, read_folded
 from .._jax.indexing import as_sum_of
+from .._jax.shapes import broadcast_shapes
 from .._reads.calls import in_heads, numbers_of
 from .._tables.storage_formats import Decoding, is_complex, sum_dtype
 from ..modes import AddressMode, Arithmetic, TextureKind
@@ -97,7 +99,7 @@ class Segments:
             count = as_integer(name, "num_samples", num_samples, 1)
         else:
             count = math.ceil(box.diagonal / distance)
-        shape = np.broadcast_shapes(first.shape[:-1], last.shape[:-1])
+        shape = broadcast_shapes(first.shape[:-1], last.shape[:-1])
         dtype = sum_dtype(*(a.dtype for a in (texels, first, last, size, *others)))
         first, last, size = (of_rank(a.astype(dtype), len(shape) + 1) for a in (first, last, size))
         (begins, ends, meets), inside = (first, last, None) if box is None else box.cut(first, last), None
@@ -112,7 +114,7 @@ class Segments:
     def over(self, name: str, argument: str, shape: Sequence[int]) -> "Segments":
         """The segments with S extended by the shape of an argument."""
         try:
-            together = np.broadcast_shapes(self.shape, shape)
+            together = broadcast_shapes(self.shape, shape)
         except ValueError:
             raise ValueError(
                 f"{name}: {argument} has shape {tuple(shape)}, which does not broadcast with {self.shape}, the shape "
@@ -258,7 +260,7 @@ def check_points(name: str, start: jax.Array, end: jax.Array) -> int:
         if points.ndim < 1 or points.shape[-1] not in TEXTURES:
             raise ValueError(f"{name}: {argument} has shape {points.shape}, expected (..., 2) or (..., 3): x before y.")
     try:
-        np.broadcast_shapes(start.shape, end.shape)
+        broadcast_shapes(start.shape, end.shape)
     except ValueError:
         pass
     else:
@@ -277,6 +279,7 @@ def check_volume(name: str, volume: jax.Array, ndim: int) -> jax.Array:
             f"{name}: volume has shape {volume.shape}, expected {AXES[ndim]} of one texel or more, as points have "
             f"{ndim} coordinates; add an axis for one channel, volume[..., None], and map over a batch by jax.vmap."
         )
+    check_sizes(f"{name}: volume has shape {volume.shape}", volume.shape)
     check_stored(f"{name}: volume", volume.dtype)
     return volume
 

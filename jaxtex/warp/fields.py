@@ -12,6 +12,7 @@ from jax.typing import ArrayLike, DTypeLike
 from .._checks.calls import public
 from .._checks.numbers import as_float
 from .._engine.api import Operand, Stacked
+from .._jax.shapes import broadcast_shapes
 from .._jax.versions import stack
 from ..sampler import FilterModeLike, Sampler
 from .coordinate_functions import Arrays, displaced, stored_points
@@ -112,7 +113,7 @@ def warp_flow(
 def field_parameters(name: str, argument: str, field: Any) -> tuple[tuple[Operand, ...], tuple[int, ...]]:
     """A vector field as parameters of a coordinate function, and its spatial shape."""
     arrays = as_components(name, argument, field)
-    shape = np.broadcast_shapes(*(a.shape for a in arrays))[-len(arrays) :]
+    shape = broadcast_shapes(*(a.shape for a in arrays))[-len(arrays) :]
     return arrays if isinstance(field, tuple | list) else (Stacked.last(as_float(field)),), shape
 
 

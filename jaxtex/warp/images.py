@@ -13,6 +13,7 @@ from jax.typing import ArrayLike
 
 from .._checks.hints import mention_layout
 from .._checks.numbers import as_array, as_float
+from .._checks.texels import check_sizes
 from .._engine.api import Operand, SizedTexture, Stacked, decode, footprint_level, numbers
 from .._jax.barriers import with_materialized
 from .._jax.calls import typed_jit
@@ -67,6 +68,9 @@ def warp_image(
     ndim = len(output_shape)
     pixels = as_array(image)
     check_image(name, pixels, ndim, argument, may_be_complex=True)
+    if options.antialias:
+        came = f"{name}: antialias is True, and the shape of the output is {tuple(output_shape)}"
+        check_sizes(came, output_shape)
     if is_complex(pixels.dtype):
         check_reads(name, options, ndim, pixels.dtype, pixels.shape)
         image, options = parts_of_image(name, pixels, options)

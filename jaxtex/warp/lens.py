@@ -9,6 +9,7 @@ from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.calls import public
 from .._checks.numbers import as_array, as_float
+from .._jax.shapes import broadcast_shapes
 from .._jax.versions import stack
 from .._reads.arguments import check_number
 from ..modes import choose
@@ -277,12 +278,12 @@ def at_points(
         points = jnp.moveaxis(as_points(name, "coords", check_number(name, "coords", coords)), -1, 0)
     operands = (*(as_float(check_number(name, "coords", c)) for c in points), *values)
     try:
-        shape = jnp.broadcast_shapes(*(a.shape for a in operands))
+        shape = broadcast_shapes(*(a.shape for a in operands))
     except ValueError:
         shapes = " and ".join(str(c.shape) for c in operands[:2])
         raise ValueError(
             f"{name}: the arrays of coords have shapes {shapes}, which do not broadcast with the leading axes of the "
-            f"cameras, {jnp.broadcast_shapes(*(a.shape for a in values))}; pass camera_matrix[:, None] for several "
+            f"cameras, {broadcast_shapes(*(a.shape for a in values))}; pass camera_matrix[:, None] for several "
             f"points of each camera."
         ) from None
     x, y = (jnp.broadcast_to(c, shape) for c in function(*aligned(*operands)))

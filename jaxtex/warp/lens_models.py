@@ -28,6 +28,7 @@ import jax
 import jax.numpy as jnp
 
 from .._jax.indexing import as_sum_of
+from .._jax.shapes import broadcast_shapes
 from ..modes import OptionEnum
 from .coordinate_functions import Arrays, GridFunction
 
@@ -162,7 +163,7 @@ def newton_solution(model: RayFunction, x: jax.Array, y: jax.Array, *coefficient
     Newton's method starts at the center, where a lens distorts nothing. A step across the fold, where the image is
     mirrored, is halved.
     """
-    shape = jnp.broadcast_shapes(*(a.shape for a in (x, y, *coefficients)))
+    shape = broadcast_shapes(*(a.shape for a in (x, y, *coefficients)))
     target = tuple(as_sum_of(jnp.broadcast_to(c, shape), x, y, *coefficients) for c in (x, y))
     center = tuple(jnp.zeros_like(c) for c in target)
 

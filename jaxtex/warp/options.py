@@ -12,8 +12,10 @@ from jax.typing import ArrayLike, DTypeLike
 from numpy.typing import NDArray
 
 from .._checks.calls import as_static
-from .._checks.numbers import as_array, as_float, at_full_width, is_integer
+from .._checks.numbers import as_array, as_float, at_full_width, is_integer, is_sequence
+from .._checks.texels import check_sizes
 from .._checks.words import shown
+from .._jax.shapes import broadcast_shapes
 from .._reads.arguments import check_known_dtype
 from .._tables.address_rules import ADDRESS_RULES
 from .._tables.filter_kernels import POINT, FilterKernel
@@ -73,6 +75,7 @@ def check_axes(name: str, argument: str, shape: tuple[int, ...], ndim: int, sour
             f"{name}: {argument} has shape {shape}, expected {AXES[ndim]}{f' for this {source}' if source else ''}; "
             f"{remedy}."
         )
+    check_sizes(f"{name}: {argument} has shape {shape}", shape[-1 - ndim :])
 
 
 def check_pixels(name: str, argument: str, shape: tuple[int, ...], ndim: int) -> None:
@@ -86,6 +89,7 @@ def as_shape(
 ) -> tuple[int, ...]:
     """A spatial shape, slowest axis first, whose length is one of `ndims`; `axes` names those of a length."""
     shape = as_static(name, argument, sizes)
+    check_sizes(f"{name}: {argument} is {shown(shape)}", shape if is_sequence(shape) else ())
     if not is_shape(shape) or len(shape) not in ndims:
         expected = " or ".join(axes[ndim] for ndim in ndims)
         remedy = shape_remedy(argument, shape, ndims)
@@ -116,7 +120,7 @@ def is_shape(value: Any) -> bool:
 def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
     """The shape that these shapes broadcast to; `None` if they do not."""
     try:
-        return np.broadcast_shapes(*shapes)
+        return broadcast_shapes(*shapes)
     except ValueError:
         return None
 

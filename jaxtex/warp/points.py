@@ -7,6 +7,8 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.calls import public
+from .._checks.texels import check_sizes
+from .._jax.shapes import broadcast_shapes
 from ..sampler import FilterModeLike, Sampler
 from .coordinate_functions import Arrays, aligned, coordinates, stored_points
 from .fields import as_points
@@ -93,6 +95,7 @@ def check_points(name: str, source_points: Any, target_points: Any, image: Array
     source = as_points(name, "source_points", source_points, image)
     target = as_points(name, "target_points", target_points, image)
     for argument, points in (("source_points", source), ("target_points", target)):
+        check_sizes(f"{name}: {argument} has shape {points.shape}", points.shape[-2:])
         if points.ndim < 2 or points.shape[-2] < AFFINE_TERMS:
             raise ValueError(
                 f"{name}: {argument} has shape {points.shape}, expected (..., P, 2): at least three points, x before y."
@@ -131,7 +134,7 @@ def solved_spline(source: jax.Array, target: jax.Array, regularization: jax.Arra
     # The equation of another knot of equal ones is that its coefficient is 0.
     bending = jnp.where(first & jnp.swapaxes(first, -1, -2), bending, identity)
     affine, steps = (jnp.where(first, a, 0) for a in (affine, steps))
-    batch = jnp.broadcast_shapes(bending.shape[:-2], steps.shape[:-2])
+    batch = broadcast_shapes(bending.shape[:-2], steps.shape[:-2])
     bending, affine, steps = (jnp.broadcast_to(a, (*batch, *a.shape[-2:])) for a in (bending, affine, steps))
     upper = jnp.concatenate([bending, affine], -1)
     lower = jnp.concatenate([jnp.swapaxes(affine, -1, -2), across_line(affine)], -1)

@@ -294,11 +294,11 @@ def test_arrays_that_all_examples_share_are_traced(which):
 # Batches, and rays, which functions take by themselves
 
 
-def batches(names):
+def batches(names, held_by=HELD):
     """The calls with two images, or batches of two of something, and for each array, whether it holds them."""
     for name in names:
         function = name.removesuffix(" antialias")
-        changed = {key: jax.tree.map(two_of, CALLS[function][key]) for key in HELD[function]}
+        changed = {key: jax.tree.map(two_of, CALLS[function][key]) for key in held_by[function]}
         smooth = {"antialias": True} if name in SMOOTH else {}
         call, held = call_of(function, CALLS[function] | changed | smooth), {*map(id, jax.tree.leaves(changed))}
         yield name, call, [id(a) in held for a in call.args]

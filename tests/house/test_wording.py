@@ -201,6 +201,7 @@ def names():
     GEOMETRY = np.zeros(3), np.ones(3), np.eye(3)
     GRID = nn.MultiresolutionGrid(ndim=2, num_levels=1, base_resolution=2)
     SPACE = nn.MultiresolutionGrid(num_levels=1, base_resolution=2)
+    symbolic = lambda shape: jax.ShapeDtypeStruct(jax.export.symbolic_shape(shape), np.float32)
     return {"jax": jax, "jt": jt, "np": np, "jnp": jnp, "Image": Image} | cuda_names() | locals()
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from ..._jax.barriers import ForChannels, alike, one_by_one
 from ..._jax.indexing import over_batch, scatter
 from ..._jax.primitives import straight_through
+from ..._jax.shapes import broadcast_shapes
 from ..._tables.storage_formats import Decoding
 from ..describe.axis import Axis, Role
 from ..describe.operands import Coords, widened
@@ -260,7 +261,7 @@ def as_texels(total: jax.Array, axes: tuple[Axis, ...], sums: TexelSums, dtype: 
 
 def samples_per_texel(coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
     """The number of samples that read each texel under `axes`, as float32."""
-    ones = jnp.ones((*jnp.broadcast_shapes(*(c.shape for c in coords)), 1), jnp.float32)
+    ones = jnp.ones((*broadcast_shapes(*(c.shape for c in coords)), 1), jnp.float32)
     return splat(ones, *coords, spec=ReadSpec(axes, Decoding.ELEMENT, np.dtype(np.float32)))
 
 
@@ -327,5 +328,5 @@ def expected_outside(expected: ReadSpec) -> Callable[..., jax.Array]:
     weight = lambda coords: beyond(coords, expected.axes)[0][..., None]
     in_sums = expected.with_dtype(expected.sums)
     return lambda number, *operands: jnp.broadcast_to(
-        result(weight, operands, in_sums)[..., 0], np.broadcast_shapes(*(a.shape for a in (number, *operands)))
+        result(weight, operands, in_sums)[..., 0], broadcast_shapes(*(a.shape for a in (number, *operands)))
     )

@@ -5,9 +5,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from ..._jax.primitives import at_front
+from ..._jax.shapes import broadcast_shapes
 from ..describe.operands import Stack
 from ..describe.program import Program, traced
 from ..describe.unit import UnitRead, unit_read_p
@@ -141,7 +141,7 @@ def over_samples(
     samples = [[a.shape[n] for n in axes_of(k, a)] for k, a in enumerate(args) if k not in shared]
     rank = len(samples[0])
     fronts = [(*args[k].shape[:batch], *[1] * (rank - batch)) for k in shared]
-    sizes = np.broadcast_shapes(*map(tuple, samples), *fronts)
+    sizes = broadcast_shapes(*map(tuple, samples), *fronts)
     given = [jnp.expand_dims(a, range(batch, rank)) if k in shared else a for k, a in enumerate(args)]
     places = tuple(tuple(range(rank)) if k in shared else axes_of(k, a) for k, a in enumerate(args))
     types = [

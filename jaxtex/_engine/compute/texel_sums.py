@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._jax.shapes import is_symbolic
 from ..._tables.filter_kernels import Polynomials
 from ..describe.axis import Axis, Given, Role
 
@@ -167,8 +168,8 @@ def row_lanes(channels: int) -> int:
 
 
 def samples_meet(samples: int, texels: int) -> bool:
-    """Whether samples often meet at a texel."""
-    return samples >= CROWDED_SAMPLES * texels
+    """Whether samples often meet at a texel, as far as is known: of a symbolic number it is not."""
+    return not is_symbolic([samples]) and samples >= CROWDED_SAMPLES * texels
 
 
 def num_private_copies(samples: int, texels: int, channels: int) -> int:

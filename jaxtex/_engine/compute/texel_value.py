@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._jax.barriers import ForChannels, alike, materialized
 from ..._jax.indexing import entry, gather
+from ..._jax.shapes import is_symbolic
 from ..._tables.storage_formats import Decoding, bytes_in, light_of, storage_format
 from ..describe.spec import ReadSpec
 from ..walk.texel_walk import Path, TexelAddress, TexelValue
@@ -80,7 +81,8 @@ def wide_dtype(stored: np.dtype, channels: int) -> np.dtype:
 def in_wide_texels(function: Callable[..., jax.Array], texels: jax.Array, *values: jax.Array) -> jax.Array:
     """``function(texels, *values)``, which only moves texels, called with small integers packed into wide ones."""
     stored, wide = np.dtype(texels.dtype), wide_dtype(np.dtype(texels.dtype), texels.shape[-1])
-    if wide == stored:
+    # XLA repacks no array of a symbolic size.
+    if wide == stored or is_symbolic(texels.shape, *(a.shape for a in values)):
         return function(texels, *values)
     moved = function(*(packed(a, wide) for a in (texels, *values)))
     return jax.lax.bitcast_convert_type(moved, stored).reshape(*moved.shape[:-1], texels.shape[-1])

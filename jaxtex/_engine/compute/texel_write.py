@@ -15,6 +15,7 @@ import jax.numpy as jnp
 
 from ..._jax.indexing import gather, scatter
 from ..._jax.primitives import straight_through
+from ..._jax.shapes import as_operand, is_symbolic
 from ..._tables.storage_formats import sum_dtype
 from ..describe.axis import Axis, Role
 from ..describe.operands import Coords
@@ -36,7 +37,7 @@ def write(
         rule: "set", "add", "min" or "max". Of several samples that set a texel, the last in flattened order wins.
         unique: whether no two samples write one texel; for the rule "set".
     """
-    if not values.size:
+    if 0 in values.shape:
         return texels
     if rule == "set":
         return keeping_bits(functools.partial(written, axes=axes, unique=unique), texels, values, coords)
@@ -64,22 +65,24 @@ def written(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Ax
     """A write by the rule "set", which only moves values, of any dtype."""
     address, stored = landing(values, coords, axes), flattened(texels, axes)
     samples, num_texels = math.prod(values.shape[:-1]), math.prod(stored.shape[:-1])
+    is_known = not is_symbolic(values.shape, stored.shape)
     # Samples on a grid: the last one at each texel follows from the last one along each axis.
-    lines = grid_lines(coords, axes) if 2 * samples >= num_texels else None
+    lines = grid_lines(coords, axes) if is_known and 2 * samples >= num_texels else None
     if lines is not None:
         result = pull(newest_on_grid(values.shape[:-1], lines), texels, values)
     # No two samples write one texel, so the order does not matter.
     elif unique:
         result = push(stored, values, address, None)
     # Few samples: sorting them finds the last one at each texel.
-    elif samples * TEXELS_PER_SAMPLE < num_texels:
+    elif is_known and samples * TEXELS_PER_SAMPLE < num_texels:
         result = push(stored, values, address, last_by_sorting(address, stored.shape[:-1]))
     else:
-        # Many: the largest number at each texel, found by a scatter. The write is then one of samples, or of texels.
+        # Many, or symbolic numbers: the largest number at each texel, found by a scatter. The write is then one of
+        # samples, or of texels.
         number = numbers(values.shape[:-1])
         newest = jnp.full((*stored.shape[:-1], 1), -1, jnp.int32)
         newest = scatter(newest, address.flat_index, address.inside, number[..., None], "max")
-        if 2 * samples < num_texels:
+        if is_known and 2 * samples < num_texels:
             result = push(stored, values, address, gather(newest, address.flat_index)[..., 0] == number)
         else:
             newest = newest[..., 0].reshape(texels.shape[:-1])
@@ -203,7 +206,7 @@ def extreme_source(
     """`extreme_value` as a selection, for its gradient: the texel if it ties, otherwise the first value that does."""
     best = jax.lax.stop_gradient(extreme_value(stored, values, indices, inside, rule))
     shape, channels = values.shape[:-1], values.shape[-1]
-    count = math.prod(shape)
+    count = as_operand(math.prod(shape))
     number = jnp.where(same(values, gather(best, indices)), numbers(shape)[..., None], count)
     first = scatter(jnp.full(best.shape, count, jnp.int32), indices, inside, number, "min")
     channel = jnp.broadcast_to(jnp.arange(channels, dtype=jnp.int32), first.shape)

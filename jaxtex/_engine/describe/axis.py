@@ -136,8 +136,8 @@ class Axis(NamedTuple):
 
     @property
     def known_size(self) -> int:
-        """The size, which must be known while tracing."""
-        assert isinstance(self.size, int)
+        """The size, which must be known while tracing; that of layers may be symbolic."""
+        assert not isinstance(self.size, jax.Array | Given)
         return self.size
 
     @property

@@ -77,8 +77,8 @@ def footprint_level(sides: Sequence[Arrays], in_texels: Sequence[Arrays], max_an
     """The level of detail of a footprint, and the reads along its longest side.
 
     With the lengths rho of the longest side and the next, ``eta = min(rho_longest / rho_next, max_anisotropy)``, there
-    are ceil(eta) reads at level ``log2(rho_longest / eta)``; a ratio that only roundings put above a whole number counts
-    as that number. Lengths stay squared, so that no root is taken at zero.
+    are ceil(eta) reads at level ``log2(rho_longest / eta)``; a ratio that only roundings put above a whole number
+    counts as that number. Lengths stay squared, so that no root is taken at zero.
 
     Args:
         sides: two sides, or three for the footprint of a voxel, in the units of the caller's coordinates.

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._jax.shapes import broadcast_shapes
 from ..._tables.storage_formats import is_narrow
 
 # One coordinate for each axis, preceded by the sizes and starts of axes that are operands.
@@ -172,8 +173,8 @@ class StoredOrder(NamedTuple):
 def covering(coords: Coords, operands: Sequence[jax.Array]) -> Arrays:
     """Coordinates that together broadcast to the shape of the samples: the first is broadcast if need be."""
     first, *rest = coords
-    shape = jnp.broadcast_shapes(*(a.shape for a in operands))
-    if jnp.broadcast_shapes(*(a.shape for a in coords)) != shape:
+    shape = broadcast_shapes(*(a.shape for a in operands))
+    if broadcast_shapes(*(a.shape for a in coords)) != shape:
         first = jnp.broadcast_to(first, shape)
     return first, *rest
 

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._checks.numbers import as_float, as_index
+from ..._jax.shapes import broadcast_shapes
 from ..._tables.address_rules import CLAMP, AddressRule
 from ..._tables.filter_kernels import POINT
 from ..._tables.storage_formats import Decoding, sum_dtype
@@ -39,7 +40,7 @@ class ReadArguments(NamedTuple):
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape S that everything broadcasts to."""
-        return np.broadcast_shapes(*(a.shape for a in jax.tree.leaves(self)))
+        return broadcast_shapes(*(a.shape for a in jax.tree.leaves(self)))
 
     def as_operands(self, *, integer: bool = False, beside: Sequence[np.dtype] = ()) -> "ReadArguments":
         """Checked arrays as the engine takes them: layers and `integer` coordinates int32, all else of one floating

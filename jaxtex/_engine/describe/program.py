@@ -13,6 +13,7 @@ from jax.interpreters import partial_eval as pe
 from jax.sharding import AxisType
 
 from ..._jax.calls import called
+from ..._jax.shapes import is_symbolic
 from ..._jax.versions import NO_MESH, context_of_now, without_mesh
 
 # The largest number of elements of an array that a thread computes with. Larger ones are whole arrays in memory.
@@ -262,7 +263,7 @@ def equations(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
 
 
 def is_large(aval: Any) -> bool:
-    return int(np.prod(aval.shape)) > MOST_NUMBERS
+    return is_symbolic(aval.shape) or int(np.prod(aval.shape)) > MOST_NUMBERS
 
 
 def calls_of_large(eqn: JaxprEqn) -> bool:

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._jax.contexts import is_deterministic
+from ..._jax.shapes import broadcast_shapes
 from ..._tables.address_rules import CLAMP
 from ..._tables.filter_kernels import POINT, Weight
 from ..._tables.storage_formats import Decoding, is_narrow, sum_dtype
@@ -262,7 +263,7 @@ class ReadSpec:
 
     def samples_shape(self, operands: Sequence[Shaped], batch: int = 0) -> tuple[int, ...]:
         """The shape S of the samples of one texture; `batch` axes precede it in the shapes of operands."""
-        return np.broadcast_shapes(*(shape[batch:] for shape in self.sample_shapes(operands)))
+        return broadcast_shapes(*(shape[batch:] for shape in self.sample_shapes(operands)))
 
     # Axes
 

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 from jax.extend.core import Primitive
 
+from ..._jax.shapes import broadcast_shapes
 from ...modes import TextureKind
 
 # Its rules are in `rules/unit.py`.
@@ -38,5 +39,5 @@ class UnitRead(NamedTuple):
 
     def type_of(self, *numbers: Any) -> jax.ShapeDtypeStruct:
         """The type of the result, S + (C,), from those of the numbers, which broadcast to S."""
-        shape = np.broadcast_shapes(*(a.shape for a in numbers))
+        shape = broadcast_shapes(*(a.shape for a in numbers))
         return jax.ShapeDtypeStruct((*shape, self.num_channels), self.dtype)

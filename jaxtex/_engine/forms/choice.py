@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
-from jax.export import is_symbolic_dim
 from jax.extend.core import Jaxpr, JaxprEqn, jaxprs_in_params
 from jax.interpreters import mlir
 
@@ -24,6 +23,7 @@ from ..._checks import hints
 from ..._jax.calls import typed_jit
 from ..._jax.contexts import FOR_EXPORTS, FOR_THIS_EXPORT
 from ..._jax.primitives import FORMS, lowered
+from ..._jax.shapes import is_symbolic
 from ..._jax.versions import (
     devices_of_partition,
     is_exported,
@@ -114,13 +114,13 @@ class Lowering(NamedTuple):
             warn_of_slow_atomics(ctx)
 
     def may_run(self, ctx: Any, avals: Sequence[Any], static: dict[str, Any]) -> bool:
-        """Whether a program may hold `run`; an exported one may if the caller has asked for it and shapes are known."""
+        """Whether a program may hold `run`: of known sizes, and an exported one of kernels that were asked for."""
         if "storage" in static and not isinstance(static["storage"], self.storages):
             return False
-        if is_exported(ctx):
-            sizes = [n for aval in avals for n in aval.shape]
-            if self.platform != "cuda" or FOR_THIS_EXPORT.value is None or any(map(is_symbolic_dim, sizes)):
-                return False
+        if is_exported(ctx) and (self.platform != "cuda" or FOR_THIS_EXPORT.value is None):
+            return False
+        if is_symbolic(*(aval.shape for aval in avals)):
+            return False
         return runs_on_one_device(ctx) and self.supports(*avals, **static)
 
     def devices_to_run_on(self, ctx: Any, **params: Any) -> Devices:

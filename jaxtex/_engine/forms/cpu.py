@@ -12,6 +12,7 @@ import numpy as np
 from ..._jax.barriers import materialized, with_materialized
 from ..._jax.float_bits import rounded_to
 from ..._jax.indexing import gather, over_batch
+from ..._jax.shapes import broadcast_shapes
 from ..._tables.storage_formats import WORD, sum_dtype
 from ..compute import operators
 from ..compute.filters import ENTRIES_AT_ONCE, Rows, ScaledFilter, entries_along, sum_of_entries
@@ -189,7 +190,7 @@ def cotangents_of_one(
     # The total has one row for each texel, whose length makes additions fast.
     sums = TexelSums(channels, row_lanes(channels), units)
     total = jnp.zeros((*flat_sizes(spec.axes), sums.width) if TEXELS in wrt else (), cotangent.dtype)
-    shape = np.broadcast_shapes(cotangent.shape[:-1], spec.samples_shape(operands))
+    shape = broadcast_shapes(cotangent.shape[:-1], spec.samples_shape(operands))
     # Samples of a long sum come in blocks, so that no array holds numbers of all reads.
     blocks = None if units is not None else SumBlocks.of(spec, shape, channels)
     run = functools.partial(cotangents_of_samples, texels=texels, spec=spec, wrt=wrt, sums=sums)
@@ -241,7 +242,7 @@ def cotangents_of_samples(
     """`total`, to which the samples are added if `wrt` names texels, and the cotangents of operands."""
     # The samples as one line, in blocks that fit a cache.
     coords, channels = spec.coords(operands), cotangent.shape[-1]
-    shape = np.broadcast_shapes(cotangent.shape[:-1], *(c.shape for c in coords))
+    shape = broadcast_shapes(cotangent.shape[:-1], *(c.shape for c in coords))
     samples, own = math.prod(shape), (*[1] * (len(shape) + 1 - cotangent.ndim), *cotangent.shape[:-1])
     block = min(samples, max(FEWEST_SAMPLES, BLOCK // power_of_two_above(channels)))
     values = cotangent.reshape(-1, channels)
@@ -295,7 +296,7 @@ def supports_adjoint(
     cotangent: Shaped, texels: Shaped | None, *operands: Shaped, spec: ReadSpec, batch: int, **_: Any
 ) -> bool:
     """Whether the samples of one texture are more than a block, and int32 numbers suffice for samples and texels."""
-    shape = np.broadcast_shapes(cotangent.shape[batch:-1], spec.samples_shape(operands, batch))
+    shape = broadcast_shapes(cotangent.shape[batch:-1], spec.samples_shape(operands, batch))
     samples, lanes = math.prod(shape), row_lanes(cotangent.shape[-1])
     small = math.prod(texels_shape(spec.axes, lanes)) < 2**31
     return small and samples * lanes > BLOCK and samples < 2**31

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from ..._jax.indexing import explicit_sharding, scatter, scatter_windows
+from ..._jax.shapes import broadcast_shapes
 from ..compute import linearization, operators
 from ..compute.operators import as_texels, contributions_of_steps, samples_per_texel
 from ..compute.texel_sums import TexelSums, num_private_copies, units_of
@@ -34,7 +35,7 @@ def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
     if spec.deterministic:
         units = units_of(values, axes, functools.partial(samples_per_texel, coords), spec.factors(coords))
     # Neighboring texels of a row are added to as one window.
-    channels, shape = values.shape[-1], jnp.broadcast_shapes(values.shape[:-1], *(c.shape for c in coords))
+    channels, shape = values.shape[-1], broadcast_shapes(values.shape[:-1], *(c.shape for c in coords))
     sums = TexelSums(channels, channels, units)
     paired = channels > 1 and taps_are_neighbors(axes)
     stored = padded(axes) if paired else axes

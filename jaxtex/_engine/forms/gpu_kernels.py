@@ -7,6 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from ..._jax.shapes import broadcast_shapes
 from ..._tables.storage_formats import Decoding, is_narrow
 from ..cuda.adjoint_kernel import adjoint
 from ..cuda.build.launch import target_capability, without_waiting
@@ -184,8 +185,8 @@ def supports_adjoint(
     if cotangent.shape[-1] > MAX_CHANNELS or len(sizes) > 1:
         return False
     # Places in memory are counted in 32 bits.
-    textures = np.broadcast_shapes(*(a.shape[:batch] for a in (cotangent, *operands)))
-    samples = np.broadcast_shapes(cotangent.shape[:-1], *spec.sample_shapes(operands))
+    textures = broadcast_shapes(*(a.shape[:batch] for a in (cotangent, *operands)))
+    samples = broadcast_shapes(cotangent.shape[:-1], *spec.sample_shapes(operands))
     return kernel_fits([cotangent, *operands], math.prod(textures) * sizes[0], math.prod(samples))
 
 

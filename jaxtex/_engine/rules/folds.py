@@ -18,6 +18,7 @@ from jax.interpreters import ad
 
 from ..._jax.indexing import as_varying, explicit_sharding
 from ..._jax.primitives import bind, define, is_nonzero
+from ..._jax.shapes import is_symbolic
 from ..compute import operators
 from ..describe.folds import Fold
 from ..describe.operands import Besides
@@ -64,7 +65,10 @@ class Blocks:
         self.spec = spec.with_dtype(spec.sums)
         if isinstance(spec.grid, Besides):
             self.spec = self.spec.replace(grid=spec.grid.grid, stacks=spec.stacks[:own])
-        most = max(SUM_BLOCK, math.prod(texels.shape)) // (math.prod(self.shape) * self.channels)
+        # Of a symbolic number of rays, a block has a few samples each.
+        most = UNROLLED
+        if not is_symbolic(self.shape):
+            most = max(SUM_BLOCK, math.prod(texels.shape)) // (math.prod(self.shape) * self.channels)
         self.blocks = SumBlocks(-1, count, min(count, max(1, most)))
 
     def part(self, start: jax.Array | int, count: int) -> list[jax.Array]:

@@ -52,6 +52,7 @@ from ..._jax.primitives import (
     jvp_of_nonzero,
     transpose_of_meaning,
 )
+from ..._jax.shapes import broadcast_shapes
 from ..compute import linearization, operators
 from ..compute.linearization import ByNumber, coordinate_tangents, rematerialized, summed_to
 from ..describe.operands import widened
@@ -631,7 +632,7 @@ def type_of_pullback(*args: jax.Array, spec: ReadSpec, wrt: Wrt, batch: int) -> 
 
 
 def batch_axes(args: Sequence[jax.Array], batch: int) -> tuple[int, ...]:
-    return tuple(max(a.shape[k] for a in args) for k in range(batch))
+    return broadcast_shapes(*(a.shape[:batch] for a in args))
 
 
 def define_read(

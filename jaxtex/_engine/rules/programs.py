@@ -315,8 +315,8 @@ def under_meshes(types: Callable[..., Any], placed_results: Callable[..., Any]) 
         for struct, places in zip(types(*avals, **params), of_results):
             spec: list[Any] = [None] * len(struct.shape)
             for axis, place in enumerate(places):
-                if struct.shape[place] > 1:
-                    found = (a.sharding.spec[p[axis]] for a, p in zip(avals, of_args) if a.shape[p[axis]] > 1)
+                if struct.shape[place] not in (0, 1):
+                    found = (a.sharding.spec[p[axis]] for a, p in zip(avals, of_args) if a.shape[p[axis]] not in (0, 1))
                     spec[place] = next((name for name in found if name is not None), None)
             out.append(on_mesh_of(avals, struct.shape, struct.dtype, PartitionSpec(*spec)))
         return out

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._jax.shapes import is_symbolic
 from ..._tables.address_rules import Size
 from ..describe.axis import Axis, Given, Role, of_level, sizes_are_known
 
@@ -48,7 +49,7 @@ def known_sizes(axes: tuple[Axis, ...], level: int = 0) -> list[int]:
         axis.level_size(level) if axis.stored is None else axis.stored.count_in(level) for axis in group
     ]
     by_step = (stored_sizes(group, extents(group), level) for group in groups(axes))
-    return [int(size) for sizes in by_step for size in sizes]
+    return [cast(int, size if is_symbolic([cast(int, size)]) else int(size)) for sizes in by_step for size in sizes]
 
 
 def flat_sizes(axes: tuple[Axis, ...]) -> list[int]:
@@ -60,7 +61,7 @@ def flat_sizes(axes: tuple[Axis, ...]) -> list[int]:
         return [int(level_starts(axes)[-1])]
     flat: list[int] = []
     for size in known_sizes(axes):
-        if flat and flat[-1] * size < INDEX_LIMIT:
+        if flat and shares_index(flat[-1], size):
             flat[-1] *= size
         else:
             flat.append(size)

@@ -20,6 +20,7 @@ from jax.typing import DTypeLike
 
 from ..._jax.branches import where_needed
 from ..._jax.instructions import instruction
+from ..._jax.shapes import as_operand
 from ..._tables.address_rules import CLAMP, Addressed, Size, clamp, is_inside
 from ..._tables.filter_kernels import POINT, Weight
 from ..describe.axis import Axis, Role, num_given
@@ -352,7 +353,7 @@ def other_part(coords: Coords, axes: tuple[Axis, ...], first: int, count: int) -
 
 def addressed(taps: list[jax.Array], axis: Axis) -> list[Addressed]:
     """The stored indices of adjacent taps on an axis, and the masks of the taps inside."""
-    apply, size = axis.address.apply, axis.given_size
+    apply, size = axis.address.apply, as_operand(axis.given_size)
     assert apply is not None
     if not axis.address.folds:
         return [apply(tap, size) for tap in taps]

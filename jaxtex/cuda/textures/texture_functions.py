@@ -17,6 +17,7 @@ from ..._engine.compute.texel_value import decode, ratio
 from ..._hardware.read import single
 from ..._jax.calls import typed_jit
 from ..._jax.primitives import straight_through
+from ..._jax.shapes import broadcast_shapes
 from ..._reads.arguments import check_integer, check_number
 from ...modes import Arithmetic, BlockFormat, FilterMode, TextureKind
 from ...sampling import fetch, gather, sample
@@ -148,7 +149,7 @@ def _fetch_texel(t: TextureObject, x: jax.Array, *, length: int | None) -> jax.A
 @typed_jit("comp")
 def _gather_texels(t: TextureObject, coords: tuple[jax.Array, jax.Array], *, comp: int) -> jax.Array:
     if comp >= t.desc.channels:
-        shape = np.broadcast_shapes(*(c.shape for c in coords))
+        shape = broadcast_shapes(*(c.shape for c in coords))
         return jnp.full((*shape, 4), t.absentAlpha if comp == 3 else 0, result_dtype(t))
     return gather(t.texture, coords, t.sampler, component=comp).astype(result_dtype(t))
 

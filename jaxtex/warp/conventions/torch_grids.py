@@ -11,7 +11,9 @@ from jax.typing import ArrayLike, DTypeLike
 
 from ..._checks.calls import public
 from ..._checks.hints import looks_channels_first
+from ..._checks.texels import check_sizes
 from ..._checks.words import check_word, shown
+from ..._jax.shapes import broadcast_shapes, is_symbolic
 from ..._jax.versions import stack
 from ...modes import AddressMode, FilterMode
 from ...sampler import Sampler
@@ -71,12 +73,13 @@ def affine_grid(theta: ArrayLike, size: ShapeLike, align_corners: bool | None = 
     """
     matrix = as_matrix("affine_grid", theta, ((2, 3), (3, 4)), "theta")
     ndim, batch = matrix.shape[-2], matrix.shape[:-2]
+    check_sizes(f"affine_grid: size is {shown(size)}", size[-ndim:] if isinstance(size, tuple) else ())
     if not is_size(size, ndim):
         raise ValueError(
             f"affine_grid: size is {shown(size)}, expected ({AXES[ndim]}) or (N, C, {AXES[ndim]}), of one pixel or "
             f"more, for theta of shape {matrix.shape}."
         )
-    sizes = tuple(map(int, size))
+    sizes = (*(n if is_symbolic([n]) else int(n) for n in size[:-ndim]), *map(int, size[-ndim:]))
     if len(sizes) > ndim and batch != sizes[:1]:
         raise ValueError(
             f"affine_grid: theta has shape {matrix.shape}, expected {(sizes[0], *matrix.shape[-2:])}, one map for each "
@@ -156,7 +159,7 @@ def grid_sample(
     name = "grid_sample"
     first = entry(name, "data_format", data_format, CHANNELS_FIRST)
     pixels, points = jnp.asarray(image), as_components(name, "grid", grid)
-    ndim, shape = len(points), np.broadcast_shapes(*(g.shape for g in points))
+    ndim, shape = len(points), broadcast_shapes(*(g.shape for g in points))
     if "D" in data_format and ndim == 2:
         raise ValueError(
             f"{name}: data_format is {data_format!r}, for volumes, but grid holds points (x, y) of images; use "
@@ -173,6 +176,7 @@ def grid_sample(
             f"{name}: image has shape {pixels.shape}, expected {expected}, where the leading axes broadcast with "
             f"those of grid, {shape[:-ndim]}."
         )
+    check_sizes(f"{name}: image has shape {pixels.shape}", pixels.shape[-ndim - 1 :])
     how, fold = grid_read(name, mode or "bilinear", padding_mode or "zeros", align_corners)
     if sampler is not None:
         if mode is not None:
@@ -207,7 +211,7 @@ def is_size(value: Any, ndim: int) -> bool:
     if not isinstance(value, tuple) or len(cast(tuple[Any, ...], value)) not in (ndim, ndim + 2):
         return False
     front, spatial = cast(tuple[Any, ...], value[:-ndim]), cast(tuple[Any, ...], value[-ndim:])
-    return is_shape(spatial) and is_shape(tuple(n or 1 for n in front))
+    return is_shape(spatial) and is_shape(tuple(1 if is_symbolic([n]) else n or 1 for n in front))
 
 
 # Positions and modes
