@@ -11,6 +11,7 @@ from jax.typing import ArrayLike
 
 from .._checks.calls import public
 from .._checks.numbers import Array
+from .._checks.texels import check_sizes
 from .._checks.words import check_word
 from .._engine.api import WEIGHT, Axis, plan_of_axes, read_texels
 from .._reads.complex_parts import from_parts, parts_of
@@ -97,7 +98,7 @@ def filtered_backprojection(
     """
     sizes = as_shape(NAME, "volume_shape", volume_shape)
     given, angle = jnp.asarray(projections), angles_of(NAME, angles)
-    check_projections(given, len(sizes), len(angle))
+    check_projections(given, len(sizes), angle.shape[0])
     if filter is not None:
         check_word(NAME, "filter", filter, WINDOWS)
     numbers = {"source_distance": source_distance, "detector_distance": detector_distance}
@@ -232,6 +233,7 @@ class OnDetector(NamedTuple):
 
 def check_projections(projections: jax.Array, ndim: int, count: int) -> None:
     """Projections of a view for each angle."""
+    check_sizes(f"{NAME}: projections has shape {projections.shape}", projections.shape)
     if projections.ndim != ndim + 1 or 0 in projections.shape:
         raise ValueError(
             f"{NAME}: projections has shape {projections.shape}, expected {PROJECTIONS[ndim]} of one view and pixel or "

@@ -119,7 +119,7 @@ def placed_by_ranks(rows: list[jax.Array], keys: list[jax.Array]) -> list[jax.Ar
 
     def rank(_: None, given: Sequence[jax.Array]) -> tuple[None, jax.Array]:
         place, *own = given
-        pairs = [*(jnp.broadcast_arrays(one, key) for one, key in zip(own, keys)), (place, column)]
+        pairs = [*zip(own, keys), (place, column)]
         return None, jnp.sum(follows(pairs).astype(np.int32), 0, dtype=np.int32)
 
     ranks = lax.scan(rank, None, (places, *keys))[1]
