@@ -14,6 +14,7 @@ from jax.typing import DTypeLike
 
 from ._checks.calls import OWN_CHECKS
 from ._checks.numbers import as_integer, is_integer
+from ._checks.signatures import AsWritten
 from ._checks.words import check_keywords, listing, shown
 from ._jax.contexts import DETERMINISTIC
 from ._tables.address_rules import ADDRESS_RULES, AddressRule
@@ -78,6 +79,7 @@ def explains_fields(cls: type[Class]) -> type[Class]:
             )
         make(self, **keywords)
 
+    vars(explained)["__signature__"] = AsWritten.of(make, cls)
     cls.__init__ = explained
     return cls
 

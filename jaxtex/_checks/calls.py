@@ -17,6 +17,7 @@ import numpy as np
 
 from .._jax.calls import StaticFunction, typed_jit
 from .numbers import Array, at_full_width, check_is_known, in_dtype_of_jax, is_integral
+from .signatures import AsWritten
 from .words import check_keywords, described, shown
 
 # Keywords of other libraries, and ours; the first that a function has is meant.
@@ -230,6 +231,7 @@ def public(function: Any = None, /, *, compiled: bool = False, called: str | Non
         front = [given.pop(key) for key in [*itertools.takewhile(given.__contains__, positional)]]
         return run(*front, **given)
 
+    vars(call)["__signature__"] = AsWritten.of(function)
     return call
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 import jax
 
 from .._checks.calls import in_native_order
+from .._checks.signatures import AsWritten
 from .declarations import DECLARATIONS, Declaration
 from .enums import MemcpyKind, SurfaceBoundaryMode
 
@@ -89,6 +90,7 @@ def cuda_function(function: Callable[P, R]) -> Callable[P, R]:
                 raise
         raise wrong_call(declared, signature, fault)
 
+    vars(call)["__signature__"] = AsWritten.of(function)
     return call
 
 

@@ -6,6 +6,8 @@ import inspect
 import pydoc
 import re
 
+import jaxtex
+from jaxtex._checks import signatures
 from tests.house.test_house import OPTIONAL
 from tests.house.test_house import PUBLIC as CONTRACTS
 
@@ -144,3 +146,19 @@ def missing_in(name, value):
     found = {section for section, _, _ in sections_of(text)}
     missing = [f"has no {' or '.join(group)}" for group in needed if not found & set(group)]
     return missing if ">>> " in text or not needed else [*missing, "its example shows no call"]
+
+
+def test_help_begins_with_a_short_signature():
+    """Annotations are those of the source, and not the unions that they name; CUDA's names have declarations besides."""
+    assert "lod: ArrayLike | None = None" in pydoc.render_doc(jaxtex.sample, renderer=pydoc.plaintext)
+    functions = {n: v for n, v in PUBLIC.items() if inspect.isfunction(v) and not n.startswith("jaxtex.cuda.")}
+    lengths = {name: len(str(inspect.signature(function))) for name, function in functions.items()}
+    assert not {name: length for name, length in lengths.items() if length > 800}
+
+
+def test_a_signature_without_a_source_shows_what_annotations_mean():
+    scope = {"Any": object}
+    exec("def function(x: Any, y=2) -> int: ...", scope)
+    shown = signatures.AsWritten.of(scope["function"])
+    assert str(shown) == "(x: object, y=2) -> int"
+    assert shown.bind(1).arguments == {"x": 1}

@@ -126,7 +126,7 @@ def by_meaning(meaning: Callable[..., Any], eqn: JaxprEqn, args: list[Any]) -> l
 
 
 def gather(eqn: JaxprEqn, args: list[Any]) -> jax.Array | Part | None:
-    """Parts at computed indices: one part is a look; several are loads."""
+    """Parts at computed indices: each is a load."""
     part, indices = args
     if isinstance(indices, Part):
         indices = loaded(indices, "gather")
