@@ -328,7 +328,13 @@ def is_x64() -> bool:
     return bool(jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]
 
 
+def keeps_programs() -> bool:
+    """Whether compiled programs may be kept between processes."""
+    config: Any = jax.config
+    return bool(config.jax_enable_compilation_cache)
+
+
 def folder_of_programs() -> str | None:
     """The folder or address where JAX keeps compiled programs between processes, if it does."""
     config: Any = jax.config
-    return (config.jax_compilation_cache_dir or None) if config.jax_enable_compilation_cache else None
+    return (config.jax_compilation_cache_dir or None) if keeps_programs() else None

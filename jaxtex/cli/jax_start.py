@@ -9,13 +9,13 @@ import importlib.util
 import os
 import platform
 import re
-import stat
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from .._jax.program_files import cache_folder, usable
 from .process import UserError, one_line
 
 if TYPE_CHECKING:
@@ -98,64 +98,20 @@ def check_xla_flags(environment: Mapping[str, str]) -> None:
 # Compiled programs
 
 
-def cache_folder(environment: Mapping[str, str], system: str = sys.platform) -> Path | None:
-    """Where the programs of the command line are kept; `None` if the user has no folder for it."""
-    home = environment.get("USERPROFILE" if system == "win32" else "HOME")
-    if system == "win32":
-        base = environment.get("LOCALAPPDATA")
-    elif system == "darwin":
-        base = f"{home}/Library/Caches" if home else None
-    else:
-        base = environment.get("XDG_CACHE_HOME") or (f"{home}/.cache" if home else None)
-    return Path(base) / "jaxtex" if base and Path(base).is_absolute() else None
-
-
 def keep_compilations() -> Path | None:
     """Has JAX, which is not imported yet, keep programs; returns their folder if it is the user's, and can be written.
 
     Programs for CPUs are kept there by `warp.sized.kept`, which finds them faster.
     """
     folder = cache_folder(os.environ)
-    if CACHE_FOLDER in os.environ or os.environ.get(CACHE_SWITCH, "").lower() in OFF or folder is None:
+    if CACHE_FOLDER in os.environ or os.environ.get(CACHE_SWITCH, "").lower() in OFF:
         return None
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return None
-    if not (os.access(folder, os.W_OK) and is_own(folder)):
+    if folder is None or not usable(folder):
         return None
     os.environ[CACHE_FOLDER] = str(folder)
     for name, value in KEEP_ALL.items():
         os.environ.setdefault(name, value)
     return folder
-
-
-def is_own(folder: Path) -> bool:
-    """Whether a folder is the user's, and not everybody may write to it: what is kept there is run as code."""
-    if sys.platform == "win32":
-        return True
-    status = folder.stat()
-    return status.st_uid == os.getuid() and not status.st_mode & stat.S_IWOTH
-
-
-def delete_oldest(folder: Path, most_bytes: int = MOST_BYTES) -> None:
-    """Deletes programs until the rest take no more bytes. Another run may do so at the same time."""
-    found: list[tuple[float, int, Path]] = []
-    for path in folder.glob("*"):
-        try:
-            status = path.stat()
-        except OSError:
-            continue
-        found.append((max(status.st_atime, status.st_mtime), status.st_size, path))
-    total = sum(size for _, size, _ in found)
-    for _, size, path in sorted(found):
-        if total <= most_bytes:
-            return
-        try:
-            path.unlink()
-        except OSError:
-            continue
-        total -= size
 
 
 # Devices

@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 import jaxtex
+from jaxtex._jax import program_files
 from jaxtex.cli import jax_start
 from jaxtex.warp.sized import kept
 
@@ -28,7 +29,7 @@ FOLDERS = [
 
 def test_folders_of_platforms():
     for platform, environment, folder in FOLDERS:
-        assert jax_start.cache_folder(environment, platform) == (folder and Path(folder))
+        assert program_files.cache_folder(environment, platform) == (folder and Path(folder))
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ def test_what_was_not_used_for_longest_is_deleted(tmp_path):
         path = tmp_path / f"program{age}"
         path.write_bytes(bytes(100))
         os.utime(path, (1e9 - age, 1e9 - age))
-    jax_start.delete_oldest(tmp_path, 250)
+    program_files.delete_oldest(tmp_path, 250)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["program0", "program1"]
 
 

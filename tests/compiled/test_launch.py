@@ -1,5 +1,6 @@
 """How kernels become part of a program: for which GPUs they are compiled, who launches them, and what if nobody can."""
 
+import os
 import threading
 import types
 import warnings
@@ -235,9 +236,10 @@ def test_an_architecture_that_nvrtc_does_not_know_is_the_newest_before_it(monkey
         nvrtc.known_below((7, 0))
 
 
-def test_ptx_is_kept_where_jax_keeps_programs(no_library, monkeypatch, tmp_path):
+def test_ptx_is_kept_where_jax_keeps_programs_or_in_the_cache_folder(no_library, monkeypatch, tmp_path):
     """One file for each source, compiler and GPU; a file that cannot be read or written is as good as none."""
     compiled = []
+    monkeypatch.setenv("XDG_CACHE_HOME", "no/absolute/path")
     monkeypatch.setattr(nvrtc, "compiled", lambda source, _: compiled.append(source) or f".version 9.9\n{source}")
 
     def compile_anew(source, capability=(9, 0), version=(12, 9)):
@@ -260,6 +262,19 @@ def test_ptx_is_kept_where_jax_keeps_programs(no_library, monkeypatch, tmp_path)
         assert compile_anew("a") == ".version 7.8\na"
     assert compiled == ["a", "b", "b", "a", *"aaa"]
     assert len(list(tmp_path.rglob("*"))) == 5
+    # Without a folder of JAX's: in the user's cache folder, of a size that has a bound, or not at all.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(nvrtc, "keeps_programs", lambda: True)
+    keep_in(None)
+    assert compile_anew("c") == compile_anew("c") == ".version 7.8\nc"
+    (file,) = (tmp_path / "cache" / "jaxtex" / "kernels").iterdir()
+    os.utime(file, (1e9, 1e9))
+    monkeypatch.setattr(nvrtc, "MOST_BYTES", 20)
+    assert compile_anew("d") == ".version 7.8\nd"
+    assert compile_anew("c") == ".version 7.8\nc"
+    monkeypatch.setattr(nvrtc, "keeps_programs", lambda: False)
+    compile_anew("c")
+    assert compiled[7:] == ["c", "d", "c", "c"]
 
 
 def test_nvrtc_compiles_for_a_gpu_that_is_newer_than_it():

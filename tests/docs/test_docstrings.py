@@ -149,7 +149,7 @@ def missing_in(name, value):
 
 
 def test_help_begins_with_a_short_signature():
-    """Annotations are those of the source, and not the unions that they name; CUDA's names have declarations besides."""
+    """Annotations are those of the source, not the unions that they name; CUDA's names have declarations besides."""
     assert "lod: ArrayLike | None = None" in pydoc.render_doc(jaxtex.sample, renderer=pydoc.plaintext)
     functions = {n: v for n, v in PUBLIC.items() if inspect.isfunction(v) and not n.startswith("jaxtex.cuda.")}
     lengths = {name: len(str(inspect.signature(function))) for name, function in functions.items()}

@@ -5,12 +5,13 @@ import ctypes
 import functools
 import hashlib
 import importlib.util
+import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ...._jax.program_files import write_whole
-from ...._jax.versions import folder_of_programs
+from ...._jax.program_files import cache_folder, delete_oldest, usable, write_whole
+from ...._jax.versions import folder_of_programs, keeps_programs
 
 # For each compute capability, the oldest version of PTX that supports it. A driver rejects PTX that is newer than
 # itself, so kernels declare the oldest version that they need. Source: PTX ISA, "Release Notes".
@@ -33,6 +34,8 @@ INSTALL = "install jax[cuda12] or jax[cuda13], or the CUDA toolkit"
 OPTIONS = ("--std=c++17", "--disable-warnings")
 # Leaves out declarations that kernels do not use; for NVRTC from this version on.
 MINIMAL, MINIMAL_VERSION = "--minimal", (12, 4)
+# The folder for PTX in the user's cache folder, and the most bytes in it; what was not used for longest is deleted.
+KERNELS, MOST_BYTES = "kernels", 64 * 2**20
 Capability = tuple[int, int]
 
 
@@ -126,7 +129,7 @@ def text_of(program: ctypes.c_void_p, name: str) -> str:
 
 @functools.cache
 def compile_to_ptx(source: str, capability: Capability) -> str:
-    """The PTX of a source in CUDA C++, from NVRTC, or from JAX's cache folder if an earlier process kept it there.
+    """The PTX of a source in CUDA C++, from NVRTC, or from a file if an earlier process kept it.
 
     Args:
         capability: the compute capability of the GPU, such as ``(9, 0)``. If NVRTC is older than that, the PTX is for
@@ -145,6 +148,8 @@ def compile_to_ptx(source: str, capability: Capability) -> str:
     if kept is not None:
         with contextlib.suppress(OSError):
             write_whole(kept, ptx.encode())
+            if kept.parent.name == KERNELS:
+                delete_oldest(kept.parent, MOST_BYTES)
     return ptx
 
 
@@ -175,9 +180,15 @@ def with_version(ptx: str, capability: Capability) -> str:
 
 
 def kept_file(source: str, capability: Capability) -> Path | None:
-    """The file that keeps the PTX of a source between processes; `None` if JAX has no cache folder on this host."""
+    """The file that keeps the PTX of a source between processes; `None` if nothing may be kept.
+
+    It lies in JAX's cache folder if there is one on this host, and otherwise in a folder of jaxtex's own.
+    """
     folder = folder_of_programs()
     if folder is None or "://" in folder:
-        return None
+        own = cache_folder(os.environ) if keeps_programs() else None
+        if own is None or not usable(own / KERNELS):
+            return None
+        folder = own / KERNELS
     parts = (source, capability, version_of(library()), OPTIONS, PTX_VERSIONS, INSTRUCTION_VERSIONS)
     return Path(folder) / f"jaxtex-{hashlib.sha256(repr(parts).encode()).hexdigest()}.ptx"
