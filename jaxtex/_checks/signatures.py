@@ -1,11 +1,10 @@
-"""Signatures of public functions as their authors wrote them, for `help` and the tooltips of notebooks."""
+"""Signatures of public functions as their authors wrote them, for `help`."""
 
 import ast
 import inspect
 import textwrap
 from collections.abc import Callable
-from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 
 class Written(str):
@@ -18,9 +17,9 @@ class Written(str):
 
 
 class AsWritten(inspect.Signature):
-    """A signature that shows annotations as they are written, such as ``ArrayLike``, and not as the unions they name.
+    """A signature whose text has annotations as they are written, such as ``ArrayLike``, and not the unions they name.
 
-    They are read from the source when they are first asked for.
+    They are read from the source when the text is asked for. The annotations of `parameters` are what they mean.
     """
 
     __slots__ = ("_source",)
@@ -37,27 +36,26 @@ class AsWritten(inspect.Signature):
         found._source = source or function
         return found
 
-    @property
-    def parameters(self) -> MappingProxyType[str, inspect.Parameter]:
-        self.read_source()
-        return super().parameters
+    def replace(self, **changes: Any) -> "AsWritten":
+        found = super().replace(**changes)
+        found._source = self._source
+        return found
 
-    @property
-    def return_annotation(self) -> Any:
-        self.read_source()
-        return super().return_annotation
+    def __str__(self) -> str:
+        return str(self.as_written())
 
-    def read_source(self) -> None:
-        """Puts the annotations of the source in place of what they mean, once, and if there is a source."""
-        source, self._source = getattr(self, "_source", None), None
-        if source is None:
-            return
+    def format(self, **how: Any) -> str:
+        """The text from Python 3.13 on."""
+        return cast(Any, self.as_written()).format(**how)
+
+    def as_written(self) -> inspect.Signature:
+        """A signature with the annotations of the source, if there is one."""
+        parameters, returned = [*self.parameters.values()], self.return_annotation
         try:
-            (written,) = ast.parse(textwrap.dedent(inspect.getsource(source))).body
+            (written,) = ast.parse(textwrap.dedent(inspect.getsource(self._source))).body
         except (OSError, SyntaxError, TypeError, ValueError):
-            return
+            return inspect.Signature(parameters, return_annotation=returned)
         # The annotations of the fields of a class, or of the arguments of a function and its result.
-        returned = super().return_annotation
         if isinstance(written, ast.ClassDef):
             fields = (line for line in written.body if isinstance(line, ast.AnnAssign))
             texts = {ast.unparse(field.target): ast.unparse(field.annotation) for field in fields}
@@ -65,9 +63,8 @@ class AsWritten(inspect.Signature):
             assert isinstance(written, ast.FunctionDef)
             texts = {a.arg: ast.unparse(a.annotation) for a in arguments_of(written) if a.annotation is not None}
             returned = returned if written.returns is None else Written(ast.unparse(written.returns))
-        plain = super().parameters.items()
-        shown = [p.replace(annotation=Written(texts[name])) if name in texts else p for name, p in plain]
-        inspect.Signature.__init__(self, shown, return_annotation=returned)
+        shown = [p.replace(annotation=Written(texts[p.name])) if p.name in texts else p for p in parameters]
+        return inspect.Signature(shown, return_annotation=returned)
 
 
 def arguments_of(function: ast.FunctionDef) -> list[ast.arg]:
