@@ -79,7 +79,7 @@ def explains_fields(cls: type[Class]) -> type[Class]:
             )
         make(self, **keywords)
 
-    vars(explained)["__signature__"] = AsWritten.of(make, cls)
+    vars(explained)["__signature__"] = AsWritten.of(inspect.signature(make), cls)
     cls.__init__ = explained
     return cls
 

@@ -7,7 +7,6 @@ they stand under short names; `docs/api/types.md` explains the names that are no
 import ast
 import inspect
 import re
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from sphinx.application import Sphinx
 
 from jaxtex import cuda
+from jaxtex._checks.signatures import annotations_in, definition_of
 
 FIELDS = {
     "Args": "Parameters",
@@ -92,20 +92,10 @@ def types_of(value: Any) -> dict[str, str]:
     """The annotations of the parameters of a function, or of the fields of a class, as the source has them."""
     if not callable(value):
         return {}
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(value)))).body[0]
-    except (OSError, TypeError, SyntaxError, IndexError):
-        return {}
+    tree = definition_of(inspect.unwrap(value))
     if isinstance(tree, ast.ClassDef):
-        own = {
-            node.target.id: node.annotation
-            for node in tree.body
-            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
-        }
         made = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "__init__")
-        return {name: ast.unparse(node) for name, node in own.items()} | (
-            {} if own else next(map(of_parameters, made), {})
-        )
+        return annotations_in(tree) or next(map(of_parameters, made), {})
     if isinstance(tree, ast.FunctionDef) and tree.name != value.__name__:  # a table makes it, and a stub declares it
         stub = Path(cuda.__file__).with_suffix(".pyi")
         functions = [node for node in ast.parse(stub.read_text()).body if isinstance(node, ast.FunctionDef)]
@@ -114,8 +104,7 @@ def types_of(value: Any) -> dict[str, str]:
 
 
 def of_parameters(function: ast.FunctionDef) -> dict[str, str]:
-    arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
-    return {argument.arg: ast.unparse(argument.annotation).lstrip("_") for argument in arguments if argument.annotation}
+    return {name: text.lstrip("_") for name, text in annotations_in(function).items()}
 
 
 def parameters(value: Any) -> set[str]:

@@ -231,7 +231,7 @@ def public(function: Any = None, /, *, compiled: bool = False, called: str | Non
         front = [given.pop(key) for key in [*itertools.takewhile(given.__contains__, positional)]]
         return run(*front, **given)
 
-    vars(call)["__signature__"] = AsWritten.of(function)
+    vars(call)["__signature__"] = AsWritten.of(signature, function)
     return call
 
 

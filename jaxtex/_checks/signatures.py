@@ -3,7 +3,6 @@
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable
 from typing import Any, cast
 
 
@@ -25,20 +24,15 @@ class AsWritten(inspect.Signature):
     __slots__ = ("_source",)
 
     @classmethod
-    def of(cls, function: Callable[..., Any], source: Any = None) -> "AsWritten":
-        """The signature of a function.
-
-        Args:
-            source: the class whose fields the function takes, if it has no source of its own.
-        """
-        plain = inspect.signature(function)
-        found = cls([*plain.parameters.values()], return_annotation=plain.return_annotation)
-        found._source = source or function
+    def of(cls, signature: inspect.Signature, source: Any) -> "AsWritten":
+        """A signature with the function that has it, or the class whose fields the function takes."""
+        found = cls([*signature.parameters.values()], return_annotation=signature.return_annotation)
+        found._source = source
         return found
 
     def replace(self, **changes: Any) -> "AsWritten":
         found = super().replace(**changes)
-        found._source = self._source
+        found._source = getattr(self, "_source", None)
         return found
 
     def __str__(self) -> str:
@@ -51,24 +45,29 @@ class AsWritten(inspect.Signature):
     def as_written(self) -> inspect.Signature:
         """A signature with the annotations of the source, if there is one."""
         parameters, returned = [*self.parameters.values()], self.return_annotation
-        try:
-            (written,) = ast.parse(textwrap.dedent(inspect.getsource(self._source))).body
-        except (OSError, SyntaxError, TypeError, ValueError):
-            return inspect.Signature(parameters, return_annotation=returned)
-        # The annotations of the fields of a class, or of the arguments of a function and its result.
-        if isinstance(written, ast.ClassDef):
-            fields = (line for line in written.body if isinstance(line, ast.AnnAssign))
-            texts = {ast.unparse(field.target): ast.unparse(field.annotation) for field in fields}
-        else:
-            assert isinstance(written, ast.FunctionDef)
-            texts = {a.arg: ast.unparse(a.annotation) for a in arguments_of(written) if a.annotation is not None}
-            returned = returned if written.returns is None else Written(ast.unparse(written.returns))
+        written = definition_of(getattr(self, "_source", None))
+        texts = {} if written is None else annotations_in(written)
+        if isinstance(written, ast.FunctionDef) and written.returns is not None:
+            returned = Written(ast.unparse(written.returns))
         shown = [p.replace(annotation=Written(texts[p.name])) if p.name in texts else p for p in parameters]
         return inspect.Signature(shown, return_annotation=returned)
 
 
-def arguments_of(function: ast.FunctionDef) -> list[ast.arg]:
-    """The arguments of a function, those behind stars, too."""
-    given = function.args
+def definition_of(source: Any) -> ast.stmt | None:
+    """The definition of a function or a class, from its source; `None` if there is none."""
+    try:
+        return ast.parse(textwrap.dedent(inspect.getsource(source))).body[0]
+    except (OSError, SyntaxError, TypeError, IndexError):
+        return None
+
+
+def annotations_in(definition: ast.stmt) -> dict[str, str]:
+    """The annotations of the arguments of a function, or of the fields of a class, as they are written."""
+    if isinstance(definition, ast.ClassDef):
+        fields = (line for line in definition.body if isinstance(line, ast.AnnAssign))
+        return {ast.unparse(field.target): ast.unparse(field.annotation) for field in fields}
+    if not isinstance(definition, ast.FunctionDef):
+        return {}
+    given = definition.args
     every = (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg)
-    return [argument for argument in every if argument is not None]
+    return {a.arg: ast.unparse(a.annotation) for a in every if a is not None and a.annotation is not None}

@@ -48,10 +48,10 @@ def is_own(folder: Path) -> bool:
     return status.st_uid == os.getuid() and not status.st_mode & stat.S_IWOTH
 
 
-def delete_oldest(folder: Path, most_bytes: int) -> None:
-    """Deletes programs until the rest take no more bytes. Another run may do so at the same time."""
+def delete_oldest(folder: Path, most_bytes: int, pattern: str = "*") -> None:
+    """Deletes the files of a pattern until the rest take no more bytes. Another run may do so at the same time."""
     found: list[tuple[float, int, Path]] = []
-    for path in folder.glob("*"):
+    for path in folder.glob(pattern):
         try:
             status = path.stat()
         except OSError:

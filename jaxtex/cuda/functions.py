@@ -90,7 +90,7 @@ def cuda_function(function: Callable[P, R]) -> Callable[P, R]:
                 raise
         raise wrong_call(declared, signature, fault)
 
-    vars(call)["__signature__"] = AsWritten.of(function)
+    vars(call)["__signature__"] = AsWritten.of(signature, function)
     return call
 
 

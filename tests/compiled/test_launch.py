@@ -269,12 +269,15 @@ def test_ptx_is_kept_where_jax_keeps_programs_or_in_the_cache_folder(no_library,
     assert compile_anew("c") == compile_anew("c") == ".version 7.8\nc"
     (file,) = (tmp_path / "cache" / "jaxtex" / "kernels").iterdir()
     os.utime(file, (1e9, 1e9))
+    other = file.with_name("of_others")
+    other.write_bytes(bytes(100))
     monkeypatch.setattr(nvrtc, "MOST_BYTES", 20)
     assert compile_anew("d") == ".version 7.8\nd"
     assert compile_anew("c") == ".version 7.8\nc"
     monkeypatch.setattr(nvrtc, "keeps_programs", lambda: False)
     compile_anew("c")
     assert compiled[7:] == ["c", "d", "c", "c"]
+    assert other.exists()
 
 
 def test_nvrtc_compiles_for_a_gpu_that_is_newer_than_it():

@@ -159,6 +159,6 @@ def test_help_begins_with_a_short_signature():
 def test_a_signature_without_a_source_shows_what_annotations_mean():
     scope = {"Any": object}
     exec("def function(x: Any, y=2) -> int: ...", scope)
-    shown = signatures.AsWritten.of(scope["function"])
+    shown = signatures.AsWritten.of(inspect.signature(scope["function"]), scope["function"])
     assert str(shown) == "(x: object, y=2) -> int"
     assert shown.bind(1).arguments == {"x": 1}

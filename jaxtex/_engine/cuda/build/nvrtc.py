@@ -34,8 +34,8 @@ INSTALL = "install jax[cuda12] or jax[cuda13], or the CUDA toolkit"
 OPTIONS = ("--std=c++17", "--disable-warnings")
 # Leaves out declarations that kernels do not use; for NVRTC from this version on.
 MINIMAL, MINIMAL_VERSION = "--minimal", (12, 4)
-# The folder for PTX in the user's cache folder, and the most bytes in it; what was not used for longest is deleted.
-KERNELS, MOST_BYTES = "kernels", 64 * 2**20
+# The name of a file of PTX, and the most bytes of these in jaxtex's own folder; those not used for longest are deleted.
+KEPT, MOST_BYTES = "jaxtex-{}.ptx", 64 * 2**20
 Capability = tuple[int, int]
 
 
@@ -148,8 +148,8 @@ def compile_to_ptx(source: str, capability: Capability) -> str:
     if kept is not None:
         with contextlib.suppress(OSError):
             write_whole(kept, ptx.encode())
-            if kept.parent.name == KERNELS:
-                delete_oldest(kept.parent, MOST_BYTES)
+            if kept.parent == own_folder():
+                delete_oldest(kept.parent, MOST_BYTES, KEPT.format("*"))
     return ptx
 
 
@@ -184,11 +184,16 @@ def kept_file(source: str, capability: Capability) -> Path | None:
 
     It lies in JAX's cache folder if there is one on this host, and otherwise in a folder of jaxtex's own.
     """
-    folder = folder_of_programs()
-    if folder is None or "://" in folder:
-        own = cache_folder(os.environ) if keeps_programs() else None
-        if own is None or not usable(own / KERNELS):
-            return None
-        folder = own / KERNELS
+    of_jax = folder_of_programs()
+    folder = own_folder() if of_jax is None or "://" in of_jax else Path(of_jax)
+    if folder is None:
+        return None
     parts = (source, capability, version_of(library()), OPTIONS, PTX_VERSIONS, INSTRUCTION_VERSIONS)
-    return Path(folder) / f"jaxtex-{hashlib.sha256(repr(parts).encode()).hexdigest()}.ptx"
+    return folder / KEPT.format(hashlib.sha256(repr(parts).encode()).hexdigest())
+
+
+def own_folder() -> Path | None:
+    """The folder of jaxtex's own for PTX; `None` if nothing may be kept there."""
+    base = cache_folder(os.environ) if keeps_programs() else None
+    folder = None if base is None else base / "kernels"
+    return folder if folder is not None and usable(folder) else None

@@ -251,8 +251,8 @@ def scatter(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
         part = Part(names, aval.dtype, Index(statements, last, starts, of_index), mode)
         writes.append((part, offset, updates.item(*at)))
     # Few writes choose among names, one after the other; many go to an array in memory.
-    array, statements_of = "", sum(part.num_places for part, _, _ in writes)
-    if statements_of > MOST_STATEMENTS and names.size <= MOST_KEPT:
+    array, num_statements = "", sum(part.num_places for part, _, _ in writes)
+    if num_statements > MOST_STATEMENTS and names.size <= MOST_KEPT:
         array = statements.array(aval.dtype, names.size)
         statements.lines += [f"{array}[{k}] = {name};" for k, name in enumerate(names.flat)]
     for part, offset, update in writes:
