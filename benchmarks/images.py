@@ -65,7 +65,7 @@ def turn(shape: tuple[int, ...]) -> np.ndarray:
 
 
 def turns(shape: tuple[int, ...], dtype: str, name: str) -> dict[str, Run]:
-    image, ours = noise(shape, dtype), jax.jit(lambda image: jt.warp.rotate(image, DEGREES, filter=name))
+    image, ours = noise(shape, dtype), jax.jit(lambda image: jt.warp.rotate(image, DEGREES, filter_mode=name))
     matrix, size = turn(shape), shape[1::-1]
     run = functools.partial(cv2.warpAffine, image, matrix, size, flags=FILTERS[name])
     return {OURS: functools.partial(ours, jnp.asarray(image)), "OpenCV": run}
@@ -75,14 +75,14 @@ def remaps(shape: tuple[int, ...], dtype: str, name: str) -> dict[str, Run]:
     image, inverse = noise(shape, dtype), cv2.invertAffineTransform(turn(shape))
     y, x = np.indices(shape[:2], np.float32)
     points = [np.float32(row[0] * x + row[1] * y + row[2]) for row in inverse]
-    ours = jax.jit(lambda image, x, y: jt.warp.remap(image, (x, y), filter=name))
+    ours = jax.jit(lambda image, x, y: jt.warp.remap(image, (x, y), filter_mode=name))
     run = functools.partial(cv2.remap, image, *points, FILTERS[name])
     return {OURS: functools.partial(ours, *map(jnp.asarray, (image, points[0] + 0.5, points[1] + 0.5))), "OpenCV": run}
 
 
 def resizes(shape: tuple[int, ...], dtype: str, name: str, factor: float) -> dict[str, Run]:
     image, size = noise(shape, dtype), (round(shape[0] * factor), round(shape[1] * factor))
-    ours = jax.jit(lambda image: jt.warp.resize(image, size, filter=name))
+    ours = jax.jit(lambda image: jt.warp.resize(image, size, filter_mode=name))
     run = functools.partial(ours, jnp.asarray(image))
     if name == "area":
         return {OURS: run, "OpenCV": functools.partial(cv2.resize, image, size[::-1], interpolation=cv2.INTER_AREA)}
