@@ -14,6 +14,7 @@ import pytest
 
 import jaxtex as jt
 from jaxtex import cuda, ndimage, warp
+from jaxtex._checks import calls
 from jaxtex._checks.calls import FLAGS
 from tests.support.jaxprs import equations
 from tests.support.tolerances import assert_close, assert_exact, named
@@ -175,6 +176,29 @@ def test_every_function_is_called():
 def test_arrays_of_any_byte_order_and_stride(name):
     assert_same(name, changed(name, lambda a: a.astype(a.dtype.newbyteorder("S"))))
     assert_same(name, changed(name, lambda a: np.repeat(a, 2, -1)[..., ::2] if a.ndim else a))
+
+
+def at_address(offset, shape, dtype=np.float32):
+    """An array of NumPy that begins `offset` bytes behind a multiple of 64, of numbers that all differ."""
+    values = np.arange(np.prod(shape), dtype=dtype).reshape(shape)
+    room = np.empty(values.nbytes + 128, np.uint8)
+    start = -room.ctypes.data % 64 + offset
+    array = room[start : start + values.nbytes].view(dtype).reshape(shape)
+    array[...] = values
+    return array
+
+
+def test_jax_takes_large_arrays_without_a_copy():
+    """On a CPU, and only what it would copy is put elsewhere."""
+    large, small = (1025, 1024), (5, 4)
+    if jax.default_backend() == "cpu":
+        given = at_address(16, large)
+        placed = calls.placed(given)
+        assert placed is not given
+        np.testing.assert_array_equal(placed, given)
+        assert jax.device_put(placed).unsafe_buffer_pointer() == placed.ctypes.data
+    for array in (at_address(0, large), at_address(16, small), at_address(16, large, np.float64), jnp.ones(large)):
+        assert calls.placed(array) is array
 
 
 def test_other_functions_take_any_byte_order():
