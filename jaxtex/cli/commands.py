@@ -1,7 +1,7 @@
 """The commands: their help, the options that each takes, what is parsed of a line, and completions for shells."""
 
 import argparse
-import difflib
+import functools
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, get_args
@@ -18,12 +18,13 @@ from .options import (
     WITH_BORDER,
     Options,
     Shell,
+    known_word,
     matrix_length,
     matrix_words,
     path,
     protect_negative_number,
 )
-from .process import UserError
+from .process import UserError, did_you_mean
 
 # What the help of each command says before its options
 
@@ -287,13 +288,17 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     """Adds what a command takes to a parser."""
     command = COMMANDS[name]
     for argument, options in command.arguments.items():
-        parser.add_argument(argument, **options)
+        parser.add_argument(argument, **with_known_words(options))
     for heading, flags in command.groups.items():
         group = parser.add_argument_group(heading)
         for flag in flags:
-            group.add_argument(
-                flag, *OTHER_NAMES.get(flag, ()), **(OPTIONS.get(flag, {}) | command.changes.get(flag, {}))
-            )
+            options = OPTIONS.get(flag, {}) | command.changes.get(flag, {})
+            group.add_argument(flag, *OTHER_NAMES.get(flag, ()), **with_known_words(options))
+
+
+def with_known_words(options: dict[str, Any]) -> dict[str, Any]:
+    """What argparse takes, with our sentence about a word that is none of the choices."""
+    return options | ({"type": functools.partial(known_word, options["choices"])} if "choices" in options else {})
 
 
 def parse(argv: list[str]) -> Options:
@@ -305,19 +310,23 @@ def parse(argv: list[str]) -> Options:
         if action.dest == "matrix":
             action.nargs = matrix_length(words)
     words = protected(words)
-    known = parser._option_string_actions  # pyright: ignore[reportPrivateUsage]
-    if unknown := [word for word in words if word.startswith("--") and word.partition("=")[0] not in known]:
-        # Before argparse names what is missing.
-        parser.error(f"unrecognized arguments: {' '.join(unknown)}{meant(unknown[0].partition('=')[0], [*known])}")
+    check_known(parser, words)  # before argparse names what is missing
     return Options(command=name, **vars(parser.parse_intermixed_args(words)))
+
+
+def check_known(parser: Parser, words: list[str]) -> None:
+    """Checks that a parser knows all options among some words."""
+    known = parser._option_string_actions  # pyright: ignore[reportPrivateUsage]
+    names = {word: word.partition("=")[0] for word in words if word.startswith("-") and word != "-"}
+    if unknown := [word for word, name in names.items() if name not in known]:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}{meant(names[unknown[0]], [*known])}")
 
 
 def meant(word: str, known: list[str]) -> str:
     """What an option that is not there may be meant for, as the end of a sentence."""
     if word in SIZE_WORDS and "--size" in known:
         return "; --size WxH sets both sides" + (", --fit WxH keeps the proportions" if "--fit" in known else "")
-    close = difflib.get_close_matches(word, known, 1)
-    return f"; did you mean {close[0]}?" if close else ""
+    return did_you_mean(word.lstrip("-"), [name[2:] for name in known if name.startswith("--")], "--")
 
 
 def protected(words: list[str]) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from .process import UserError
+from .process import UserError, did_you_mean
 
 # Values: text to numbers, points, sizes and colors
 
@@ -125,6 +125,7 @@ def color(text: str) -> tuple[float, ...]:
     if re.fullmatch(r"#([0-9a-fA-F]{6}|[0-9a-fA-F]{8})", text):
         return tuple(float(byte) for byte in bytes.fromhex(text[1:]))
     refusal = f"{text!r} is not 1 to 4 values from 0 to 255, #rrggbb or one of {', '.join(COLORS)}"
+    refusal += did_you_mean(text, COLORS)
     try:
         values = number_list(text)
     except argparse.ArgumentTypeError:
@@ -132,6 +133,13 @@ def color(text: str) -> tuple[float, ...]:
     if len(values) > 4 or not all(0 <= value <= 255 for value in values):
         raise argparse.ArgumentTypeError(refusal)
     return values
+
+
+def known_word(choices: tuple[str, ...], text: str) -> str:
+    """A word that is one of a few."""
+    if text not in choices:
+        raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(choices)}{did_you_mean(text, choices)}")
+    return text
 
 
 def path(text: str) -> Path:

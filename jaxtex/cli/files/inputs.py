@@ -11,7 +11,7 @@ from typing import BinaryIO, NamedTuple, cast
 
 from ...warp.sized.mappings import Size
 from ..options import Options
-from ..process import OutputError, UserError, describe, one_line, print_error
+from ..process import OutputError, UserError, describe, did_you_mean, one_line, print_error
 
 # Stands for standard input and standard output.
 STREAM = Path("-")
@@ -177,9 +177,8 @@ def format_of(target: Path, options: Options) -> str:
         return FORMATS[suffix.lower()]
     except KeyError:
         stated = f"the suffix {suffix!r}" if suffix else "no suffix"
-        stated += f", expected one of {', '.join(FORMATS)}" + (
-            "" if suffix else "; if it is to be a folder, make it first"
-        )
+        stated += f", expected one of {', '.join(FORMATS)}"
+        stated += did_you_mean(suffix, FORMATS) if suffix else "; if it is to be a folder, make it first"
         raise UserError(f"cannot write {target}: it has {stated}") from None
 
 
