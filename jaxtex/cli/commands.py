@@ -77,9 +77,10 @@ RESIZE = f"""
     jaxtex resize photos/ web/ --fit 1600x1600 --format jpg --quality 85
     jaxtex resize icon.png large.png --size 512x512 --filter point
 
-Sizes are in pixels, width before height. --size sets both sides, and may change the proportions. --fit
-keeps them; smaller images keep their size, unless --enlarge is given too. An image that becomes smaller is
-averaged, so that fine patterns become gray and not false patterns.
+Sizes are in pixels, width before height. --size 640x480 sets both sides, and may change the proportions.
+All else keeps them: --size 800 sets the longer side, so that portraits and landscapes become alike, and
+--size 50% is --scale 0.5. With --fit, smaller images keep their size, unless --enlarge is given too. An
+image that becomes smaller is averaged, so that fine patterns become gray and not false patterns.
 
 {COLORS}
 {FORMATS}"""
@@ -200,7 +201,10 @@ COMMANDS = {
         "make images smaller or larger",
         {"size, one of": ("--size", "--scale", "--fit", "--enlarge"), "reading": READING} | WITHOUT_ALPHA,
         {
-            "--size": {"help": "width and height in pixels, e.g. 640x480"},
+            "--size": {
+                "help": "width and height in pixels, e.g. 640x480, which may change the proportions; the longer side "
+                "alone, e.g. 800; or a percentage, e.g. 50%%"
+            },
             "--scale": {"help": "factor of width and height, e.g. 0.5"},
             "--filter": {
                 "choices": (*FILTERS, "area"),

@@ -14,6 +14,8 @@ from .process import UserError, did_you_mean
 
 LEAST_MEMORY = 2**30
 Point = tuple[float, float]
+# Width and height; the longer side; or a share of the sides of the input. The last two keep its proportions.
+OutputSize = tuple[int, int] | int | float
 COLORS = {"black": 0.0, "gray": 128.0, "white": 255.0}
 COEFFICIENTS = ("k1", "k2", "p1", "p2", "k3")
 FISHEYE_COEFFICIENTS = ("k1", "k2", "k3", "k4")
@@ -116,6 +118,17 @@ def size_pair(text: str) -> tuple[int, int]:
         example = f"{text}x{text}" if text.isdecimal() else "640x480"
         raise argparse.ArgumentTypeError(f"{text!r} is not WxH, two whole numbers above 0 such as {example}")
     return int(match[1]), int(match[2])
+
+
+def output_size(text: str) -> "OutputSize":
+    """WxH, one number of pixels, or a number with a percent sign."""
+    try:
+        if re.fullmatch(r"[0-9]{0,6}[.]?[0-9]{0,6}%", text):
+            return positive_number(text[:-1]) / 100
+        return whole_number(text) if re.fullmatch("[0-9]{1,9}", text) else size_pair(text)
+    except argparse.ArgumentTypeError:
+        expected = "WxH, one whole number or a percentage, above 0, such as 640x480, 800 or 50%"
+        raise argparse.ArgumentTypeError(f"{text.strip()!r} is not {expected}") from None
 
 
 def color(text: str) -> tuple[float, ...]:
@@ -296,8 +309,11 @@ class Options(argparse.Namespace):
         "brown_conrady",
     )
     flow: Path | None = taking("FILE.npy", path, "file of displacements from output to input, in pixels, e.g. flow.npy")
-    size: tuple[int, int] | None = taking(
-        "WxH", size_pair, "width and height of the output in pixels, e.g. 640x480 (default: those of the input)"
+    size: OutputSize | None = taking(
+        "SIZE",
+        output_size,
+        "size of the output: width and height in pixels, e.g. 640x480, the longer side alone, e.g. 800, or a "
+        "percentage of the input, e.g. 50%%; the last two keep its proportions (default: that of the input)",
     )
     fit: tuple[int, int] | None = taking(
         "WxH", size_pair, "the largest size of the same proportions within this width and height, e.g. 1600x1600"

@@ -73,7 +73,15 @@ class Recipe:
 
     def output_size(self, size: Size) -> Size:
         """The width and the height of the warped image for an input of this width and height."""
-        return self.options.size or self.transform.output_size(size)
+        match self.options.size:
+            case None:
+                return self.transform.output_size(size)
+            case int(side):
+                return Resize(fit=(side, side), enlarge=True).output_size(size)
+            case float(share):
+                return Resize(share).output_size(size)
+            case both:
+                return both
 
     def written_size(self, size: Size) -> Size:
         """The width and the height of the file for an input of this width and height, but for a preview."""

@@ -97,7 +97,11 @@ MISTAKES = {
     "warp pages.tif out.tif --tile": "choose one with --page 1 to --page 2",
     "warp in.png out.tif --tile": "it is not a TIFF",
     # Sizes and transforms
-    "warp in.png out.png --size 640": "WxH",
+    **{
+        f"warp in.png out.png --size {size}": f"'{size}' is not WxH, one whole number or a percentage, above 0, such as"
+        for size in ("640x", "0", "0x5", "-4", "0%", "nan%", "%", "1e300%", "1e3", "4.5", "half")
+    },
+    "warp in.png out.png --size 999999%": "million pixels, more than the limit",
     "warp in.png out.png --scale 0": "above 0",
     "warp in.png out.png --scale 1e-300": "too extreme",
     "warp in.png out.png --rotate nan": "not a number",
