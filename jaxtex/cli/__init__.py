@@ -75,7 +75,7 @@ def run_warp(options: Options, programs: Path | None) -> int:
         stoppable(),
     ):
         recipe = recipe_of(options, device)
-        targets, title = find_files(options)
+        targets, title = find_files(options, recipe.size_of_file)
         if title is None:
             ((source, target),) = targets.items()
             return (warp_large if options.tile else warp_file)(source, target, recipe)

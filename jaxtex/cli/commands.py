@@ -52,8 +52,8 @@ Formats: PNG, JPEG, TIFF and WebP are read and written. PNG and TIFF keep 16 bit
 WebP have 8. JPEG is written with quality 95, the others without loss, unless --quality says otherwise.
 The packages that read and write images: pip install '.[cli]' in a checkout of jaxtex.
 
-Folders: if IN is a folder, or several files, OUT is a folder, and files keep their names. An image that
-fails is reported, and the others are written. Hidden files are skipped.
+Folders: if IN is a folder, or several files, OUT is a folder, and files keep their names, or get those of
+--name. An image that fails is reported, and the others are written. Hidden files are skipped.
 
 Metadata: EXIF with GPS, XMP, resolution and color profile are kept. Other metadata is kept if the format
 stays the same; a note names what is lost. The EXIF orientation is applied to the pixels. --strip drops
@@ -67,7 +67,8 @@ a TIFF of any size in at most 2 GB of memory, or --memory.
 
 Safety: files that exist in a folder OUT, and inputs, are replaced only with --overwrite, and read-only
 ones with --force; a file that is named as OUT is replaced. A file is replaced in one step, when the new one
-is complete. After Ctrl-C, the same command with --skip-existing (or --resume) makes what is missing.
+is complete. --skip-existing (or --no-clobber, or --resume) replaces none: it makes what is missing, for
+example after Ctrl-C, says how many files it skipped, and its exit code is 0.
 
 docs/command-line.md has the details.
 """
@@ -171,7 +172,7 @@ SIZE_WORDS = ("--width", "--height")  # of other programs
 LENS = ("--lens", "--distort", "--camera", "--model", "--calibration")
 READING = ("--filter", "--antialias", "--linear-light")
 BORDER = ("--address", "--border-color")
-WRITING = ("--alpha", "--format", "--quality", "--subsampling", "--compare", "--preview")
+WRITING = ("--alpha", "--format", "--name", "--quality", "--subsampling", "--compare", "--preview")
 FILES = ("--strip", "--force", "--overwrite", "--preserve-times", "--skip-existing", "--page", "--max-pixels")
 RUNNING = ("--recursive", "--jobs", "--tile", "--memory", "--quiet", "--verbose", "--device")
 OUTPUT = {"writing": WRITING, "files": FILES, "running": RUNNING}
@@ -410,6 +411,7 @@ def check_combination(options: Options) -> None:
             )
             for name in ("compare", "preview", "flow")
         ),
+        (options.preview and options.name, "--name has no effect with --preview, which writes the file OUT"),
         (options.preview and options.compare, "--preview shows both images already; leave --compare out"),
     ]
     for is_wrong, sentence in wrong:

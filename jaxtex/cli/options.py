@@ -131,6 +131,31 @@ def output_size(text: str) -> "OutputSize":
         raise argparse.ArgumentTypeError(f"{text.strip()!r} is not {expected}") from None
 
 
+# What stands in a template for a part of a name; numbers may have a width, and zeros before them.
+NAME_FIELD = re.compile(r"\{(?:(stem|suffix)|(number|width|height)(?::(0?[1-9][0-9]?))?)\}")
+NAME_FIELDS = ("stem", "suffix", "number", "width", "height")
+
+
+def name_template(text: str) -> str:
+    """A name with fields in braces."""
+    for field in re.findall(r"\{[^{}]*\}?|\}", NAME_FIELD.sub("", text)):
+        known = ", ".join(f"{{{name}}}" for name in NAME_FIELDS)
+        nearest = did_you_mean(field.strip("{}").partition(":")[0], NAME_FIELDS)
+        raise argparse.ArgumentTypeError(
+            f"{field!r} is no field; the fields are {known}, numbers as {{number:03}}{nearest}"
+        )
+    suffixes = tuple(f".{name}" for name in get_args(FormatName))
+    if "/" in text or not text.lower().endswith(("{suffix}", *suffixes)) or text.lower() in suffixes:
+        expected = f"a name without folders that ends in {{suffix}} or one of {', '.join(suffixes)}"
+        raise argparse.ArgumentTypeError(f"{text!r} is not {expected}")
+    return text
+
+
+def filled(template: str, values: dict[str, Any]) -> str:
+    """A template of names with the values of its fields."""
+    return NAME_FIELD.sub(lambda match: format(values[match[1] or match[2]], match[3] or ""), template)
+
+
 def color(text: str) -> tuple[float, ...]:
     """One to four values from 0 to 255, as numbers separated by commas or as hexadecimal digits."""
     if text in COLORS:
@@ -363,6 +388,13 @@ class Options(argparse.Namespace):
         get_args(Subsampling),
         "color subsampling of JPEG: none (444), along rows (422), or along rows and columns (420) (default: 444)",
     )
+    name: str | None = taking(
+        "TEMPLATE",
+        name_template,
+        "names of the files in a folder OUT, with {stem} and {suffix} of the input, its {number} in the order of the "
+        "names, {width} and {height} of the output, e.g. {stem}-{width}x{height}{suffix} or photo{number:03}.jpg "
+        "(default: {stem}{suffix})",
+    )
     compare: bool = switch("write the input and the result side by side")
     preview: bool = switch("write one small image of the first input and its result, side by side")
     # Files
@@ -373,8 +405,8 @@ class Options(argparse.Namespace):
     overwrite: bool = switch("replace files that exist in the folder OUT, and allow an output that is also an input")
     preserve_times: bool = switch("copy the modification and access times of the input")
     skip_existing: bool = switch(
-        "skip inputs whose output exists, for example to resume a run that was stopped; with --tile, write the "
-        "missing tiles of a file"
+        "overwrite no file: skip inputs whose output exists and count them, for example to resume a run that was "
+        "stopped, and exit with 0; with --tile, write the missing tiles of a file"
     )
     page: int | None = taking(
         "N",
@@ -405,7 +437,7 @@ class Options(argparse.Namespace):
     )
 
 
-OTHER_NAMES = {"--skip-existing": ("--resume",), "--angle": ("--rotate",)}
+OTHER_NAMES = {"--skip-existing": ("--no-clobber", "--resume"), "--angle": ("--rotate",)}
 # What commands take beside options.
 PATHS: dict[str, dict[str, Any]] = {
     "sources": {

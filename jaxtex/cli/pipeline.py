@@ -26,7 +26,7 @@ from ..sampler import Sampler
 from ..warp.options import ReadOptions
 from ..warp.sized.image import WarpResult, warp
 from ..warp.sized.mappings import Array, Device, Size
-from .files.codecs import find_picture, fit_picture, read_picture, write_picture
+from .files.codecs import find_picture, fit_picture, read_picture, size_of, write_picture
 from .files.inputs import STREAM, PictureFile, format_of, read_errors
 from .files.metadata import Picture, add_alpha, check_pixels, check_sides
 from .files.replace import check_target, opened_target
@@ -87,6 +87,13 @@ class Recipe:
         """The width and the height of the file for an input of this width and height, but for a preview."""
         width, height = self.output_size(size)
         return (size[0] + width, max(size[1], height)) if self.options.compare else (width, height)
+
+    def size_of_file(self, path: Path) -> Size:
+        """The width and the height of the file that is written for an input; zeros for one that cannot be read."""
+        try:
+            return self.written_size(size_of(find_picture(path, self.options.page)))
+        except UserError:  # which is reported when the file is read
+            return 0, 0
 
     def check_size(self, size: Size, target: Path) -> None:
         """Checks, before any work, that an image and its output are not too large to be warped and written."""

@@ -335,6 +335,17 @@ def find_picture(path: Path, number: int | None = None) -> PictureFile:
     return source._replace(pages=tuple(pages), notes=notes)
 
 
+def size_of(source: PictureFile) -> Size:
+    """The width and the height of an upright picture, by the header of its file."""
+    if source.pages:
+        return source.pages[source.position].size
+    with read_errors(source), source.open() as file:
+        check_kind(source.path.name, file.read(HEAD_BYTES))
+        file.seek(0)
+        with Image.open(cast(BinaryIO, file)) as image:
+            return upright_size(image.size, read_pillow(image).orientation)
+
+
 def read_picture(source: PictureFile | Path, accept: Accept = lambda _: None) -> Picture:
     """Decodes an image file, or a page of one.
 

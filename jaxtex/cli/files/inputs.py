@@ -5,12 +5,12 @@ import io
 import os
 import stat
 import sys
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 from ...warp.sized.mappings import Size
-from ..options import Options
+from ..options import Options, filled
 from ..process import OutputError, UserError, describe, did_you_mean, one_line, print_error
 
 # Stands for standard input and standard output.
@@ -39,6 +39,8 @@ HEIF_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"
 OTHER_NAMES = f"{RAW_NAMES} avif bmp exr gif hdr heic heif jfif jp2 jpe jxl pnm ppm psd tga"
 OTHER_IMAGE_SUFFIXES = frozenset(f".{name}" for name in OTHER_NAMES.split())
 MAX_SHOWN = 5  # names in a message
+# The width and the height of the file that is written for an input.
+SizeOfFile = Callable[[Path], Size]
 
 
 class Page(NamedTuple):
@@ -87,16 +89,19 @@ class PictureFile(NamedTuple):
 # What the arguments name
 
 
-def find_files(options: Options) -> tuple[dict[Path, Path], str | None]:
+def find_files(options: Options, size_of_file: SizeOfFile) -> tuple[dict[Path, Path], str | None]:
     """The file to write for each file to read, in the order of the arguments, and what the report calls them all.
 
     A single file has no title. Folders to write to are made.
+
+    Args:
+        size_of_file: the width and the height of the file that is written for an input.
     """
     sources, target = options.sources, options.target
     if STREAM in sources and len(sources) > 1:
         raise UserError("- reads standard input, and must be the only input")
     if len(sources) == 1 and not os.path.isdir(sources[0]):
-        path = single_target(sources[0], target, options)
+        path = single_target(sources[0], target, options, size_of_file)
         check_effects(path, options)
         check_overwritten(sources, [path], options)
         if path != target:  # whose name the user gave
@@ -108,18 +113,19 @@ def find_files(options: Options) -> tuple[dict[Path, Path], str | None]:
         raise UserError("- writes one file to standard output, and there are several inputs")
     if target.suffix.lower() in FORMATS and not os.path.isdir(target) and not options.preview:
         raise UserError(f"{target} names a file, and there are several inputs; name a folder")
-    found = list(listed(sources, target, options))
+    found = list(listed(sources, target, options, size_of_file))
     if options.preview:
-        path = single_target(found[0][0], target, options)
+        path = single_target(found[0][0], target, options, size_of_file)
         check_overwritten([source for source, _ in found], [path], options)
         return {found[0][0]: path}, None
     targets: dict[Path, Path] = {}
     sources_of: dict[Path, Path] = {}
     for source, path in found:
         if (other := sources_of.setdefault(path, source)) != source:
-            raise UserError(
-                f"{other} and {source} would both be written to {path}; write them to two folders, in two runs"
+            remedy = (
+                "add {number} to --name" if options.name else "write them to two folders, in two runs, or add --name"
             )
+            raise UserError(f"{other} and {source} would both be written to {path}; {remedy}")
         targets[source] = path
     check_overwritten(targets, targets.values(), options)
     check_is_new(targets.values(), options)
@@ -157,14 +163,16 @@ def check_is_new(targets: Iterable[Path], options: Options) -> None:
         )
 
 
-def single_target(source: Path, target: Path, options: Options) -> Path:
+def single_target(source: Path, target: Path, options: Options, size_of_file: SizeOfFile) -> Path:
     """Where the result of the only file goes."""
     if target == STREAM:
         return target
     if os.path.isdir(target):
         if source == STREAM:
             raise UserError(f"{target} is a folder, and standard input has no name; name a file")
-        return target / renamed(Path(source.name), options)
+        return target / renamed(source, Path(source.name), 1, options, size_of_file)
+    if options.name is not None:
+        raise UserError(f"--name is for files in a folder, and {target} is none; leave --name out, or make the folder")
     if options.format is not None and target.suffix.lower() != f".{options.format}":
         raise UserError(f"--format {options.format} contradicts the name of {target}; it is for folders and -")
     return target
@@ -195,15 +203,20 @@ def check_effects(target: Path, options: Options) -> None:
             raise UserError(f"--{name} has no effect on {file_format}")
 
 
-def listed(sources: Iterable[Path], target: Path, options: Options) -> Iterator[tuple[Path, Path]]:
+def listed(
+    sources: Iterable[Path], target: Path, options: Options, size_of_file: SizeOfFile
+) -> Iterator[tuple[Path, Path]]:
     """Each file to read, and the file to write for it."""
+    found: list[tuple[Path, Path]] = []
     for source in sources:
         if not os.path.isdir(source):
-            yield source, target / renamed(Path(source.name), options)
+            found.append((source, Path(source.name)))
             continue
-        for path in image_paths(source, options.recursive):
-            if not (options.recursive and is_within(path, target)):
-                yield path, target / renamed(path.relative_to(source), options)
+        paths = image_paths(source, options.recursive)
+        inner = (path for path in paths if not (options.recursive and is_within(path, target)))
+        found += ((path, path.relative_to(source)) for path in inner)
+    for number, (path, name) in enumerate(found, 1):
+        yield path, target / renamed(path, name, number, options, size_of_file)
 
 
 def is_within(path: Path, folder: Path) -> bool:
@@ -211,9 +224,21 @@ def is_within(path: Path, folder: Path) -> bool:
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
-def renamed(path: Path, options: Options) -> Path:
-    """A name with the suffix of `--format`."""
-    return path if options.format is None else path.with_suffix(f".{options.format}")
+def renamed(source: Path, path: Path, number: int, options: Options, size_of_file: SizeOfFile) -> Path:
+    """The path of an output in its folder: with the suffix of `--format`, and the name that `--name` says.
+
+    Args:
+        source: the input.
+        path: of the input in its folder.
+        number: of the input, from 1.
+    """
+    path = path if options.format is None else path.with_suffix(f".{options.format}")
+    if options.name is None:
+        return path
+    values = {"stem": path.stem, "suffix": path.suffix, "number": number}
+    if any(f"{{{side}" in options.name for side in ("width", "height")):  # which take a look into each file
+        values |= zip(("width", "height"), size_of_file(source))
+    return path.with_name(filled(options.name, values))
 
 
 # Folders
