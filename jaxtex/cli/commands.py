@@ -49,7 +49,8 @@ They are weighted by alpha, so transparent pixels do not bleed into their neighb
 
 FORMATS = """\
 Formats: PNG, JPEG, TIFF and WebP are read and written. PNG and TIFF keep 16 bits per channel; JPEG and
-WebP have 8. JPEG is written with quality 95, the others without loss, unless --quality says otherwise.
+WebP have 8. An output in the format of its input is compressed alike. From another format, JPEG gets quality
+95, and the others have no loss. --compression, --quality and --subsampling say otherwise.
 The packages that read and write images: pip install '.[cli]' in a checkout of jaxtex.
 
 Folders: if IN is a folder, or several files, OUT is a folder, and files keep their names, or get those of
@@ -172,7 +173,7 @@ SIZE_WORDS = ("--width", "--height")  # of other programs
 LENS = ("--lens", "--distort", "--camera", "--model", "--calibration")
 READING = ("--filter", "--antialias", "--linear-light")
 BORDER = ("--address", "--border-color")
-WRITING = ("--alpha", "--format", "--name", "--quality", "--subsampling", "--compare", "--preview")
+WRITING = ("--alpha", "--format", "--name", "--compression", "--quality", "--subsampling", "--compare", "--preview")
 FILES = ("--strip", "--force", "--overwrite", "--preserve-times", "--skip-existing", "--page", "--max-pixels")
 RUNNING = ("--recursive", "--jobs", "--tile", "--memory", "--quiet", "--verbose", "--device")
 OUTPUT = {"writing": WRITING, "files": FILES, "running": RUNNING}
@@ -410,6 +411,10 @@ def check_combination(options: Options) -> None:
                 f"--{name} needs whole images in memory and cannot be combined with --tile",
             )
             for name in ("compare", "preview", "flow")
+        ),
+        (
+            options.quality is not None and options.compression == "lossless",
+            "--quality makes a WebP lossy and cannot be combined with --compression lossless",
         ),
         (options.preview and options.name, "--name has no effect with --preview, which writes the file OUT"),
         (options.preview and options.compare, "--preview shows both images already; leave --compare out"),

@@ -236,6 +236,13 @@ Shell = Literal["bash", "zsh", "fish"]
 ResizeFilterName = FilterName | Literal["area"]
 FILTERS: tuple[str, ...] = get_args(FilterName)
 ADDRESSES: tuple[str, ...] = get_args(AddressName)
+# The words of `--compression` for each format.
+COMPRESSIONS: dict[str, tuple[str, ...]] = {
+    "TIFF": ("none", "packbits", "lzw", "deflate", "zstd"),
+    "PNG": tuple("0123456789"),
+    "WebP": ("lossless", "lossy"),
+    "JPEG": (),
+}
 # The options that are a whole transform, and those that are combined to an affine one.
 WHOLE_TRANSFORMS = ("matrix", "perspective", "lens", "distort", "calibration", "flow")
 AFFINE_PARTS = ("scale", "shear", "rotate", "translate")
@@ -381,12 +388,20 @@ class Options(argparse.Namespace):
         get_args(FormatName),
         "output format of the files of a folder and of stdout (default: that of each input; png for stdout)",
     )
+    compression: str | None = choice(
+        tuple(word for words in COMPRESSIONS.values() for word in words),
+        "of TIFF: none, packbits, lzw, deflate or zstd; of PNG: a level from 0 to 9; of WebP: lossless or lossy "
+        "(default: that of an input of the same format, else deflate, 6 and lossless)",
+    )
     quality: int | None = taking(
-        "Q", quality_number, "quality of JPEG and WebP, from 1 to 100, e.g. 85 (default: 95 for JPEG, lossless WebP)"
+        "Q",
+        quality_number,
+        "quality of JPEG and of lossy WebP, from 1 to 100, e.g. 85 (default: 95; from JPEG to JPEG that of the input)",
     )
     subsampling: Subsampling | None = choice(
         get_args(Subsampling),
-        "color subsampling of JPEG: none (444), along rows (422), or along rows and columns (420) (default: 444)",
+        "color subsampling of JPEG: none (444), along rows (422), or along rows and columns (420) (default: 444; from "
+        "JPEG to JPEG that of the input)",
     )
     name: str | None = taking(
         "TEMPLATE",

@@ -282,8 +282,8 @@ def finish_warp(
     picture = dataclasses.replace(picture, pixels=pixels)
     size = format_size(pixels.shape[1::-1])
     if len(source.pages) > 1:
-        fitted = fit_picture(picture, "TIFF", strip=recipe.options.strip)
-        strips = compressed_strips(fitted.bare_pixels)
+        fitted = fit_picture(picture, "TIFF", recipe.options)
+        strips = compressed_strips(fitted.bare_pixels, fitted.metadata.compression)
         return FinishedPage(fitted, strips, WrittenFile(before, size, result.compile_seconds, fitted.notes))
     notes = write_picture(target, picture, recipe.options, source.path)
     return WrittenFile(before, size, result.compile_seconds, notes)

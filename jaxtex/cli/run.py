@@ -204,7 +204,7 @@ def warp_opened(
         whole = ImageWarp.of(image.shape, image.dtype, mapping, border, size, recipe.read, recipe.device)
         warped = StreamedImage(image, whole, window_bytes)
     empty = Picture(np.zeros((1, 1, channels), image.dtype), image.icc, metadata=image.metadata)
-    example = fit_picture(empty, "TIFF", strip=options.strip, size=size)
+    example = fit_picture(empty, "TIFF", options, size)
     begun = TiledOutput(
         target,
         size,
@@ -212,6 +212,7 @@ def warp_opened(
         fingerprint_of(source.path, options),
         resume=options.skip_existing,
         threads=recipe.threads,
+        compression=example.metadata.compression,
         source=source.path,
     )
     boxes = warped.boxes()

@@ -30,8 +30,9 @@ from PIL import Image
 
 from ...warp.sized.mappings import Array, Size
 from ...warp.sized.texels import pixels_with_room
-from ..options import Options, Subsampling
+from ..options import Options
 from ..process import UserError, describe
+from .compression import chosen, of_jpeg, of_png, of_webp
 from .exif import ORIENTATION, upright_size
 from .inputs import HEAD_BYTES, STREAM, PictureFile, check_kind, choose_frame, format_of, read_errors, read_stdin
 from .metadata import (
@@ -402,11 +403,12 @@ def decode(data: bytes, image: Image.Image, frame: int | None = None) -> Picture
         image.seek(choose_frame(count, frame))
     drops_channel, icc, notes = image.mode == "RGBX", image.info.get("icc_profile"), ()
     if data.startswith(PNG_SIGNATURE):
-        metadata = read_png(data)
+        metadata, compression = read_png(data), of_png(data)
     elif image.format in ("JPEG", "MPO"):
-        metadata = read_jpeg(data)
+        metadata, compression = read_jpeg(data), of_jpeg(image)
     else:
-        metadata = read_pillow(image)
+        metadata, compression = read_pillow(image), of_webp(data)
+    metadata = dataclasses.replace(metadata, compression=compression)
     if data.startswith(PNG_SIGNATURE) and count == 1 and (data[PNG_DEPTH] == 16 or not data[PNG_INTERLACE]):
         pixels = imagecodecs.png_decode(png_of_pixels(data))
     elif image.format == "JPEG" and image.mode in ("L", "RGB"):
@@ -522,7 +524,7 @@ def convert_by_profile(image: Image.Image, icc: bytes) -> Image.Image | None:
 
 
 FORMATS_OF_16_BITS = ("PNG", "TIFF")
-JPEG_QUALITY = 95
+NO_OPTIONS = Options()
 
 
 def write_picture(path: Path, picture: Picture, options: Options, source: Path | None = None) -> tuple[str, ...]:
@@ -538,8 +540,8 @@ def write_picture(path: Path, picture: Picture, options: Options, source: Path |
     """
     file_format = format_of(path, options)
     try:
-        fitted = fit_picture(picture, file_format, strip=options.strip)
-        data = encode(fitted, file_format, options.quality, options.subsampling or "444")
+        fitted = fit_picture(picture, file_format, options)
+        data = encode(fitted, file_format)
     except Exception as error:  # encoders raise errors of their own, for example for an image that is too large
         raise UserError(f"cannot write {path}: {describe(error)}") from error
     with opened_target(path, source, options.preserve_times) as (stream, notes):
@@ -547,13 +549,12 @@ def write_picture(path: Path, picture: Picture, options: Options, source: Path |
     return (*fitted.notes, *notes)
 
 
-def fit_picture(picture: Picture, file_format: str, *, strip: bool = False, size: Size | None = None) -> Picture:
+def fit_picture(picture: Picture, file_format: str, options: Options = NO_OPTIONS, size: Size | None = None) -> Picture:
     """A picture as a format stores it, without what it cannot store, which further notes name.
 
     Args:
         picture: its metadata is that of the input.
         file_format: PNG, JPEG, TIFF or WebP.
-        strip: whether metadata is dropped, but for what tells the meaning of pixels.
         size: the width and height that metadata states; by default those of the picture.
     """
     pixels, notes = picture.pixels, picture.notes
@@ -565,34 +566,31 @@ def fit_picture(picture: Picture, file_format: str, *, strip: bool = False, size
         pixels = np.rint(pixels[..., :-1] * (pixels[..., -1:] / 255.0)).astype(np.uint8)
         notes += ("is laid over black, since JPEG has no alpha",)
     icc, lost = fit_profile(picture.icc, pixels.shape[-1] <= 2 and file_format != "WebP")
-    metadata = picture.metadata.stripped() if strip else picture.metadata
+    metadata = picture.metadata.stripped() if options.strip else picture.metadata
     metadata, others = fit(metadata, file_format, size or (width, height))
     lost += others
     if lost:
         notes += (f"is written as {file_format} without its {enumerate_names(lost)}",)
-    return Picture(pixels, icc, notes, metadata)
+    compression = chosen(options, metadata.compression, file_format)
+    return Picture(pixels, icc, notes, dataclasses.replace(metadata, compression=compression))
 
 
-def encode(picture: Picture, file_format: str, quality: int | None = None, subsampling: Subsampling = "444") -> bytes:
-    """Encodes a picture that fits its format; raises whatever the encoder raises.
-
-    Args:
-        quality: of JPEG and WebP, 1 to 100; `None` is 95 for JPEG, and WebP without loss.
-        subsampling: of the colors of JPEG.
-    """
+def encode(picture: Picture, file_format: str) -> bytes:
+    """Encodes a picture that fits its format; raises whatever the encoder raises."""
     if file_format == "TIFF":
         return encode_tiff(picture)
     pixels, icc, metadata = picture.bare_pixels, picture.icc, picture.metadata
+    kind, quality, subsampling = metadata.compression
     if file_format == "JPEG":
-        data = bytes(imagecodecs.jpeg8_encode(pixels, level=quality or JPEG_QUALITY, subsampling=subsampling))
+        data = bytes(imagecodecs.jpeg8_encode(pixels, level=quality, subsampling=subsampling))
         return add_to_jpeg(data, metadata, icc)
     if file_format == "PNG" and pixels.dtype == np.uint16:
-        return add_to_png(bytes(imagecodecs.png_encode(pixels)), metadata, icc)
+        return add_to_png(bytes(imagecodecs.png_encode(pixels, level=int(kind or 6))), metadata, icc)
     buffer = io.BytesIO()
     if file_format == "PNG":
-        Image.fromarray(pixels).save(buffer, format="PNG")
+        Image.fromarray(pixels).save(buffer, format="PNG", compress_level=int(kind or 6))
         return add_to_png(buffer.getvalue(), metadata, icc)
-    loss: dict[str, Any] = {"lossless": True, "exact": True} if quality is None else {"quality": quality}
+    loss: dict[str, Any] = {"quality": quality} if kind == "lossy" else {"lossless": True, "exact": True}
     stored = {"icc_profile": icc, "exif": metadata.exif, "xmp": metadata.xmp}
     given = {name: value for name, value in stored.items() if value}
     Image.fromarray(pixels).save(buffer, format="WebP", **loss, **given)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 from ...warp.sized.mappings import Size
-from ..options import Options, filled
+from ..options import COMPRESSIONS, Options, filled
 from ..process import OutputError, UserError, describe, did_you_mean, one_line, print_error
 
 # Stands for standard input and standard output.
@@ -201,6 +201,9 @@ def check_effects(target: Path, options: Options) -> None:
     ):
         if value is not None and file_format not in formats:
             raise UserError(f"--{name} has no effect on {file_format}")
+    if options.compression is not None and options.compression not in (words := COMPRESSIONS[file_format]):
+        remedy = f"which takes {', '.join(words)}" if words else "which takes --quality and --subsampling"
+        raise UserError(f"--compression {options.compression} has no effect on {file_format}, {remedy}")
 
 
 def listed(

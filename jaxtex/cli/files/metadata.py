@@ -12,6 +12,7 @@ import numpy as np
 from ...warp.sized.mappings import Array, Size
 from ..process import UserError
 from . import exif as tiff
+from .compression import UNKNOWN, Compression
 from .exif import Directory
 
 JPEG_BODY_BYTES = 65533  # of a segment, without the field of its length
@@ -57,6 +58,7 @@ class Metadata:
         resolution: of the upright picture.
         blocks: what is copied to an output of the same format.
         dropped: names of what no output keeps.
+        compression: of the pixels.
     """
 
     file_format: str | None = None
@@ -65,6 +67,7 @@ class Metadata:
     resolution: Resolution | None = None
     blocks: tuple[Block, ...] = ()
     dropped: tuple[str, ...] = ()
+    compression: Compression = UNKNOWN
 
     @property
     def orientation(self) -> int:
@@ -81,7 +84,8 @@ class Metadata:
 
     def stripped(self) -> "Metadata":
         """Only what tells the meaning of the pixels."""
-        return Metadata(self.file_format, blocks=tuple(block for block in self.blocks if block.is_color))
+        blocks = tuple(block for block in self.blocks if block.is_color)
+        return Metadata(self.file_format, blocks=blocks, compression=self.compression)
 
     def block(self, kind: bytes) -> bytes | None:
         """The body of the first block of a kind."""
@@ -156,6 +160,7 @@ def fit(metadata: Metadata, file_format: str, size: Size) -> tuple[Metadata, tup
     if file_format != metadata.file_format:
         lost += [block.name for block in blocks if block.name]
         blocks = ()
+        metadata = dataclasses.replace(metadata, compression=UNKNOWN)
     if file_format == "JPEG":
         if len(exif or b"") + len(EXIF_HEADER) > JPEG_BODY_BYTES:
             exif = None
