@@ -48,9 +48,10 @@ They are weighted by alpha, so transparent pixels do not bleed into their neighb
 """
 
 FORMATS = """\
-Formats: PNG, JPEG, TIFF and WebP are read and written. PNG and TIFF keep 16 bits per channel; JPEG and
-WebP have 8. An output in the format of its input is compressed alike. From another format, JPEG gets quality
-95, and the others have no loss. --compression, --quality and --subsampling say otherwise.
+Formats: PNG, JPEG, TIFF, WebP and GIF are read and written. PNG and TIFF keep 16 bits per channel; the
+others have 8, and GIF 256 colors. An output in the format of its input is compressed alike. From another
+format, JPEG gets quality 95, and the others have no loss. --compression, --quality and --subsampling say
+otherwise.
 The packages that read and write images: pip install '.[cli]' in a checkout of jaxtex.
 
 Folders: if IN is a folder, or several files, OUT is a folder, and files keep their names, or get those of
@@ -61,7 +62,8 @@ stays the same; a note names what is lost. The EXIF orientation is applied to th
 all metadata except what the colors need.
 
 Pages: a TIFF of several pages becomes a TIFF of as many pages. --page chooses one, which other formats
-need, or a frame of an animation. Camera raw files are refused.
+need, or a frame of an animation. All frames of an animated GIF, WebP or PNG are written to one of these
+formats, with their times. Camera raw files are refused.
 
 Limits: images of more than 500 million pixels are refused; --max-pixels sets another limit. --tile warps
 a TIFF of any size in at most 2 GB of memory, or --memory.

@@ -229,7 +229,7 @@ def quality_number(text: str) -> int:
 FilterName = Literal["point", "linear", "cubic", "lagrange", "bspline", "mitchell", "lanczos2", "lanczos3", "gaussian"]
 AddressName = Literal["frame", "clamp", "border", "wrap", "mirror", "reflect", "sphere"]
 ModelName = Literal["brown_conrady", "fisheye"]
-FormatName = Literal["png", "jpg", "jpeg", "tif", "tiff", "webp"]
+FormatName = Literal["png", "jpg", "jpeg", "tif", "tiff", "webp", "gif", "apng"]
 Subsampling = Literal["444", "422", "420"]
 Shell = Literal["bash", "zsh", "fish"]
 # A resize has one more filter than reads have.
@@ -242,6 +242,7 @@ COMPRESSIONS: dict[str, tuple[str, ...]] = {
     "PNG": tuple("0123456789"),
     "WebP": ("lossless", "lossy"),
     "JPEG": (),
+    "GIF": (),
 }
 # The options that are a whole transform, and those that are combined to an affine one.
 WHOLE_TRANSFORMS = ("matrix", "perspective", "lens", "distort", "calibration", "flow")
@@ -426,7 +427,7 @@ class Options(argparse.Namespace):
     page: int | None = taking(
         "N",
         whole_number,
-        "page of a TIFF, or frame of an animation, counted from 1, e.g. 2 (default: all pages of a TIFF)",
+        "page of a TIFF, or frame of an animation, counted from 1, e.g. 2 (default: all)",
     )
     max_pixels: int | None = taking(
         "N",

@@ -273,7 +273,6 @@ ODD_FILES = {
         "(page 2): its pixels are MINISBLACK of float32, and jaxtex reads gray and RGB of 8 and 16 bits",
         pages=2,
     ),
-    "animation.webp": refused(lambda: several("WEBP"), "it has 2 pages or frames"),
     "bomb.png": refused(lambda: bomb("PNG"), "200000x200000 are 40000 million pixels, more than the limit of 500"),
     "bomb.tif": refused(lambda: bomb("TIFF"), "90000x90000 are 8100 million pixels"),
     "device.png": OddFile(lambda path: path.symlink_to("/dev/zero"), "it is a device", makes_itself=True),

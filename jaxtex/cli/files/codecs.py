@@ -19,7 +19,7 @@ import re
 import struct
 import warnings
 import zlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -32,9 +32,31 @@ from ...warp.sized.mappings import Array, Size
 from ...warp.sized.texels import pixels_with_room
 from ..options import Options
 from ..process import UserError, describe
+from .animations import (
+    PNG_SIGNATURE,
+    add_to_gif,
+    animation_of,
+    fit_colors,
+    gif_xmp,
+    has_alpha,
+    indexed,
+    may_move,
+    writing_options,
+)
 from .compression import chosen, of_jpeg, of_png, of_webp
 from .exif import ORIENTATION, upright_size
-from .inputs import HEAD_BYTES, STREAM, PictureFile, check_kind, choose_frame, format_of, read_errors, read_stdin
+from .inputs import (
+    HEAD_BYTES,
+    STREAM,
+    Animation,
+    Page,
+    PictureFile,
+    check_kind,
+    choose_frame,
+    format_of,
+    read_errors,
+    read_stdin,
+)
 from .metadata import (
     CENTIMETERS,
     CREDENTIALS,
@@ -67,7 +89,6 @@ CODEC_HEADERS = (
     *(PROFILE_HEADER, EXIF_HEADER, XMP_HEADER),  # which are read by themselves
 )
 
-PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 PNG_HEADER_BYTES = 33  # signature and IHDR
 PNG_COLORS = (b"cICP", b"mDCV", b"cLLI", b"cHRM", b"gAMA", b"sRGB")
 PNG_TEXTS = (b"tEXt", b"zTXt", b"iTXt")
@@ -328,12 +349,42 @@ def find_picture(path: Path, number: int | None = None) -> PictureFile:
         with source.open() as file:
             head = file.read(HEAD_BYTES)
             if head[:4] not in SIGNATURES:
-                return source
+                return find_frames(source, file) if number is None and may_move(head) else source
             check_kind(path.name, head)
             pages, notes = find_pages(file)
         if number is not None:
             pages = [pages[choose_frame(len(pages), number)]]
     return source._replace(pages=tuple(pages), notes=notes)
+
+
+def find_frames(source: PictureFile, file: io.BufferedIOBase) -> PictureFile:
+    """A file with the frames that it has if it is an animation."""
+    file.seek(0)
+    with Image.open(cast(BinaryIO, file)) as image:
+        animation, count = animation_of(image), getattr(image, "n_frames", 1)
+        size = upright_size(image.size, read_pillow(image).orientation)
+    frames = [Page(number, size, 4) for number in range(count if animation else 0)]
+    return source._replace(pages=tuple(frames), animation=animation)
+
+
+def read_frames(frames: list[PictureFile]) -> Generator[Picture, None, None]:
+    """Decodes the frames of an animation, from the first one on, each composed with those before it."""
+    with read_errors(frames[0]), frames[0].open() as file:
+        data = file.read()
+        with Image.open(io.BytesIO(data)) as image:
+            metadata, mode = metadata_of(data, image), None
+            if image.format == "GIF":  # whose frames may differ in their modes
+                mode = "RGBA" if has_alpha(image) else "RGB"
+            for number, frame in enumerate(frames):
+                with read_errors(frame):
+                    image.seek(number)
+                    pixels, icc, notes = load_pixels(image)
+                    pixels = np.asarray(image.convert(mode)) if mode else pixels
+                    if data.startswith(PNG_SIGNATURE) and data[PNG_DEPTH] == 16:
+                        pixels = np.rint(pixels / 257.0).astype(np.uint8) if pixels.dtype == np.uint16 else pixels
+                        notes += ("is reduced from 16 to 8 bits, since it moves",)
+                    picture = Picture.upright(pixels, metadata.orientation, icc, metadata, notes)
+                yield dataclasses.replace(picture, duration=image.info.get("duration", 0))
 
 
 def size_of(source: PictureFile) -> Size:
@@ -374,7 +425,8 @@ def read_picture(source: PictureFile | Path, accept: Accept = lambda _: None) ->
             file.seek(0)
             data = file.read()
             file.seek(place)
-            return decode(data, image, source.frame)
+            picture = decode(data, image, source.frame)
+            return dataclasses.replace(picture, notes=(*source.notes, *picture.notes))
 
 
 def decode_tiff(file: PageFile) -> Picture:
@@ -402,13 +454,7 @@ def decode(data: bytes, image: Image.Image, frame: int | None = None) -> Picture
     if not is_mpo or frame:
         image.seek(choose_frame(count, frame))
     drops_channel, icc, notes = image.mode == "RGBX", image.info.get("icc_profile"), ()
-    if data.startswith(PNG_SIGNATURE):
-        metadata, compression = read_png(data), of_png(data)
-    elif image.format in ("JPEG", "MPO"):
-        metadata, compression = read_jpeg(data), of_jpeg(image)
-    else:
-        metadata, compression = read_pillow(image), of_webp(data)
-    metadata = dataclasses.replace(metadata, compression=compression)
+    metadata = metadata_of(data, image)
     if data.startswith(PNG_SIGNATURE) and count == 1 and (data[PNG_DEPTH] == 16 or not data[PNG_INTERLACE]):
         pixels = imagecodecs.png_decode(png_of_pixels(data))
     elif image.format == "JPEG" and image.mode in ("L", "RGB"):
@@ -421,6 +467,21 @@ def decode(data: bytes, image: Image.Image, frame: int | None = None) -> Picture
     if is_mpo and frame is None:
         notes = (f"has {count} pictures, of which the first is used", *notes)
     return Picture.upright(pixels, metadata.orientation, icc, metadata, notes, drops_channel=drops_channel)
+
+
+def metadata_of(data: bytes, image: Image.Image) -> Metadata:
+    """The metadata of a file that is no TIFF, arguments as of `decode`."""
+    if data.startswith(PNG_SIGNATURE):
+        metadata, compression = read_png(data), of_png(data)
+    elif image.format in ("JPEG", "MPO"):
+        metadata, compression = read_jpeg(data), of_jpeg(image)
+    else:
+        metadata, compression = read_pillow(image), of_webp(data)
+    if image.format == "GIF":
+        comment = image.info.get("comment")
+        blocks = (Block(b"comment", comment, "comment"),) if comment else ()
+        metadata = dataclasses.replace(metadata, file_format="GIF", xmp=gif_xmp(data), blocks=blocks, dropped=())
+    return dataclasses.replace(metadata, compression=compression)
 
 
 # JPEG: its pixels
@@ -538,15 +599,29 @@ def write_picture(path: Path, picture: Picture, options: Options, source: Path |
     Returns:
         What is lost, each the end of a sentence that begins with the name of the file.
     """
-    file_format = format_of(path, options)
-    try:
-        fitted = fit_picture(picture, file_format, options)
-        data = encode(fitted, file_format)
-    except Exception as error:  # encoders raise errors of their own, for example for an image that is too large
-        raise UserError(f"cannot write {path}: {describe(error)}") from error
+    with write_errors(path):
+        fitted = fit_picture(picture, format_of(path, options), options)
+    return (*fitted.notes, *write_fitted(path, [fitted], None, options, source))
+
+
+def write_fitted(
+    path: Path, pictures: list[Picture], animation: Animation | None, options: Options, source: Path | None
+) -> tuple[str, ...]:
+    """Writes a picture, or the frames of an animation, that fit the format; the rest as of `write_picture`."""
+    with write_errors(path):
+        data = encode(pictures[0], format_of(path, options), animation, pictures)
     with opened_target(path, source, options.preserve_times) as (stream, notes):
         stream.write(data)
-    return (*fitted.notes, *notes)
+    return notes
+
+
+@contextlib.contextmanager
+def write_errors(path: Path) -> Generator[None, None, None]:
+    """Turns whatever an encoder raises, for example for an image that is too large, into a `UserError`."""
+    try:
+        yield
+    except Exception as error:
+        raise UserError(f"cannot write {path}: {describe(error)}") from error
 
 
 def fit_picture(picture: Picture, file_format: str, options: Options = NO_OPTIONS, size: Size | None = None) -> Picture:
@@ -554,7 +629,7 @@ def fit_picture(picture: Picture, file_format: str, options: Options = NO_OPTION
 
     Args:
         picture: its metadata is that of the input.
-        file_format: PNG, JPEG, TIFF or WebP.
+        file_format: PNG, JPEG, TIFF, WebP or GIF.
         size: the width and height that metadata states; by default those of the picture.
     """
     pixels, notes = picture.pixels, picture.notes
@@ -565,18 +640,29 @@ def fit_picture(picture: Picture, file_format: str, options: Options = NO_OPTION
     if pixels.shape[-1] in (2, 4) and file_format == "JPEG":
         pixels = np.rint(pixels[..., :-1] * (pixels[..., -1:] / 255.0)).astype(np.uint8)
         notes += ("is laid over black, since JPEG has no alpha",)
-    icc, lost = fit_profile(picture.icc, pixels.shape[-1] <= 2 and file_format != "WebP")
+    icc, lost = fit_profile(picture.icc, file_format, pixels.shape[-1] <= 2 and file_format != "WebP")
     metadata = picture.metadata.stripped() if options.strip else picture.metadata
     metadata, others = fit(metadata, file_format, size or (width, height))
     lost += others
     if lost:
         notes += (f"is written as {file_format} without its {enumerate_names(lost)}",)
+    if file_format == "GIF":
+        pixels, others = fit_colors(pixels)
+        notes += others
     compression = chosen(options, metadata.compression, file_format)
-    return Picture(pixels, icc, notes, dataclasses.replace(metadata, compression=compression))
+    metadata = dataclasses.replace(metadata, compression=compression)
+    return dataclasses.replace(picture, pixels=pixels, icc=icc, notes=notes, metadata=metadata)
 
 
-def encode(picture: Picture, file_format: str) -> bytes:
-    """Encodes a picture that fits its format; raises whatever the encoder raises."""
+def encode(
+    picture: Picture, file_format: str, animation: Animation | None = None, frames: Sequence[Picture] = ()
+) -> bytes:
+    """Encodes a picture that fits its format; raises whatever the encoder raises.
+
+    Args:
+        animation: which `picture` begins; `None` for a picture alone.
+        frames: of the animation, all of them.
+    """
     if file_format == "TIFF":
         return encode_tiff(picture)
     pixels, icc, metadata = picture.bare_pixels, picture.icc, picture.metadata
@@ -586,12 +672,22 @@ def encode(picture: Picture, file_format: str) -> bytes:
         return add_to_jpeg(data, metadata, icc)
     if file_format == "PNG" and pixels.dtype == np.uint16:
         return add_to_png(bytes(imagecodecs.png_encode(pixels, level=int(kind or 6))), metadata, icc)
-    buffer = io.BytesIO()
+    buffer, all_frames = io.BytesIO(), frames or [picture]
+    if file_format == "GIF":
+        with_clear = any(frame.pixels.shape[-1] == 4 for frame in all_frames)
+        images = [indexed(frame.pixels, with_clear) for frame in all_frames]
+    else:
+        images = [Image.fromarray(frame.bare_pixels) for frame in all_frames]
+    shown = [frame.duration for frame in all_frames]
+    moving: dict[str, Any] = {} if animation is None else writing_options(animation, file_format, images, shown)
+    if file_format == "GIF":
+        images[0].save(buffer, format="GIF", optimize=False, comment=metadata.block(b"comment") or b"", **moving)
+        return add_to_gif(buffer.getvalue(), metadata.xmp)
     if file_format == "PNG":
-        Image.fromarray(pixels).save(buffer, format="PNG", compress_level=int(kind or 6))
+        images[0].save(buffer, format="PNG", compress_level=int(kind or 6), **moving)
         return add_to_png(buffer.getvalue(), metadata, icc)
     loss: dict[str, Any] = {"quality": quality} if kind == "lossy" else {"lossless": True, "exact": True}
     stored = {"icc_profile": icc, "exif": metadata.exif, "xmp": metadata.xmp}
     given = {name: value for name, value in stored.items() if value}
-    Image.fromarray(pixels).save(buffer, format="WebP", **loss, **given)
+    images[0].save(buffer, format="WebP", **loss, **given, **moving)
     return buffer.getvalue()

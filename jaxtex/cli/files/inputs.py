@@ -15,7 +15,10 @@ from ..process import OutputError, UserError, describe, did_you_mean, one_line, 
 
 # Stands for standard input and standard output.
 STREAM = Path("-")
-FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".tif": "TIFF", ".tiff": "TIFF", ".webp": "WebP"}
+FORMATS = {
+    **{".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".tif": "TIFF", ".tiff": "TIFF", ".webp": "WebP"},
+    **{".gif": "GIF", ".apng": "PNG"},
+}
 FORMAT_OF_STREAM = "png"
 HEAD_BYTES = 32
 # Camera raw files, by the first bytes; where they begin, the bytes, the kind.
@@ -36,7 +39,7 @@ RAW_NAMES = "3fr arw cr2 cr3 crw dcr dng erf fff iiq kdc mef mos mrw nef nrw orf
 RAW_SUFFIXES = frozenset(f".{name}" for name in RAW_NAMES.split())
 HEIF_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
 # Images that `jaxtex warp` does not take from a folder, but that a user may miss.
-OTHER_NAMES = f"{RAW_NAMES} avif bmp exr gif hdr heic heif jfif jp2 jpe jxl pnm ppm psd tga"
+OTHER_NAMES = f"{RAW_NAMES} avif bmp exr hdr heic heif jfif jp2 jpe jxl pnm ppm psd tga"
 OTHER_IMAGE_SUFFIXES = frozenset(f".{name}" for name in OTHER_NAMES.split())
 MAX_SHOWN = 5  # names in a message
 # The width and the height of the file that is written for an input.
@@ -44,10 +47,10 @@ SizeOfFile = Callable[[Path], Size]
 
 
 class Page(NamedTuple):
-    """A page of a TIFF.
+    """A page of a TIFF, or a frame of an animation.
 
     Attributes:
-        directory: where its tags are stored.
+        directory: where its tags are stored; of a frame, its number from 0.
         size: width and height of the upright picture.
         texel_bytes: the most bytes that one of its pixels takes in the output.
     """
@@ -57,16 +60,30 @@ class Page(NamedTuple):
     texel_bytes: int
 
 
+class Animation(NamedTuple):
+    """What an animation says beside its frames.
+
+    Attributes:
+        plays: how often they are shown; 0 for ever.
+        has_poster: whether the first one is no part of the animation, but for readers that show one picture.
+    """
+
+    plays: int
+    has_poster: bool = False
+
+
 class PictureFile(NamedTuple):
     """A picture in a file.
 
     Attributes:
         path: of the file, or - for standard input.
         data: what standard input held; `None` for a file.
-        pages: of a TIFF, that are warped; none where they are still to be found, and for other files.
+        pages: of a TIFF, or frames of an animation, that are warped; none where they are still to be found, and for
+            other files.
         position: of the page among `pages`, from 0.
         frame: which one of an animation, from 1; `None` if the file must have one.
         notes: what else the file has, as the ends of sentences.
+        animation: of which all frames are warped; `None` for other files.
     """
 
     path: Path
@@ -75,9 +92,15 @@ class PictureFile(NamedTuple):
     position: int = 0
     frame: int | None = None
     notes: tuple[str, ...] = ()
+    animation: Animation | None = None
 
     def __str__(self) -> str:
-        return f"{self.path} (page {self.position + 1})" if len(self.pages) > 1 else str(self.path)
+        return f"{self.path} ({self.part} {self.position + 1})" if len(self.pages) > 1 else str(self.path)
+
+    @property
+    def part(self) -> str:
+        """What one of several pictures is called."""
+        return "frame" if self.animation else "page"
 
     def open(self) -> io.BufferedIOBase:
         """Opens the file, and waits for no pipe and no device; see `open_regular`."""
@@ -202,8 +225,9 @@ def check_effects(target: Path, options: Options) -> None:
         if value is not None and file_format not in formats:
             raise UserError(f"--{name} has no effect on {file_format}")
     if options.compression is not None and options.compression not in (words := COMPRESSIONS[file_format]):
-        remedy = f"which takes {', '.join(words)}" if words else "which takes --quality and --subsampling"
-        raise UserError(f"--compression {options.compression} has no effect on {file_format}, {remedy}")
+        remedy = f", which takes {', '.join(words)}" if words else ""
+        remedy = ", which takes --quality and --subsampling" if file_format == "JPEG" else remedy
+        raise UserError(f"--compression {options.compression} has no effect on {file_format}{remedy}")
 
 
 def listed(

@@ -25,7 +25,7 @@ IPTC_RESOURCE, THUMBNAIL_RESOURCES = 0x0404, (0x0409, 0x040C)
 CENTIMETERS = Fraction(254, 100)  # of an inch
 PROFILE_SPACES = {b"GRAY": "gray", b"RGB ": "RGB", b"CMYK": "CMYK", b"Lab ": "Lab"}
 # The most pixels of a side: as the formats store it; for PNG as libpng reads it by default.
-MAX_SIDES = {"PNG": 1_000_000, "JPEG": 65535, "TIFF": 2**32 - 1, "WebP": 16383}
+MAX_SIDES = {"PNG": 1_000_000, "JPEG": 65535, "TIFF": 2**32 - 1, "WebP": 16383, "GIF": 65535}
 
 Resolution = tuple[Fraction, Fraction]  # pixels per inch across and down
 
@@ -101,12 +101,14 @@ class Picture:
         icc: the embedded color profile, or `None`.
         notes: what was dropped, each the end of a sentence that begins with the name of the file.
         metadata: what else the file says, as it was stored.
+        duration: of a frame of an animation, in milliseconds.
     """
 
     pixels: Array
     icc: bytes | None = None
     notes: tuple[str, ...] = ()
     metadata: Metadata = dataclasses.field(default_factory=Metadata)
+    duration: float = 0.0
 
     @classmethod
     def upright(
@@ -146,7 +148,7 @@ def fit(metadata: Metadata, file_format: str, size: Size) -> tuple[Metadata, tup
 
     Args:
         metadata: of the picture as it was stored.
-        file_format: PNG, JPEG, TIFF or WebP.
+        file_format: PNG, JPEG, TIFF, WebP or GIF.
         size: width and height of the picture that is written.
     """
     lost, blocks = list(metadata.dropped), metadata.blocks
@@ -168,6 +170,9 @@ def fit(metadata: Metadata, file_format: str, size: Size) -> tuple[Metadata, tup
         if len(xmp or b"") + len(XMP_HEADER) > JPEG_BODY_BYTES:
             xmp = None
             lost.append("XMP, which is too long for JPEG,")
+    if file_format == "GIF":
+        lost += ["EXIF"] * (exif is not None) + ["resolution"] * (metadata.resolution is not None)
+        exif = None
     if file_format == "WebP" and metadata.resolution:  # which has no other place for it
         if exif is None:
             exif = tiff.write_stream(resolution_entries(metadata.resolution))
@@ -177,8 +182,10 @@ def fit(metadata: Metadata, file_format: str, size: Size) -> tuple[Metadata, tup
     return kept, tuple(dict.fromkeys(lost))
 
 
-def fit_profile(icc: bytes | None, is_gray: bool) -> tuple[bytes | None, tuple[str, ...]]:
+def fit_profile(icc: bytes | None, file_format: str, is_gray: bool) -> tuple[bytes | None, tuple[str, ...]]:
     """A color profile if it is for such pixels, and the name of one that is not."""
+    if icc and file_format == "GIF":
+        return None, ("color profile",)
     if icc is None or icc[16:20] == (b"GRAY" if is_gray else b"RGB "):
         return icc, ()
     return None, (f"color profile, which is for {PROFILE_SPACES.get(icc[16:20], 'other')} images",)
