@@ -370,6 +370,19 @@ def save_webp(**options: object) -> bytes:
     return buffer.getvalue()
 
 
+def gif(xmp: bytes = b"", profile: bytes = b"", frames: int = 1) -> bytes:
+    """A GIF by Pillow with a comment, XMP and a color profile, as Adobe's programs store them."""
+    buffer, images = io.BytesIO(), [Image.fromarray(pixels()), Image.fromarray(255 - pixels())][:frames]
+    more = {"save_all": True, "append_images": images[1:], "duration": [100, 200], "loop": 0} if frames > 1 else {}
+    images[0].save(buffer, "GIF", comment=COMMENT, **more)
+    data = buffer.getvalue()
+    at = 13 + 3 * 2 ** ((data[10] & 7) + 1)
+    parts = b"".join(bytes((len(profile[k : k + 255]),)) + profile[k : k + 255] for k in range(0, len(profile), 255))
+    blocks = b"\x21\xff\x0bICCRGBG1012" + parts + b"\0"
+    blocks += b"\x21\xff\x0bXMP DataXMP" + xmp + bytes((1, *range(255, -1, -1), 0))
+    return data[:at] + blocks + data[at:]
+
+
 def exif_tiff() -> bytes:
     """A TIFF with EXIF and a place, by Pillow."""
     buffer, metadata = io.BytesIO(), Image.Exif()

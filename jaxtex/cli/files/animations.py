@@ -1,6 +1,6 @@
 """Animations: the frames of GIF, WebP and APNG, as Pillow composes and writes them, and the colors of a GIF.
 
-Sources: GIF89a specification, sections 23, 24 and 26; XMP specification, part 3, section 1.1.2.
+Sources: GIF89a specification, sections 17 to 26; XMP specification, part 3, section 1.1.2.
 """
 
 from typing import Any, NamedTuple
@@ -17,7 +17,9 @@ PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 GIF_UNIT = 10  # milliseconds
 MOST_COLORS = 256  # of a frame of a GIF
 OPAQUE_FROM = 128
-XMP_BLOCK = b"\x21\xff\x0bXMP DataXMP"
+EXTENSION, IMAGE, COMMENT, APPLICATION = 0x21, 0x2C, 0xFE, 0xFF
+IMAGE_BYTES = 10  # of what is before the colors and the pixels of a frame
+XMP_NAME, PROFILE_NAME = b"XMP DataXMP", b"ICCRGBG1012"
 # Behind the packet, so that a reader that takes it for blocks with lengths finds their end.
 XMP_END = bytes((1, *range(255, -1, -1), 0))
 
@@ -118,13 +120,57 @@ def packed(colors: Array) -> Array:
     return wide[..., 0] << 16 | wide[..., 1] << 8 | wide[..., 2]
 
 
-def gif_xmp(data: bytes) -> bytes | None:
-    """The packet of XMP in a GIF."""
-    at = data.find(XMP_BLOCK)
-    end = data.find(XMP_END[:8], at)
-    return data[at + len(XMP_BLOCK) : end] if 0 <= at < end else None
+# What a GIF says of its picture: blocks that begin with a kind, and parts of at most 255 bytes
 
 
-def add_to_gif(data: bytes, xmp: bytes | None) -> bytes:
-    """A GIF, as Pillow writes it, with XMP before its end."""
-    return data[:-1] + XMP_BLOCK + xmp + XMP_END + data[-1:] if xmp else data
+class GifTexts(NamedTuple):
+    """What the extensions of a GIF hold."""
+
+    comments: tuple[bytes, ...] = ()
+    xmp: bytes | None = None
+    profile: bytes | None = None
+
+
+def table_end(data: bytes, flags_at: int, end: int) -> int:
+    """Where a table of colors ends that may stand at `end`, by the flags of what is before it."""
+    flags = data[flags_at]
+    return end + (3 * 2 ** ((flags & 7) + 1) if flags & 128 else 0)
+
+
+def read_gif(data: bytes) -> GifTexts:
+    """The texts of a GIF, as far as it is whole."""
+    comments: list[bytes] = []
+    xmp, profile = None, None
+    data += bytes(IMAGE_BYTES)  # so that what is cut off ends
+    at = table_end(data, 10, 13)
+    while at + IMAGE_BYTES < len(data) and data[at] in (EXTENSION, IMAGE):
+        is_extension, kind = data[at] == EXTENSION, data[at + 1]
+        start = at = at + 2 if is_extension else table_end(data, at + 9, at + IMAGE_BYTES) + 1
+        parts: list[bytes] = []
+        while at < len(data) and data[at]:
+            parts.append(data[at + 1 : at + 1 + data[at]])
+            at += 1 + data[at]
+        if is_extension and kind == COMMENT:
+            comments.append(b"".join(parts))
+        elif is_extension and parts[:1] == [XMP_NAME]:
+            xmp = data[start + 1 + len(XMP_NAME) : at].removesuffix(XMP_END[:-1])
+        elif is_extension and parts[:1] == [PROFILE_NAME]:
+            profile = b"".join(parts[1:])
+        at += 1
+    return GifTexts(tuple(comments), xmp, profile)
+
+
+def add_to_gif(data: bytes, texts: GifTexts) -> bytes:
+    """A GIF, as Pillow writes it, with texts behind its first table of colors."""
+    blocks = [bytes((EXTENSION, COMMENT)) + in_parts(comment) for comment in texts.comments]
+    blocks += [bytes((EXTENSION, APPLICATION, 11)) + XMP_NAME + texts.xmp + XMP_END] if texts.xmp else []
+    if texts.profile:
+        blocks.append(bytes((EXTENSION, APPLICATION, 11)) + PROFILE_NAME + in_parts(texts.profile))
+    at = table_end(data, 10, 13)
+    return b"".join((b"GIF89a", data[6:at], *blocks, data[at:]))
+
+
+def in_parts(body: bytes) -> bytes:
+    """Bytes in parts with their lengths, and an empty one at the end."""
+    parts = (body[k : k + 255] for k in range(0, len(body), 255))
+    return b"".join(bytes((len(part),)) + part for part in parts) + b"\0"

@@ -34,13 +34,14 @@ from ..options import Options
 from ..process import UserError, describe
 from .animations import (
     PNG_SIGNATURE,
+    GifTexts,
     add_to_gif,
     animation_of,
     fit_colors,
-    gif_xmp,
     has_alpha,
     indexed,
     may_move,
+    read_gif,
     writing_options,
 )
 from .compression import chosen, of_jpeg, of_png, of_webp
@@ -314,6 +315,7 @@ STATED_DEPTHS: dict[str, tuple[bytes, Callable[[bytes], int]]] = {
     "AVIF": (rb"pixi.{5}(.)", lambda stored: stored[0]),
 }
 HEADER_BYTES = 2**16  # in which they stand
+PPM_COMMENT = re.compile(rb"P[1-7][\d\s]*#")
 
 # Raises a `UserError` for a width and a height that are refused.
 Accept = Callable[[Size], None]
@@ -464,6 +466,8 @@ def decode(data: bytes, image: Image.Image, frame: int | None = None) -> Picture
             raise UserError(CUT_OFF)
         pixels, icc, notes = load_pixels(image)
         notes += depth_notes(data, image)
+    if (sizes := len(image.info.get("sizes", ()))) > 1:  # of an icon
+        notes = (f"has {sizes} sizes, of which the largest is used", *notes)
     if is_mpo and frame is None:
         notes = (f"has {count} pictures, of which the first is used", *notes)
     return Picture.upright(pixels, metadata.orientation, icc, metadata, notes, drops_channel=drops_channel)
@@ -478,9 +482,13 @@ def metadata_of(data: bytes, image: Image.Image) -> Metadata:
     else:
         metadata, compression = read_pillow(image), of_webp(data)
     if image.format == "GIF":
-        comment = image.info.get("comment")
-        blocks = (Block(b"comment", comment, "comment"),) if comment else ()
-        metadata = dataclasses.replace(metadata, file_format="GIF", xmp=gif_xmp(data), blocks=blocks, dropped=())
+        texts = read_gif(data)
+        if texts.profile:
+            image.info["icc_profile"] = texts.profile  # where Pillow has those of other formats
+        blocks = tuple(Block(b"comment", comment, "comment") for comment in texts.comments)
+        metadata = dataclasses.replace(metadata, file_format="GIF", xmp=texts.xmp, blocks=blocks, dropped=())
+    if image.format == "PPM" and PPM_COMMENT.match(data):
+        metadata = dataclasses.replace(metadata, dropped=("comment",))
     return dataclasses.replace(metadata, compression=compression)
 
 
@@ -523,7 +531,8 @@ def read_pillow(image: Image.Image) -> Metadata:
         resolution = (x, y) if min(x, y) > 0 and image.format != "WEBP" else None
     except (KeyError, TypeError, ValueError, OverflowError):
         resolution = None
-    dropped = ("comment",) if isinstance(info.get("comment"), bytes) and info["comment"] else ()
+    texts = (info.get("comment"), info.get("id_section"))  # the second of TGA
+    dropped = ("comment",) if any(isinstance(text, bytes) and text for text in texts) else ()
     return Metadata("WebP" if image.format == "WEBP" else None, exif or None, xmp, resolution, dropped=dropped)
 
 
@@ -640,7 +649,7 @@ def fit_picture(picture: Picture, file_format: str, options: Options = NO_OPTION
     if pixels.shape[-1] in (2, 4) and file_format == "JPEG":
         pixels = np.rint(pixels[..., :-1] * (pixels[..., -1:] / 255.0)).astype(np.uint8)
         notes += ("is laid over black, since JPEG has no alpha",)
-    icc, lost = fit_profile(picture.icc, file_format, pixels.shape[-1] <= 2 and file_format != "WebP")
+    icc, lost = fit_profile(picture.icc, pixels.shape[-1] <= 2 and file_format not in ("WebP", "GIF"))
     metadata = picture.metadata.stripped() if options.strip else picture.metadata
     metadata, others = fit(metadata, file_format, size or (width, height))
     lost += others
@@ -681,8 +690,8 @@ def encode(
     shown = [frame.duration for frame in all_frames]
     moving: dict[str, Any] = {} if animation is None else writing_options(animation, file_format, images, shown)
     if file_format == "GIF":
-        images[0].save(buffer, format="GIF", optimize=False, comment=metadata.block(b"comment") or b"", **moving)
-        return add_to_gif(buffer.getvalue(), metadata.xmp)
+        images[0].save(buffer, format="GIF", optimize=False, **moving)
+        return add_to_gif(buffer.getvalue(), GifTexts(tuple(b.body for b in metadata.blocks), metadata.xmp, icc))
     if file_format == "PNG":
         images[0].save(buffer, format="PNG", compress_level=int(kind or 6), **moving)
         return add_to_png(buffer.getvalue(), metadata, icc)

@@ -171,7 +171,8 @@ def fit(metadata: Metadata, file_format: str, size: Size) -> tuple[Metadata, tup
             xmp = None
             lost.append("XMP, which is too long for JPEG,")
     if file_format == "GIF":
-        lost += ["EXIF"] * (exif is not None) + ["resolution"] * (metadata.resolution is not None)
+        has_resolution = bool(metadata.resolution) or tiff.X_RESOLUTION in tiff.read_first(exif or b"")
+        lost += ["EXIF"] * (exif is not None) + ["resolution"] * has_resolution
         exif = None
     if file_format == "WebP" and metadata.resolution:  # which has no other place for it
         if exif is None:
@@ -182,10 +183,8 @@ def fit(metadata: Metadata, file_format: str, size: Size) -> tuple[Metadata, tup
     return kept, tuple(dict.fromkeys(lost))
 
 
-def fit_profile(icc: bytes | None, file_format: str, is_gray: bool) -> tuple[bytes | None, tuple[str, ...]]:
+def fit_profile(icc: bytes | None, is_gray: bool) -> tuple[bytes | None, tuple[str, ...]]:
     """A color profile if it is for such pixels, and the name of one that is not."""
-    if icc and file_format == "GIF":
-        return None, ("color profile",)
     if icc is None or icc[16:20] == (b"GRAY" if is_gray else b"RGB "):
         return icc, ()
     return None, (f"color profile, which is for {PROFILE_SPACES.get(icc[16:20], 'other')} images",)
