@@ -118,7 +118,8 @@ and distortion_coefficients (or K and D). It adds the half pixel. If the file na
 images, the camera is scaled to images of other sizes with the same proportions. A file with
 fisheye_model, with a model such as equidistant, or with --model fisheye, describes a fisheye lens.
 A rectification (R) and the camera of the result (P), as stereo files have them, are applied. The
-calibration is for the picture as the camera stores it, and turns with the EXIF orientation.
+calibration is for the picture as the camera stores it, and turns with the EXIF orientation. Where an
+editor has turned the pixels and reset the orientation, --turned says which way.
 
 {COLORS}
 {FORMATS}"""
@@ -172,7 +173,7 @@ DESCRIPTIONS = {
 
 
 SIZE_WORDS = ("--width", "--height")  # of other programs
-LENS = ("--lens", "--distort", "--camera", "--model", "--calibration")
+LENS = ("--lens", "--distort", "--camera", "--model", "--calibration", "--turned")
 READING = ("--filter", "--antialias", "--linear-light")
 BORDER = ("--address", "--border-color")
 WRITING = ("--alpha", "--format", "--name", "--compression", "--quality", "--subsampling", "--compare", "--preview")
@@ -378,6 +379,7 @@ def check_combination(options: Options) -> None:
     address, filter_mode = options.address_mode, options.filter_mode
     wrong = [
         (options.camera and coefficients is None, "--camera has no effect without --lens or --distort"),
+        (options.turned and options.calibration is None, "--turned has no effect without --calibration"),
         (
             is_fisheye and coefficients is None and options.calibration is None,
             "--model has no effect without --lens, --distort or --calibration",

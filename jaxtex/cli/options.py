@@ -229,6 +229,7 @@ def quality_number(text: str) -> int:
 FilterName = Literal["point", "linear", "cubic", "lagrange", "bspline", "mitchell", "lanczos2", "lanczos3", "gaussian"]
 AddressName = Literal["frame", "clamp", "border", "wrap", "mirror", "reflect", "sphere"]
 ModelName = Literal["brown_conrady", "fisheye"]
+TurnName = Literal["left", "right"]
 FormatName = Literal["png", "jpg", "jpeg", "tif", "tiff", "webp", "gif", "apng"]
 Subsampling = Literal["444", "422", "420"]
 Shell = Literal["bash", "zsh", "fish"]
@@ -340,6 +341,11 @@ class Options(argparse.Namespace):
         "lens model of --lens and --distort: brown_conrady with k1,k2,p1,p2,k3, or fisheye with k1,k2,k3,k4 "
         "(default: brown_conrady)",
         "brown_conrady",
+    )
+    turned: TurnName | None = choice(
+        get_args(TurnName),
+        "with --calibration, which way pictures were turned by a quarter whose pixels are turned and whose EXIF "
+        "orientation does not say so: left, or right for clockwise; others are not affected",
     )
     flow: Path | None = taking("FILE.npy", path, "file of displacements from output to input, in pixels, e.g. flow.npy")
     size: OutputSize | None = taking(

@@ -48,7 +48,9 @@ BUILDERS: dict[str, Callable[[Any, Options], Transform]] = {
     "perspective": lambda pairs, _: Perspective(tuple(pairs)),
     "lens": lambda coefficients, options: Lens(coefficients, options.camera, model=options.model),
     "distort": lambda coefficients, options: Lens(coefficients, options.camera, distort=True, model=options.model),
-    "calibration": lambda path, options: read_calibration(path, options.model),
+    "calibration": lambda path, options: dataclasses.replace(
+        read_calibration(path, options.model), turned=options.turned
+    ),
     "flow": lambda path, _: read_flow(path),
 }
 

@@ -39,6 +39,7 @@ MISTAKES = {
     "undistort in.png out.png": "one of --lens, --distort and --calibration, but got none",
     "undistort in.png out.png --lens 1,2,3,4,5 --model fisheye": "at most four",
     "warp in.png out.png --model fisheye": "--model has no effect",
+    "warp in.png out.png --lens .1 --turned left": "--turned has no effect without --calibration",
     "warp in.png out.png --lens .1 --expand": "--expand has no effect with --lens",
     "warp in.png out.png --alpha --address clamp": "--alpha has no effect",
     "warp in.png out.png --quiet --verbose": "exclude each other",
