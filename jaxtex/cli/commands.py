@@ -52,7 +52,8 @@ Formats: PNG, JPEG, TIFF, WebP and GIF are read and written. PNG and TIFF keep 1
 others have 8, and GIF 256 colors. An output in the format of its input is compressed alike. From another
 format, JPEG gets quality 95, and the others have no loss. --compression, --quality and --subsampling say
 otherwise.
-The packages that read and write images: pip install '.[cli]' in a checkout of jaxtex.
+The packages that read and write images: pip install '.[cli]' in a checkout of jaxtex; '.[cli,heif]' adds
+HEIF (HEIC).
 
 Folders: if IN is a folder, or several files, OUT is a folder, and files keep their names, or get those of
 --name. An image that fails is reported, and the others are written. Hidden files are skipped.

@@ -230,7 +230,7 @@ FilterName = Literal["point", "linear", "cubic", "lagrange", "bspline", "mitchel
 AddressName = Literal["frame", "clamp", "border", "wrap", "mirror", "reflect", "sphere"]
 ModelName = Literal["brown_conrady", "fisheye"]
 TurnName = Literal["left", "right"]
-FormatName = Literal["png", "jpg", "jpeg", "tif", "tiff", "webp", "gif", "apng"]
+FormatName = Literal["png", "jpg", "jpeg", "tif", "tiff", "webp", "gif", "apng", "heic", "heif"]
 Subsampling = Literal["444", "422", "420"]
 Shell = Literal["bash", "zsh", "fish"]
 # A resize has one more filter than reads have.
@@ -244,6 +244,7 @@ COMPRESSIONS: dict[str, tuple[str, ...]] = {
     "WebP": ("lossless", "lossy"),
     "JPEG": (),
     "GIF": (),
+    "HEIF": (),
 }
 # The options that are a whole transform, and those that are combined to an affine one.
 WHOLE_TRANSFORMS = ("matrix", "perspective", "lens", "distort", "calibration", "flow")
@@ -403,12 +404,13 @@ class Options(argparse.Namespace):
     quality: int | None = taking(
         "Q",
         quality_number,
-        "quality of JPEG and of lossy WebP, from 1 to 100, e.g. 85 (default: 95; from JPEG to JPEG that of the input)",
+        "quality of JPEG, HEIF and lossy WebP, from 1 to 100, e.g. 85 (default: 95; from JPEG to JPEG that of the "
+        "input)",
     )
     subsampling: Subsampling | None = choice(
         get_args(Subsampling),
-        "color subsampling of JPEG: none (444), along rows (422), or along rows and columns (420) (default: 444; from "
-        "JPEG to JPEG that of the input)",
+        "color subsampling of JPEG and HEIF: none (444), along rows (422), or along rows and columns (420) (default: "
+        "444; in the format of the input, as there)",
     )
     name: str | None = taking(
         "TEMPLATE",

@@ -144,12 +144,12 @@ def test_nothing_in_a_folder_is_passed_over_in_silence(tmp_path, capsys):
     os.mkfifo(folder / "pipe.png")
     (folder / "dangling.jpg").symlink_to("nowhere.jpg")
     (folder / "._00.png").write_bytes(b"of a Mac")
-    for name in ("raw.nef", "phone.heic", "notes.txt"):
+    for name in ("raw.nef", "phone.avif", "notes.txt"):
         (folder / name).write_bytes(b"")
     code, report, errors = run(capsys, "warp", folder, tmp_path / "out")
     assert (code, "1 warped, 2 failed" in report) == (2, True)
     note, *lines = errors.splitlines()
-    assert note == f"jaxtex: note: {folder} holds 2 files of other kinds, which are left out: phone.heic, raw.nef"
+    assert note == f"jaxtex: note: {folder} holds 2 files of other kinds, which are left out: phone.avif, raw.nef"
     assert [line.split(": ", 2)[2] for line in lines] == [
         f"cannot read {folder / 'dangling.jpg'}: No such file or directory",
         f"cannot read {folder / 'pipe.png'}: it is a named pipe, not a regular file",

@@ -1,5 +1,6 @@
 """What a file of any kind holds is in the output, or a sentence says that it is not: nothing is lost silently."""
 
+import importlib.util
 import io
 import struct
 import zlib
@@ -120,6 +121,18 @@ KINDS = {
     "alpha.sgi": lambda: saved("SGI", image_of(4)),
     "name.im": lambda: saved("IM", image_of(3)),
 }
+
+
+if importlib.util.find_spec("pillow_heif"):
+    TARGETS += (".heic",)
+    KINDS["all.heic"] = lambda: heic(exif=b"Exif\0\0" + o.exif(6), xmp=o.XMP % 1, icc_profile=o.RGB_PROFILE)
+
+
+def heic(**options: object) -> bytes:
+    import pillow_heif
+
+    pillow_heif.register_heif_opener()
+    return saved("HEIF", image_of(4).resize((64, 64)), **options)
 
 
 def kind_of(name: str) -> str:

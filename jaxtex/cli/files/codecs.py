@@ -44,7 +44,7 @@ from .animations import (
     read_gif,
     writing_options,
 )
-from .compression import chosen, of_jpeg, of_png, of_webp
+from .compression import chosen, of_heif, of_jpeg, of_png, of_webp
 from .exif import ORIENTATION, upright_size
 from .inputs import (
     HEAD_BYTES,
@@ -487,6 +487,11 @@ def metadata_of(data: bytes, image: Image.Image) -> Metadata:
             image.info["icc_profile"] = texts.profile  # where Pillow has those of other formats
         blocks = tuple(Block(b"comment", comment, "comment") for comment in texts.comments)
         metadata = dataclasses.replace(metadata, file_format="GIF", xmp=texts.xmp, blocks=blocks, dropped=())
+    if image.format == "HEIF":
+        depths = image.info.get("depth_images") or ()
+        dropped = (*metadata.dropped, *(("depth image",) if depths else ()))
+        metadata = dataclasses.replace(metadata, file_format="HEIF", dropped=dropped)
+        compression = of_heif(image)
     if image.format == "PPM" and PPM_COMMENT.match(data):
         metadata = dataclasses.replace(metadata, dropped=("comment",))
     return dataclasses.replace(metadata, compression=compression)
@@ -554,6 +559,8 @@ def load_pixels(image: Image.Image) -> tuple[Array, bytes | None, tuple[str, ...
 
 def depth_notes(data: bytes, image: Image.Image) -> tuple[str, ...]:
     """A note if Pillow reduces the colors of an image to 8 bits."""
+    if image.format == "HEIF" and (bits := image.info.get("bit_depth", 8)) > 8:
+        return (f"is reduced from {bits} to 8 bits",)
     pattern, bits_of = STATED_DEPTHS.get(image.format or "", (b"", int))
     if not pattern or image.mode in (*MODES_16_BIT, "I"):
         return ()
@@ -638,7 +645,7 @@ def fit_picture(picture: Picture, file_format: str, options: Options = NO_OPTION
 
     Args:
         picture: its metadata is that of the input.
-        file_format: PNG, JPEG, TIFF, WebP or GIF.
+        file_format: PNG, JPEG, TIFF, WebP, GIF or HEIF.
         size: the width and height that metadata states; by default those of the picture.
     """
     pixels, notes = picture.pixels, picture.notes
@@ -649,7 +656,7 @@ def fit_picture(picture: Picture, file_format: str, options: Options = NO_OPTION
     if pixels.shape[-1] in (2, 4) and file_format == "JPEG":
         pixels = np.rint(pixels[..., :-1] * (pixels[..., -1:] / 255.0)).astype(np.uint8)
         notes += ("is laid over black, since JPEG has no alpha",)
-    icc, lost = fit_profile(picture.icc, pixels.shape[-1] <= 2 and file_format not in ("WebP", "GIF"))
+    icc, lost = fit_profile(picture.icc, pixels.shape[-1] <= 2 and file_format in ("PNG", "JPEG", "TIFF"))
     metadata = picture.metadata.stripped() if options.strip else picture.metadata
     metadata, others = fit(metadata, file_format, size or (width, height))
     lost += others
@@ -698,5 +705,9 @@ def encode(
     loss: dict[str, Any] = {"quality": quality} if kind == "lossy" else {"lossless": True, "exact": True}
     stored = {"icc_profile": icc, "exif": metadata.exif, "xmp": metadata.xmp}
     given = {name: value for name, value in stored.items() if value}
-    images[0].save(buffer, format="WebP", **loss, **given, **moving)
+    if file_format == "HEIF":
+        image = images[0].convert("RGBA" if images[0].mode in ("LA", "RGBA") else "RGB")
+        image.save(buffer, format="HEIF", quality=quality, chroma=int(subsampling or 444), **given)
+    else:
+        images[0].save(buffer, format="WebP", **loss, **given, **moving)
     return buffer.getvalue()

@@ -78,6 +78,12 @@ def tables_of_quality(quality: int) -> dict[int, list[int]]:
         return getattr(image, "quantization", {})
 
 
+def of_heif(image: Image.Image) -> Compression:
+    """The subsampling of a HEIF that Pillow has opened."""
+    chroma = str(image.info.get("chroma"))
+    return Compression(subsampling=chroma) if chroma in SUBSAMPLINGS.values() else UNKNOWN
+
+
 def of_png(data: bytes) -> Compression:
     """The level that the pixels of a PNG state, which zlib stores in two bits."""
     at = data.find(b"IDAT")

@@ -1,13 +1,14 @@
 """Which files are read, where each result goes, and which kinds of files are refused."""
 
 import contextlib
+import importlib.util
 import io
 import os
 import stat
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from ...warp.sized.mappings import Size
 from ..options import COMPRESSIONS, Options, filled
@@ -17,7 +18,7 @@ from ..process import OutputError, UserError, describe, did_you_mean, one_line, 
 STREAM = Path("-")
 FORMATS = {
     **{".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".tif": "TIFF", ".tiff": "TIFF", ".webp": "WebP"},
-    **{".gif": "GIF", ".apng": "PNG"},
+    **{".gif": "GIF", ".apng": "PNG", ".heic": "HEIF", ".heif": "HEIF"},
 }
 FORMAT_OF_STREAM = "png"
 HEAD_BYTES = 32
@@ -205,7 +206,12 @@ def format_of(target: Path, options: Options) -> str:
     """The format of an output: what its suffix stands for, or `--format` on standard output."""
     suffix = f".{options.format or FORMAT_OF_STREAM}" if target == STREAM else target.suffix
     try:
-        return FORMATS[suffix.lower()]
+        file_format = FORMATS[suffix.lower()]
+        if file_format == "HEIF":
+            register_heif()
+        return file_format
+    except UserError as error:
+        raise UserError(f"cannot write {target}: {error}") from None
     except KeyError:
         stated = f"the suffix {suffix!r}" if suffix else "no suffix"
         stated += f", expected one of {', '.join(FORMATS)}"
@@ -219,14 +225,14 @@ def check_effects(target: Path, options: Options) -> None:
         return
     file_format = format_of(target, options)
     for name, value, formats in (
-        ("quality", options.quality, ("JPEG", "WebP")),
-        ("subsampling", options.subsampling, ("JPEG",)),
+        ("quality", options.quality, ("JPEG", "WebP", "HEIF")),
+        ("subsampling", options.subsampling, ("JPEG", "HEIF")),
     ):
         if value is not None and file_format not in formats:
             raise UserError(f"--{name} has no effect on {file_format}")
     if options.compression is not None and options.compression not in (words := COMPRESSIONS[file_format]):
         remedy = f", which takes {', '.join(words)}" if words else ""
-        remedy = ", which takes --quality and --subsampling" if file_format == "JPEG" else remedy
+        remedy = ", which takes --quality and --subsampling" if file_format in ("JPEG", "HEIF") else remedy
         raise UserError(f"--compression {options.compression} has no effect on {file_format}{remedy}")
 
 
@@ -280,10 +286,16 @@ def image_paths(folder: Path, recursive: bool = False) -> list[Path]:
     visible, unreadable = visible_paths(folder, recursive)
     if folder in unreadable:
         raise UserError(f"cannot read the folder {folder}: {unreadable[folder]}")
-    paths = [path for path in visible if path.suffix.lower() in FORMATS]
+    paths = [path for path in visible if is_read(path)]
     if not paths:
         raise UserError(f"{folder} holds no image file ({', '.join(FORMATS)})")
     return paths
+
+
+def is_read(path: Path) -> bool:
+    """Whether a file of a folder is read, by its suffix: HEIF only where its package is installed."""
+    file_format = FORMATS.get(path.suffix.lower())
+    return file_format is not None and (file_format != "HEIF" or has_heif())
 
 
 def visible_paths(folder: Path, recursive: bool = False) -> tuple[list[Path], dict[Path, str]]:
@@ -306,7 +318,8 @@ def visible_paths(folder: Path, recursive: bool = False) -> tuple[list[Path], di
 def print_left_out(folder: Path, recursive: bool = False) -> None:
     """Prints which images of a folder are of a kind that is not read, and which subfolders cannot be read."""
     visible, unreadable = visible_paths(folder, recursive)
-    names = [path.name for path in visible if path.suffix.lower() in OTHER_IMAGE_SUFFIXES]
+    others = [path for path in visible if path.suffix.lower() in OTHER_IMAGE_SUFFIXES]
+    names = [path.name for path in others if not is_read(path)]
     if names:
         shown = ", ".join(names[:MAX_SHOWN]) + (", ..." if len(names) > MAX_SHOWN else "")
         print_error(f"jaxtex: note: {folder} holds {len(names)} files of other kinds, which are left out: {shown}")
@@ -360,7 +373,22 @@ def check_kind(name: str, head: bytes) -> None:
     if kind or suffix in RAW_SUFFIXES:
         raise raw_error(kind or suffix[1:].upper())
     if head[4:8] == b"ftyp" and head[8:12] in HEIF_BRANDS:
-        raise UserError("it is a HEIF file (HEIC), which is not supported; convert it to JPEG, PNG or TIFF first")
+        register_heif()
+
+
+def has_heif() -> bool:
+    """Whether the package of the extra `heif` is installed, which is not imported."""
+    return importlib.util.find_spec("pillow_heif") is not None
+
+
+def register_heif() -> None:
+    """Has Pillow read and write HEIF, by the package of the extra `heif`."""
+    if not has_heif():
+        raise UserError(
+            "HEIF (HEIC) needs a package that is not installed (pillow-heif), that of the extra heif; install it in a "
+            "checkout of jaxtex: pip install '.[cli,heif]'"
+        )
+    cast(Any, importlib.import_module("pillow_heif")).register_heif_opener()
 
 
 def raw_error(kind: str) -> UserError:

@@ -25,7 +25,7 @@ IPTC_RESOURCE, THUMBNAIL_RESOURCES = 0x0404, (0x0409, 0x040C)
 CENTIMETERS = Fraction(254, 100)  # of an inch
 PROFILE_SPACES = {b"GRAY": "gray", b"RGB ": "RGB", b"CMYK": "CMYK", b"Lab ": "Lab"}
 # The most pixels of a side: as the formats store it; for PNG as libpng reads it by default.
-MAX_SIDES = {"PNG": 1_000_000, "JPEG": 65535, "TIFF": 2**32 - 1, "WebP": 16383, "GIF": 65535}
+MAX_SIDES = {"PNG": 1_000_000, "JPEG": 65535, "TIFF": 2**32 - 1, "WebP": 16383, "GIF": 65535, "HEIF": 16384}
 
 Resolution = tuple[Fraction, Fraction]  # pixels per inch across and down
 
@@ -148,7 +148,7 @@ def fit(metadata: Metadata, file_format: str, size: Size) -> tuple[Metadata, tup
 
     Args:
         metadata: of the picture as it was stored.
-        file_format: PNG, JPEG, TIFF, WebP or GIF.
+        file_format: PNG, JPEG, TIFF, WebP, GIF or HEIF.
         size: width and height of the picture that is written.
     """
     lost, blocks = list(metadata.dropped), metadata.blocks
@@ -174,7 +174,7 @@ def fit(metadata: Metadata, file_format: str, size: Size) -> tuple[Metadata, tup
         has_resolution = bool(metadata.resolution) or tiff.X_RESOLUTION in tiff.read_first(exif or b"")
         lost += ["EXIF"] * (exif is not None) + ["resolution"] * has_resolution
         exif = None
-    if file_format == "WebP" and metadata.resolution:  # which has no other place for it
+    if file_format in ("WebP", "HEIF") and metadata.resolution:  # which has no other place for it
         if exif is None:
             exif = tiff.write_stream(resolution_entries(metadata.resolution))
         elif tiff.X_RESOLUTION not in tiff.read_first(exif):
