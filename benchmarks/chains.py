@@ -26,7 +26,7 @@ Field = Callable[[jax.Array], jax.Array]
 def chain(length: int, address: str) -> Field:
     def moved(velocity: jax.Array) -> jax.Array:
         for _ in range(length):
-            velocity = velocity + jt.warp.warp_flow(velocity, velocity, address=address)
+            velocity = velocity + jt.warp.warp_flow(velocity, velocity, address_mode=address)
         return velocity
 
     return moved

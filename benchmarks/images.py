@@ -4,7 +4,8 @@ A turn by 20 degrees, with zeros outside (OpenCV's `warpAffine`), the same by ar
 `resize` by filters as wide as the step: to several shares of the size (OpenCV's `INTER_AREA`), and 3.7 times smaller
 (Pillow's filters). Two figures a library: the time that passes, and that of the CPU, all cores together, which other
 programs on the machine disturb less. Medians over rounds in which each runs once, and of the ratios in each round.
-Needs OpenCV, which the extra bench installs.
+`--arrays numpy` gives jaxtex arrays of NumPy and asks for one, as OpenCV does; `--arrays aligned` does so with arrays
+that begin at a multiple of 64 bytes, which JAX takes without a copy. Needs OpenCV, which the extra bench installs.
 """
 
 import argparse
@@ -34,27 +35,46 @@ PILLOW_FILTERS = {"linear": "BILINEAR", "cubic": "BICUBIC", "lanczos3": "LANCZOS
 # OpenCV rounds positions to a 32nd of a pixel, and its cubic filter has another coefficient: of noise from 0 to 255.
 SAME_WORK = 12.0
 OURS, RATIO = "jaxtex", "ratio"
+# The arrays that jaxtex takes and returns: of JAX, of NumPy, or of NumPy where JAX takes them without a copy.
+ARRAYS, ALIGNMENT = ("jax", "numpy", "aligned"), 64
 Run = Callable[[], Any]
+
+
+def aligned(array: np.ndarray) -> np.ndarray:
+    """A copy that begins at a multiple of `ALIGNMENT` bytes."""
+    room = np.empty(array.nbytes + ALIGNMENT, np.uint8)
+    start = -room.ctypes.data % ALIGNMENT
+    copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def by_jaxtex(function: Callable[..., jax.Array], arrays: str, *args: np.ndarray) -> Run:
+    """A call of a function of the library, with arguments and a result that are arrays of this kind."""
+    if arrays == "jax":
+        return functools.partial(jax.jit(function), *map(jnp.asarray, args))
+    given = [aligned(a) if arrays == "aligned" else a for a in args]
+    return lambda: np.asarray(function(*given))
 
 
 def noise(shape: tuple[int, ...], dtype: str) -> np.ndarray:
     return np.random.default_rng(0).integers(0, 256, shape, np.uint8).astype(dtype)
 
 
-def rows(size: tuple[int, int]) -> Iterator[tuple[str, Callable[[], dict[str, Run]]]]:
+def rows(size: tuple[int, int], arrays: str) -> Iterator[tuple[str, Callable[[], dict[str, Run]]]]:
     """The name of each row, and what makes the calls of the libraries."""
     for dtype in ("uint8", "float32"):
         for channels in (1, 3, 4):
             shape = (*size, channels)
             for kind, make in (("warpAffine", turns), ("remap", remaps)):
                 for name in FILTERS:
-                    yield f"{kind}, {dtype}, C={channels}, {name}", functools.partial(make, shape, dtype, name)
+                    yield f"{kind}, {dtype}, C={channels}, {name}", functools.partial(make, arrays, shape, dtype, name)
             for factor in AREA_FACTORS:
-                make = functools.partial(resizes, shape, dtype, "area", factor)
+                make = functools.partial(resizes, arrays, shape, dtype, "area", factor)
                 yield f"resize, {dtype}, C={channels}, area to {factor:.3g}", make
             # Pillow has numbers of float32 in images of one channel alone.
             for name in PILLOW_FILTERS if dtype == "uint8" or channels == 1 else ():
-                make = functools.partial(resizes, shape, dtype, name, 1 / SHRINK)
+                make = functools.partial(resizes, arrays, shape, dtype, name, 1 / SHRINK)
                 yield f"resize, {dtype}, C={channels}, {name} to {1 / SHRINK:.3g}", make
 
 
@@ -64,26 +84,25 @@ def turn(shape: tuple[int, ...]) -> np.ndarray:
     return cv2.getRotationMatrix2D(((width - 1) / 2, (height - 1) / 2), DEGREES, 1)
 
 
-def turns(shape: tuple[int, ...], dtype: str, name: str) -> dict[str, Run]:
-    image, ours = noise(shape, dtype), jax.jit(lambda image: jt.warp.rotate(image, DEGREES, filter=name))
-    matrix, size = turn(shape), shape[1::-1]
+def turns(arrays: str, shape: tuple[int, ...], dtype: str, name: str) -> dict[str, Run]:
+    image, matrix, size = noise(shape, dtype), turn(shape), shape[1::-1]
     run = functools.partial(cv2.warpAffine, image, matrix, size, flags=FILTERS[name])
-    return {OURS: functools.partial(ours, jnp.asarray(image)), "OpenCV": run}
+    ours = by_jaxtex(lambda image: jt.warp.rotate(image, DEGREES, filter_mode=name), arrays, image)
+    return {OURS: ours, "OpenCV": run}
 
 
-def remaps(shape: tuple[int, ...], dtype: str, name: str) -> dict[str, Run]:
+def remaps(arrays: str, shape: tuple[int, ...], dtype: str, name: str) -> dict[str, Run]:
     image, inverse = noise(shape, dtype), cv2.invertAffineTransform(turn(shape))
     y, x = np.indices(shape[:2], np.float32)
     points = [np.float32(row[0] * x + row[1] * y + row[2]) for row in inverse]
-    ours = jax.jit(lambda image, x, y: jt.warp.remap(image, (x, y), filter=name))
-    run = functools.partial(cv2.remap, image, *points, FILTERS[name])
-    return {OURS: functools.partial(ours, *map(jnp.asarray, (image, points[0] + 0.5, points[1] + 0.5))), "OpenCV": run}
+    remap = lambda image, x, y: jt.warp.remap(image, (x, y), filter_mode=name)
+    ours = by_jaxtex(remap, arrays, image, points[0] + np.float32(0.5), points[1] + np.float32(0.5))
+    return {OURS: ours, "OpenCV": functools.partial(cv2.remap, image, *points, FILTERS[name])}
 
 
-def resizes(shape: tuple[int, ...], dtype: str, name: str, factor: float) -> dict[str, Run]:
+def resizes(arrays: str, shape: tuple[int, ...], dtype: str, name: str, factor: float) -> dict[str, Run]:
     image, size = noise(shape, dtype), (round(shape[0] * factor), round(shape[1] * factor))
-    ours = jax.jit(lambda image: jt.warp.resize(image, size, filter=name))
-    run = functools.partial(ours, jnp.asarray(image))
+    run = by_jaxtex(lambda image: jt.warp.resize(image, size, filter_mode=name), arrays, image)
     if name == "area":
         return {OURS: run, "OpenCV": functools.partial(cv2.resize, image, size[::-1], interpolation=cv2.INTER_AREA)}
     picture = Image.fromarray(image.squeeze(-1) if shape[-1] == 1 else image)
@@ -115,13 +134,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--size", type=int, nargs=2, default=(3840, 2160), metavar=("W", "H"), help="(3840 2160)")
     parser.add_argument("--rounds", type=int, default=15, help="how often each runs (15)")
     parser.add_argument("--cores", type=int, help="threads of OpenCV (all cores); those of XLA are all that it may use")
+    parser.add_argument("--arrays", choices=ARRAYS, default="jax", help="what jaxtex takes and returns (jax)")
     parser.add_argument("--only", type=re.compile, help="a regular expression: rows whose name has it")
     options = parser.parse_args(argv)
     if options.cores:
         cv2.setNumThreads(options.cores)
-    print(", ".join(f"{key} {value}" for key, value in environment().items()), f"OpenCV threads {cv2.getNumThreads()}")
+    print(
+        ", ".join(f"{key} {value}" for key, value in environment().items()),
+        f"OpenCV threads {cv2.getNumThreads()}, arrays {options.arrays}",
+    )
     print(f"{'milliseconds, and of the CPU':36s}{OURS:>16s}{'other':>16s}   ratios")
-    wanted = [row for row in rows(options.size[::-1]) if not options.only or options.only.search(row[0])]
+    wanted = [
+        row for row in rows(options.size[::-1], options.arrays) if not options.only or options.only.search(row[0])
+    ]
     for name, make in tqdm(wanted, unit=" rows", leave=False, disable=None):
         runs = make()
         check_same_work(name, runs)

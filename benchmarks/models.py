@@ -279,7 +279,7 @@ def volume_inputs(key: jax.Array, shape: tuple[int, int, int], steps: int) -> Ar
 
 def scaling_and_squaring(velocity: jax.Array, image: jax.Array, *, steps: int, **_: Any) -> jax.Array:
     # Zero outside, as `grid_sample` reads.
-    return jt.warp.warp_flow(image, jt.warp.integrate_velocity(velocity, steps, address="border"))
+    return jt.warp.warp_flow(image, jt.warp.integrate_velocity(velocity, steps, address_mode="border"))
 
 
 def torch_moved(torch: Any, volume: Any, flow: Any) -> Any:

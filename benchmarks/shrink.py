@@ -104,7 +104,7 @@ def reference(image: jax.Array, matrix: jax.Array, output: tuple[int, int]) -> j
     def row(k: Any, total: jax.Array) -> jax.Array:
         x, y = ((k % READS) + 0.5) / READS - 0.5, ((k // READS) + 0.5) / READS - 0.5
         moved = matrix @ jnp.array([[1, 0, x], [0, 1, y], [0, 0, 1]])
-        return total + jt.warp.warp_perspective(image, moved, output, inverse_map=True, address="clamp")
+        return total + jt.warp.warp_perspective(image, moved, output, inverse_map=True, address_mode="clamp")
 
     return jax.lax.fori_loop(0, READS**2, row, jnp.zeros((*output, 3))) / READS**2
 
@@ -112,7 +112,7 @@ def reference(image: jax.Array, matrix: jax.Array, output: tuple[int, int]) -> j
 def resizes(output: tuple[int, int]) -> dict[str, Method]:
     filters = ("area", "linear", "cubic", "mitchell", "lanczos3", "gaussian")
     found: dict[str, Method] = {
-        f"resize, {name}": functools.partial(jt.warp.resize, output_shape=output, filter=name) for name in filters
+        f"resize, {name}": functools.partial(jt.warp.resize, output_shape=output, filter_mode=name) for name in filters
     }
     plain = functools.partial(jt.warp.resize, output_shape=output, antialias=False)
     for name in ("linear", "cubic", "lanczos3"):
@@ -132,11 +132,11 @@ def with_pillow(image: np.ndarray, output: tuple[int, int], name: str) -> np.nda
 def warps(of: Map, sizes: tuple[int, int], output: tuple[int, int]) -> dict[str, Method]:
     matrix = jnp.float32(of.matrix(sizes, output))
     warp = functools.partial(
-        jt.warp.warp_perspective, matrix=matrix, output_shape=output, inverse_map=True, address="clamp"
+        jt.warp.warp_perspective, matrix=matrix, output_shape=output, inverse_map=True, address_mode="clamp"
     )
     if not of.tilt:
         warp = functools.partial(
-            jt.warp.warp_affine, matrix=matrix[:2], output_shape=output, inverse_map=True, address="clamp"
+            jt.warp.warp_affine, matrix=matrix[:2], output_shape=output, inverse_map=True, address_mode="clamp"
         )
     smoothed = {"antialias": {}, "bias -0.25": {"mipmap_level_bias": -0.25}, "bias 0.25": {"mipmap_level_bias": 0.25}}
     smoothed |= {
@@ -153,8 +153,8 @@ def warps(of: Map, sizes: tuple[int, int], output: tuple[int, int]) -> dict[str,
         for name in ("lanczos3", "area"):
 
             def in_two_steps(image: Any, name: str = name) -> jax.Array:
-                resized = jt.warp.resize(image, small, filter=name)
-                return jt.warp.warp_affine(resized, after, output, inverse_map=True, address="clamp")
+                resized = jt.warp.resize(image, small, filter_mode=name)
+                return jt.warp.warp_affine(resized, after, output, inverse_map=True, address_mode="clamp")
 
             found[f"resize, {name}, and a turn"] = jax.jit(in_two_steps)
     return {"plain": warp, **found}

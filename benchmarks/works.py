@@ -41,8 +41,8 @@ class Work:
     kind: str = "2d"
     dtype: str = "float32"
     coordinates: str = "rotated"
-    address: str = "clamp"
-    filter: str = "linear"
+    address_mode: str = "clamp"
+    filter_mode: str = "linear"
     arithmetic: str = "float"
     deterministic: bool = False
     mips: bool = False
@@ -84,8 +84,8 @@ class Work:
             size = f"{samples} of {size}"
         other = [
             self.dtype if self.dtype != "float32" else "",
-            self.address if self.address != "clamp" else "",
-            self.filter if self.filter != "linear" else "",
+            self.address_mode if self.address_mode != "clamp" else "",
+            self.filter_mode if self.filter_mode != "linear" else "",
             {"random": "random coordinates", "generated": "coordinates in the kernel", "affine": "affine"}.get(
                 self.coordinates, ""
             ),
@@ -141,7 +141,7 @@ def works(size: int) -> tuple[Work, ...]:
             for side in (16, 64, 256, 1024)
         ],
         "adjoint of an affine warp": [
-            Work("splat", size, size, c, coordinates="generated", address="border") for c in (4, 3, 1)
+            Work("splat", size, size, c, coordinates="generated", address_mode="border") for c in (4, 3, 1)
         ],
         "deterministic adjoint": deterministic(size),
         "spatial transformer": [dataclasses.replace(transformer(size), targets=aims(torch=0.08))],
@@ -168,7 +168,7 @@ def reads(size: int, at: Scale) -> list[Work]:
 def variants(size: int) -> list[Work]:
     random = [Work("read", size, size, c, coordinates="random", targets=RANDOM_AIMS[c]) for c in (4, 1)]
     stored = [Work("read", size, size, dtype=dtype) for dtype in ("bfloat16", "float16", "uint8")]
-    addressed = [Work("read", size, size, address=mode) for mode in ("wrap", "mirror", "border")]
+    addressed = [Work("read", size, size, address_mode=mode) for mode in ("wrap", "mirror", "border")]
     parts = [Work(what, size, size, 1, dtype="complex64") for what in ("read", "gradients")]
     pairs = [dataclasses.replace(work, channels=2, dtype="float32") for work in parts]
     return [*random, *stored, *addressed, Work("read", size, size, coordinates="generated"), *parts, *pairs]
@@ -195,14 +195,14 @@ def gradients(size: int, at: Scale) -> list[Work]:
 def deterministic(size: int) -> list[Work]:
     into = [Work("splat", side, size, c, deterministic=True) for side, c in ((size, 4), (size, 1), (256, 4))]
     of_arrays = Work("gradients", size, size, deterministic=True)
-    warp = Work("splat", size, size, 4, coordinates="generated", address="border", deterministic=True)
+    warp = Work("splat", size, size, 4, coordinates="generated", address_mode="border", deterministic=True)
     affine = [warp, dataclasses.replace(transformer(size), deterministic=True)]
     aim = lambda rows, ratio: [dataclasses.replace(work, targets=aims(default=ratio)) for work in rows]
     return [*aim([*into, of_arrays], 1.5), *aim(affine, 1.0)]
 
 
 def transformer(size: int) -> Work:
-    return Work("step", 224, 224, 3, coordinates="affine", address="border", batch=max(64 * size // 4096, 2))
+    return Work("step", 224, 224, 3, coordinates="affine", address_mode="border", batch=max(64 * size // 4096, 2))
 
 
 def volume(size: int) -> int:

@@ -81,5 +81,6 @@ html_theme_options = {
     "use_fullscreen_button": False,
     "use_source_button": False,
     "use_issues_button": False,
+    # The address of the repository goes here: "repository_url", and True for the button.
     "use_repository_button": False,
 }

@@ -86,7 +86,7 @@ def photographed(
         (jnp.float32(x.ravel()), jnp.float32(y.ravel())[:, None]), camera(width, height), lens
     )
     values = board(*mapped(np.linalg.inv(plane), *(np.asarray(c, np.float64) for c in seen)))
-    grain = jt.warp.resize(random.normal(0, 0.1, (6, 40, 1)).astype(np.float32), values.shape, filter="cubic")
+    grain = jt.warp.resize(random.normal(0, 0.1, (6, 40, 1)).astype(np.float32), values.shape, filter_mode="cubic")
     colors = np.where(np.isnan(values)[..., None], np.array(TABLE) * (1 + np.asarray(grain)), values[..., None])
     colors = colors.reshape(height, SAMPLES, width, SAMPLES, 3).mean(axis=(1, 3))
     x, y = ((np.arange(n) + 0.5 - n / 2) / width for n in (width, height))
@@ -98,11 +98,11 @@ def cut_out(parameters: dict, photograph: jax.Array, shape: tuple[int, int]) -> 
     """The squares of the board in the photograph, corrected with the current coefficients, as an image of `shape`."""
     height, width, _ = photograph.shape
     lens = jnp.append(parameters["lens"], jnp.zeros(2))
-    corrected = jt.warp.undistort(photograph, camera(width, height), lens, filter=FILTER)
+    corrected = jt.warp.undistort(photograph, camera(width, height), lens, filter_mode=FILTER)
     plane = jnp.append(parameters["plane"], 1.0).reshape(3, 3)
     to_pixels = jnp.float32(np.linalg.inv(to_unit(width, height)))
     matrix = to_pixels @ plane @ jnp.float32(to_unit(*shape[::-1]))
-    return jt.warp.warp_perspective(corrected, matrix, shape, filter=FILTER, inverse_map=True)
+    return jt.warp.warp_perspective(corrected, matrix, shape, filter_mode=FILTER, inverse_map=True)
 
 
 def residual(parameters: dict, photograph: jax.Array, pattern: jax.Array) -> jax.Array:

@@ -166,7 +166,7 @@ def draw_theta(sheet: Sheet, left: float, top: float):
     matrix = jw.matrix_from_torch(theta, LETTER.shape, LETTER.shape)
     side = cell * len(LETTER)
     sheet.cells((left, top), LETTER, cell)
-    sheet.cells((left + side + 116, top), jw.spatial_transform(IMAGE, theta, filter="point")[..., 0], cell)
+    sheet.cells((left + side + 116, top), jw.spatial_transform(IMAGE, theta, filter_mode="point")[..., 0], cell)
     frame = [image_of(matrix, *corner) for corner in ((0, 0), (7, 0), (7, 7), (0, 7), (0, 0))]
     sheet.line([(left + x * cell, top + y * cell) for x, y in frame], RED, 2.5)
     for start in (left, left + side + 116):
@@ -208,7 +208,7 @@ def draw_pair(
 def draw_matrix(sheet: Sheet, left: float, top: float):
     """An affine matrix moves a point of the input to a point of the output."""
     matrix = jnp.array([[1.0, 0.0, 2.0], [0.0, 1.0, 1.0]])
-    moved = jw.warp_affine(IMAGE, matrix, filter="point")[..., 0]
+    moved = jw.warp_affine(IMAGE, matrix, filter_mode="point")[..., 0]
     ends = (1.5, 1.5), image_of(matrix, 1.5, 1.5)
     words = "matrix = [[1, 0, 2], [0, 1, 1]]:", "input to output; output to", "input with inverse_map=True"
     draw_pair(sheet, (left, top), (LETTER, moved), ends, words, ("input", "output"))
@@ -224,7 +224,7 @@ def draw_flow(sheet: Sheet, left: float, top: float):
 
 def draw_rotation(sheet: Sheet, left: float, top: float):
     """A positive angle turns an image counter-clockwise, as seen."""
-    cell, turned = 14, jw.rotate(IMAGE, 90.0, filter="point")[..., 0]
+    cell, turned = 14, jw.rotate(IMAGE, 90.0, filter_mode="point")[..., 0]
     side = cell * len(LETTER)
     sheet.cells((left, top), turned, cell)
     angles = np.radians(np.linspace(-50, 40, 30))

@@ -33,15 +33,20 @@ class View(NamedTuple):
     degrees: float = 20.0
     scale: float = 1.0
     tilt: float = 0.0
-    filter: str = "linear"
-    address: str = "border"
+    filter_mode: str = "linear"
+    address_mode: str = "border"
     arithmetic: str = "float"
     antialias: bool = False
 
     @property
     def modes(self) -> dict[str, Any]:
         sampler = jt.Sampler(arithmetic=self.arithmetic)
-        return {"sampler": sampler, "filter": self.filter, "address": self.address, "antialias": self.antialias}
+        return {
+            "sampler": sampler,
+            "filter_mode": self.filter_mode,
+            "address_mode": self.address_mode,
+            "antialias": self.antialias,
+        }
 
 
 def read_image(path: Path, side: int) -> np.ndarray:
@@ -91,7 +96,7 @@ def to_bytes(values: np.ndarray) -> Image.Image:
 
 def call(view: View, image: np.ndarray) -> str:
     """The Python that warps `image` as a view shows it."""
-    options = [f'filter="{view.filter}"', f'address="{view.address}"']
+    options = [f'filter_mode="{view.filter_mode}"', f'address_mode="{view.address_mode}"']
     options += ["antialias=True"] if view.antialias else []
     options += [f'sampler=jt.Sampler(arithmetic="{view.arithmetic}")'] if view.arithmetic != "float" else []
     if not view.tilt:
@@ -102,14 +107,14 @@ def call(view: View, image: np.ndarray) -> str:
 
 def command(view: View, path: Path) -> str | None:
     """The command that warps the file as a view shows it, if there is one."""
-    if view.arithmetic != "float" or (view.antialias and view.filter == "point"):
+    if view.arithmetic != "float" or (view.antialias and view.filter_mode == "point"):
         return None
     with Image.open(path) as opened:
         size = ImageOps.exif_transpose(opened).size
     words = ["--rotate", f"{view.degrees:g}", "--scale", f"{view.scale:g}"]
     if view.tilt:
         words = ["--matrix", *(f"{element:.8g}" for element in matrix_of(view, *size).flat)]
-    words += ["--filter", view.filter, "--address", view.address, *["--antialias"] * view.antialias]
+    words += ["--filter", view.filter_mode, "--address", view.address_mode, *["--antialias"] * view.antialias]
     return shlex.join(["jaxtex", "warp", str(path), "warped.png", *words])
 
 
@@ -124,8 +129,8 @@ def page(path: Path, image: np.ndarray) -> Any:
             name="Scale", options=[0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0, 8.0], value=1.0
         ),
         "tilt": pn.widgets.FloatSlider(name="Tilt", start=0, end=LARGEST_TILT, step=1, value=start.tilt),
-        "filter": pn.widgets.Select(name="Filter", options=FILTERS, value=start.filter),
-        "address": pn.widgets.Select(name="Address mode", options=ADDRESSES, value=start.address),
+        "filter_mode": pn.widgets.Select(name="Filter", options=FILTERS, value=start.filter_mode),
+        "address_mode": pn.widgets.Select(name="Address mode", options=ADDRESSES, value=start.address_mode),
         "arithmetic": pn.widgets.Select(name="Arithmetic", options=["float", "hardware"], value=start.arithmetic),
         "antialias": pn.widgets.Checkbox(name="Antialias", value=start.antialias),
     }
@@ -163,7 +168,11 @@ def main(argv: list[str] | None = None) -> int:
     print(f"Open http://127.0.0.1:{args.port} in a browser. Ctrl-C ends the program.", flush=True)
     # Only this machine can open the page.
     pn.serve(
-        lambda: page(args.image, image), port=args.port, address="127.0.0.1", show=not args.no_browser, verbose=False
+        lambda: page(args.image, image),
+        port=args.port,
+        address="127.0.0.1",
+        show=not args.no_browser,
+        verbose=False,
     )
     return 0
 

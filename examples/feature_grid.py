@@ -103,7 +103,7 @@ def shrunk(photograph: Image.Image, numbers: int) -> np.ndarray:
 def spread(texels: jax.Array, height: int, width: int) -> np.ndarray:
     """Three channels of features, enlarged, and scaled so that the values span 0 to 1."""
     low, high = texels.min(axis=(0, 1)), texels.max(axis=(0, 1))
-    return np.asarray(jt.warp.resize((texels - low) / (high - low), (height, width), filter="point"))[..., :3]
+    return np.asarray(jt.warp.resize((texels - low) / (high - low), (height, width), filter_mode="point"))[..., :3]
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -39,18 +39,18 @@ Flow = jax.Array  # (2, H, W): x and y, in pixels
 def random_flow(seed: int, height: int, width: int) -> Flow:
     """A smooth flow: random vectors on a coarse grid, with cubic interpolation between them."""
     vectors = jax.random.normal(jax.random.key(seed), (3, 4, 2))
-    flow = jt.warp.resize(vectors, (height, width), filter="cubic")
+    flow = jt.warp.resize(vectors, (height, width), filter_mode="cubic")
     return jnp.moveaxis(flow * (FURTHEST * width / jnp.linalg.norm(flow, axis=-1).max()), -1, 0)
 
 
 def inside(flow: Flow) -> jax.Array:
     """1 where the flow ends within the frame, 0 elsewhere: (H, W, 1)."""
-    return jt.warp.warp_flow(jnp.ones((*flow.shape[1:], 1)), tuple(flow), filter="point")
+    return jt.warp.warp_flow(jnp.ones((*flow.shape[1:], 1)), tuple(flow), filter_mode="point")
 
 
 def loss(flow: Flow, first: jax.Array, second: jax.Array) -> jax.Array:
     """The difference between the second frame, warped back, and the first, plus the cost of changes of the flow."""
-    difference = jt.warp.warp_flow(second, tuple(flow), address="clamp") - first
+    difference = jt.warp.warp_flow(second, tuple(flow), address_mode="clamp") - first
     photometric = inside(flow) * jnp.sqrt(difference**2 + 1e-4)  # differentiable at zero
     changes = (jnp.diff(flow, axis=1) ** 2).mean() + (jnp.diff(flow, axis=2) ** 2).mean()
     return photometric.mean() + SMOOTH * changes
@@ -116,7 +116,7 @@ def main(argv: list[str] | None = None) -> int:
     image = Image.open(args.photograph).convert("RGB").resize((2 * width, 2 * height), Image.Resampling.BOX)
     photograph = jnp.asarray(np.asarray(image, np.float32) / 255)
     doubled = random_flow(args.seed, 2 * height, 2 * width)
-    first = pyramid(jt.warp.warp_flow(photograph, tuple(doubled), filter="cubic", address="clamp"), 2)[1]
+    first = pyramid(jt.warp.warp_flow(photograph, tuple(doubled), filter_mode="cubic", address_mode="clamp"), 2)[1]
     second = pyramid(photograph, 2)[1]
     truth = jnp.moveaxis(pyramid(jnp.moveaxis(doubled, 0, -1), 2)[1], -1, 0) / 2
 
@@ -132,7 +132,7 @@ def main(argv: list[str] | None = None) -> int:
     before, after = end_point_error(np.zeros_like(flow), truth), end_point_error(flow, truth)
     for when, error in (("before", before), ("after", after)):
         print(f"end-point error {when}: mean {error.mean():.3f}, 19 of 20 below {np.quantile(error, 0.95):.3f} pixels")
-    back = jt.warp.warp_flow(second, tuple(flow), address="clamp")
+    back = jt.warp.warp_flow(second, tuple(flow), address_mode="clamp")
     first, second, back = map(np.asarray, (first, second, back))
     psnr = [-10 * np.log10(((frame - first) ** 2).mean()) for frame in (second, back)]
     print(f"second frame against the first: {psnr[0]:.1f} dB as it is, {psnr[1]:.1f} dB warped back")

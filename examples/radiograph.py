@@ -153,7 +153,7 @@ def main(argv: list[str] | None = None) -> int:
     titles = "maximum", "first crossing", "emission and absorption"
     below = [Panel(title, np.asarray(image)) for title, image in zip(titles, views(volume, found, 2 * args.pixels))]
     size = (2 * args.pixels,) * 2
-    enlarged = lambda image: np.asarray(jt.warp.resize(jnp.asarray(image)[..., None], size, filter="linear"))
+    enlarged = lambda image: np.asarray(jt.warp.resize(jnp.asarray(image)[..., None], size, filter_mode="linear"))
     above = [panel._replace(image=enlarged(panel.image)) for panel in above]
     save(sheet([above, below]), args.out)
     return 0

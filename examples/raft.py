@@ -37,7 +37,7 @@ Flow = jax.Array  # (H, W, 2): x and y
 def random_flow(seed: int, height: int, width: int) -> Flow:
     """A smooth flow in pixels: random vectors on a coarse grid, with cubic interpolation between them."""
     vectors = jax.random.normal(jax.random.key(seed), (3, 4, 2))
-    flow = jt.warp.resize(vectors, (height, width), filter="cubic")
+    flow = jt.warp.resize(vectors, (height, width), filter_mode="cubic")
     return flow * (FURTHEST * width / jnp.linalg.norm(flow, axis=-1).max())
 
 
@@ -102,7 +102,7 @@ def main(argv: list[str] | None = None) -> int:
     image = Image.open(args.photograph).convert("RGB").resize((width, height), Image.Resampling.LANCZOS)
     second = jnp.asarray(np.asarray(image, np.float32) / 255)
     truth = random_flow(args.seed, height, width)
-    first = jt.warp.warp_flow(second, truth, filter="cubic", address="clamp")
+    first = jt.warp.warp_flow(second, truth, filter_mode="cubic", address_mode="clamp")
 
     one, other = (features(frame)[None] for frame in (first, second))
     # Features have length one, so that the product over the root of their number is made a correlation again.
@@ -110,7 +110,9 @@ def main(argv: list[str] | None = None) -> int:
     print(f"{one.shape[2]} x {one.shape[1]} pixels, {sum(level.size for level in pyramid)} correlations")
     coarse_truth = jt.warp.resize(truth, one.shape[1:3]) / STRIDE
     flow = jnp.zeros_like(coarse_truth)
-    inside = np.asarray(jt.warp.warp_flow(jnp.ones((*flow.shape[:2], 1)), coarse_truth, filter="point"))[..., 0] > 0
+    inside = (
+        np.asarray(jt.warp.warp_flow(jnp.ones((*flow.shape[:2], 1)), coarse_truth, filter_mode="point"))[..., 0] > 0
+    )
     error = lambda flow: STRIDE * np.linalg.norm(np.asarray(flow - coarse_truth), axis=-1)[inside].mean()
     errors = [error(flow)]
     for level in (1, 1, 1, 0, 0, 0):

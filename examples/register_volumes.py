@@ -86,7 +86,7 @@ def phantom(points: Points) -> tuple[jax.Array, jax.Array]:
 @functools.partial(jax.jit, static_argnames="size")
 def random_flow(seed: int, size: int) -> jax.Array:
     """A smooth diffeomorphism of a volume, (D, H, W, 3) in voxels, that leaves its border where it is."""
-    velocity = jt.warp.resize(jax.random.normal(jax.random.key(seed), (4, 4, 4, 3)), (size,) * 3, filter="bspline")
+    velocity = jt.warp.resize(jax.random.normal(jax.random.key(seed), (4, 4, 4, 3)), (size,) * 3, filter_mode="bspline")
     inside = functools.reduce(jnp.multiply, (jnp.clip(1.5 * (1 - c**2), 0, 1) for c in centers(size)))
     velocity = velocity * inside[..., None]
     return jt.warp.integrate_velocity(velocity * (BENT * size / 2 / jnp.linalg.norm(velocity, axis=-1).max()), 6)
@@ -95,7 +95,7 @@ def random_flow(seed: int, size: int) -> jax.Array:
 @functools.partial(jax.jit, static_argnames="size")
 def flow_of(controls: jax.Array, size: int) -> jax.Array:
     """The flow of a velocity at control points, (K, K, K, 3) in half widths: of half of the resolution."""
-    velocity = jt.warp.resize(controls * (size / 4), (size // 2,) * 3, filter="bspline")
+    velocity = jt.warp.resize(controls * (size / 4), (size // 2,) * 3, filter_mode="bspline")
     return jt.warp.integrate_velocity(velocity, 6)
 
 
@@ -108,7 +108,7 @@ def maps(flow: jax.Array) -> list[jax.Array | np.ndarray]:
 @jax.jit
 def warped(moving: jax.Array, flow: jax.Array) -> jax.Array:
     """A volume, moved by a flow of half its resolution, which is read once, as is the volume."""
-    return jt.warp.warp_chain(moving, maps(flow), moving.shape[:3], address="clamp")
+    return jt.warp.warp_chain(moving, maps(flow), moving.shape[:3], address_mode="clamp")
 
 
 def loss(controls: jax.Array, moving: jax.Array, fixed: jax.Array) -> jax.Array:
@@ -206,8 +206,10 @@ def main(argv: list[str] | None = None) -> int:
 
     flow = flow_of(controls, size)
     registered = warped(moving, flow)
-    regions = jt.warp.warp_labels(moving_regions, maps(flow), (size,) * 3, method="partial_volume", address="clamp")
-    found = 2 * jt.warp.warp_chain(flow, [maps(flow)[0]], (size,) * 3, address="clamp")
+    regions = jt.warp.warp_labels(
+        moving_regions, maps(flow), (size,) * 3, method="partial_volume", address_mode="clamp"
+    )
+    found = 2 * jt.warp.warp_chain(flow, [maps(flow)[0]], (size,) * 3, address_mode="clamp")
     determinant = jt.warp.jacobian_determinant(flow)
     head = np.asarray(fixed_regions[..., 0] > 0)
     moving, registered, fixed, determinant = map(np.asarray, (moving, registered, fixed, determinant))

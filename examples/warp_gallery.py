@@ -83,7 +83,7 @@ def swirl(x: jax.Array, y: jax.Array, width: int, height: int) -> tuple[jax.Arra
 
 def swirled(image: jax.Array) -> jax.Array:
     width, height = size(image)
-    return jw.resample(image, functools.partial(swirl, width=width, height=height), address="mirror")
+    return jw.resample(image, functools.partial(swirl, width=width, height=height), address_mode="mirror")
 
 
 def rippled(image: jax.Array) -> jax.Array:
@@ -91,7 +91,7 @@ def rippled(image: jax.Array) -> jax.Array:
     width, _ = size(image)
     away = jnp.hypot(x - x.mean(), y - y.mean()) / width
     grow = 1 + 0.06 * jnp.sin(60 * away)
-    return jw.remap(image, (x.mean() + (x - x.mean()) * grow, y.mean() + (y - y.mean()) * grow), address="mirror")
+    return jw.remap(image, (x.mean() + (x - x.mean()) * grow, y.mean() + (y - y.mean()) * grow), address_mode="mirror")
 
 
 def waved(image: jax.Array) -> jax.Array:

@@ -463,7 +463,7 @@ def check_is_sampler(name: str, sampler: object, parameters: Collection[str] = (
     if option in parameters:
         remedy = f"{option}={sampler!r}"
     elif option is not None:
-        remedy = f"jaxtex.Sampler({option}_mode={sampler!r})"
+        remedy = f"jaxtex.Sampler({option}={sampler!r})"
     elif isinstance(sampler, int) and "output_shape" in parameters:
         remedy = "sizes as one tuple, output_shape=(H, W)"
     elif isinstance(sampler, jax.Array | np.ndarray) and not {"coords", "flow"}.isdisjoint(parameters):
@@ -473,7 +473,7 @@ def check_is_sampler(name: str, sampler: object, parameters: Collection[str] = (
 
 def mode_of(word: object) -> str | None:
     """The option of a sampler that a word names, its aliases included."""
-    options: dict[str, type[OptionEnum]] = {"filter": FilterMode, "address": AddressMode}
+    options: dict[str, type[OptionEnum]] = {"filter_mode": FilterMode, "address_mode": AddressMode}
     for option, enumeration in options.items():
         try:
             enumeration(word)

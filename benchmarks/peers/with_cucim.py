@@ -21,5 +21,5 @@ def cucim(work: Work) -> Run | None:
     cupy, data = optional("cupy"), inputs(work)
     image, *coords = (cupy.asarray(np.asarray(a)) for a in (data.texture.texels[..., 0], *data.coords))
     at = cupy.stack([c * work.side - 0.5 for c in reversed(coords)])
-    how = {"order": 1, "mode": MODES[work.address], "clip": False, "preserve_range": True}
+    how = {"order": 1, "mode": MODES[work.address_mode], "clip": False, "preserve_range": True}
     return Run(functools.partial(transform.warp, image, at, **how), wait, lambda out: as_jax(out)[..., None])

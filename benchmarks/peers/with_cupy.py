@@ -34,7 +34,7 @@ def texture_unit(work: Work) -> Run | None:
     if (cupy := optional("cupy")) is None:
         return None
     data, c, d = inputs(work), work.channels, work.dimensions
-    how = jt.Sampler(address_mode=work.address, read_mode=READ_MODES[work.dtype])
+    how = jt.Sampler(address_mode=work.address_mode, read_mode=READ_MODES[work.dtype])
     handle = texture_object(cupy, np.asarray(data.texture.texels), how)
     coords = [cupy.asarray(np.asarray(a)) for a in data.coords]
     coords += coords[:1] * (3 - len(coords))

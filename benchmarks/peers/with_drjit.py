@@ -20,7 +20,7 @@ def arrays_module() -> Any:
 
 def drjit(work: Work) -> Run | None:
     plain = work.given == work.plain and work.dtype == "float32" and not work.mips and not work.batch
-    if not plain or work.what == "build" or work.kind == "cubemap" or work.address not in WRAP_MODES:
+    if not plain or work.what == "build" or work.kind == "cubemap" or work.address_mode not in WRAP_MODES:
         return None
     if (ad := arrays_module()) is None:
         return None
@@ -33,7 +33,7 @@ def drjit(work: Work) -> Run | None:
         use_accel=False,
         migrate=False,
         filter_mode=dr.FilterMode.Linear,
-        wrap_mode=getattr(dr.WrapMode, WRAP_MODES[work.address]),
+        wrap_mode=getattr(dr.WrapMode, WRAP_MODES[work.address_mode]),
     )
     cotangent = [] if data.cotangent is None else floats(np.moveaxis(np.asarray(data.cotangent), -1, 0))
     dr.eval(tensor, coords, cotangent)

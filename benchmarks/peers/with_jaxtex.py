@@ -15,7 +15,11 @@ from .protocol import CannotError, Run
 
 
 def sampler(work: Work) -> jt.Sampler:
-    options: dict[str, Any] = {"address_mode": work.address, "filter_mode": work.filter, "arithmetic": work.arithmetic}
+    options: dict[str, Any] = {
+        "address_mode": work.address_mode,
+        "filter_mode": work.filter_mode,
+        "arithmetic": work.arithmetic,
+    }
     if work.deterministic:
         options["deterministic"] = True
     if work.mips:

@@ -15,7 +15,7 @@ BOUNDARIES = {"clamp": "clamp", "wrap": "wrap", "border": "zero"}
 
 def nvdiffrast(work: Work) -> Run | None:
     plain = work.given == work.plain and work.dtype == "float32" and work.what != "step" and not work.anisotropy
-    if not plain or work.kind == "3d" or work.address not in BOUNDARIES or not on_gpu() or not device():
+    if not plain or work.kind == "3d" or work.address_mode not in BOUNDARIES or not on_gpu() or not device():
         return None
     if (dr := optional("nvdiffrast.torch")) is None:
         return None
@@ -26,7 +26,7 @@ def nvdiffrast(work: Work) -> Run | None:
         return Run(lambda: dr.texture_construct_mip(levels[0]), wait, chain)
     uv = torch.stack([tensor(c) for c in data.coords], -1)[None].contiguous()
     lod = None if data.lod is None else tensor(data.lod)[None].contiguous()
-    boundary = "cube" if work.kind == "cubemap" else BOUNDARIES[work.address]
+    boundary = "cube" if work.kind == "cubemap" else BOUNDARIES[work.address_mode]
     mode = "linear-mipmap-linear" if work.mips else "linear"
 
     def read() -> Any:

@@ -20,7 +20,7 @@ def opencv(work: Work) -> Run | None:
         return None
     data = inputs(work)
     at = (np.asarray(c * work.side - 0.5, np.float32) for c in data.coords)
-    border = getattr(cv2, f"BORDER_{MODES[work.address]}")
+    border = getattr(cv2, f"BORDER_{MODES[work.address_mode]}")
     read = functools.partial(cv2.remap, np.asarray(data.texture.texels), *at, cv2.INTER_LINEAR, borderMode=border)
     shape = (work.samples, work.samples, work.channels)
     return Run(read, wait=lambda out: out, arrays=lambda out: jnp.asarray(out.reshape(shape)))

@@ -23,7 +23,7 @@ def map_coordinates(work: Work) -> Run | None:
 
     def read(texels, *coords):
         at = [c * work.side - 0.5 for c in reversed(coords)]
-        return jax.vmap(lambda t: ndimage(t, at, order=1, mode=MODES[work.address]), -1, -1)(texels)
+        return jax.vmap(lambda t: ndimage(t, at, order=1, mode=MODES[work.address_mode]), -1, -1)(texels)
 
     args = (data.texture.texels, *data.coords)
     if work.what == "read":

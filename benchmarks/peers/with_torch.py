@@ -48,12 +48,14 @@ def forget() -> None:
 
 def torch(work: Work) -> Run | None:
     plain = work.given == work.plain and work.dtype == "float32" and not work.mips
-    if not plain or work.what == "build" or work.kind == "cubemap" or work.address not in PADDINGS or not device():
+    if not plain or work.what == "build" or work.kind == "cubemap" or work.address_mode not in PADDINGS or not device():
         return None
     data, torch = inputs(work), optional("torch")
     channels_first = lambda a: tensor(a if work.batch else a[None]).movedim(-1, 1).contiguous()
     last = lambda out: ours(out.movedim(1, -1) if work.batch else out[0].movedim(0, -1))
-    read = functools.partial(torch.nn.functional.grid_sample, padding_mode=PADDINGS[work.address], align_corners=False)
+    read = functools.partial(
+        torch.nn.functional.grid_sample, padding_mode=PADDINGS[work.address_mode], align_corners=False
+    )
     image = channels_first(data.texture.texels)
     cotangent = None if data.cotangent is None else channels_first(data.cotangent)
     if work.what == "step":

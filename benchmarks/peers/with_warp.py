@@ -33,7 +33,7 @@ def warp(work: Work) -> Run | None:
         return None
     data, d, shape = inputs(work), work.dimensions, (work.samples,) * work.dimensions
     place, result = {2: wp.vec2f, 3: wp.vec3f}[d], {1: float, 2: wp.vec2f, 4: wp.vec4f}[work.channels]
-    mode = getattr(wp.TextureAddressMode, work.address.upper())
+    mode = getattr(wp.TextureAddressMode, work.address_mode.upper())
     texture = {2: wp.Texture2D, 3: wp.Texture3D}[d](np.asarray(data.texture.texels), address_mode=mode)
     at = wp.array(np.stack(data.coords, -1).reshape(-1, d), dtype=place)
     numbers = lambda a: wp.array(np.asarray(a).reshape(-1, *[work.channels] * (work.channels > 1)), dtype=result)

@@ -36,6 +36,7 @@ MODULE_OF = {
     "volumes": "jaxtex.warp",
     "porting-cuda": "jaxtex.cuda",
     "start/cuda": "jaxtex.cuda",
+    "start/science": "jaxtex.ndimage",
     "api/cuda-names": "jaxtex.cuda",
     "api/cuda-absent": "jaxtex.cuda",
 }

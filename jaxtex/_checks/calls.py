@@ -7,6 +7,8 @@ import enum
 import functools
 import inspect
 import itertools
+import sys
+import warnings
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from types import NoneType
 from typing import Any, ParamSpec, TypeVar, cast, get_args, get_origin, overload
@@ -22,8 +24,8 @@ from .words import check_keywords, described, shown
 
 # Keywords of other libraries, and ours; the first that a function has is meant.
 KEYWORDS = {
-    **dict.fromkeys(("filter", "filter_mode", "interpolation", "method", "mode", "order", "resample"), "filter"),
-    **dict.fromkeys(("address", "address_mode", "padding_mode", "border_mode", "borderMode", "wrap"), "address"),
+    **dict.fromkeys(("filter", "interpolation", "method", "mode", "order", "resample"), "filter_mode"),
+    **dict.fromkeys(("address", "padding_mode", "border_mode", "borderMode", "wrap"), "address_mode"),
     **dict.fromkeys(
         ("border_color", "border_value", "borderValue", "cval", "fill", "fill_value", "fillcolor", "color"),
         "border_color",
@@ -37,6 +39,10 @@ KEYWORDS = {
     **dict.fromkeys(("img", "src", "images", "input", "inputs"), "image"),
     **dict.fromkeys(("anti_alias", "anti_aliasing"), "antialias"),
 }
+# Former names of arguments, which functions with the new name still take.
+RENAMED = {"filter": "filter_mode", "address": "address_mode"}
+# Layers of these are made by functions of theirs.
+FRAMEWORKS = ("equinox", "flax")
 # Remedies for keywords whose value differs from ours.
 IN_PLACE_OF = {
     **dict.fromkeys(("size", "dsize"), "output_shape=(height, width), which is (width, height) in OpenCV and Pillow"),
@@ -44,8 +50,8 @@ IN_PLACE_OF = {
 }
 # Remedies for functions that take a sampler but not the keyword.
 BY_OTHERS = {
-    "filter": "sampler=jaxtex.Sampler(filter_mode=...)",
-    "address": "sampler=jaxtex.Sampler(address_mode=...)",
+    "filter_mode": "sampler=jaxtex.Sampler(filter_mode=...)",
+    "address_mode": "sampler=jaxtex.Sampler(address_mode=...)",
     "border_color": "the border color to the texture, jaxtex.texture2d(texels, border_color=...)",
 }
 # Arguments for which a string is the name of a file.
@@ -119,6 +125,8 @@ OF_AXES = ("knots",)
 PLAIN = (bool, int, float, complex)
 # What a program takes.
 KNOWN = (jax.Array, np.ndarray, np.generic, StaticFunction, *PLAIN)
+# NumPy asks for large pages for arrays of so many bytes; see `placed`.
+LARGE_PAGES, ALIGNMENT = 2**22, 64
 # An object with the first attribute becomes an array of JAX, one with another attribute an array of NumPy.
 OF_JAX, OF_NUMPY = "__jax_array__", ("__array__", "__array_interface__")
 
@@ -172,8 +180,8 @@ def public(
 def public(function: Any = None, /, *, compiled: bool = False, called: str | None = None) -> Any:
     """A decorator of public functions.
 
-    An unknown keyword, or an argument of another sort than its parameter, raises a TypeError with a remedy. NumPy
-    arrays are converted to the byte order of the machine.
+    An unknown keyword, or an argument of another sort than its parameter, raises a TypeError with a remedy. Former
+    names of arguments warn. NumPy arrays are converted to the byte order of the machine.
 
     Args:
         compiled: whether each call outside `jax.jit` is compiled as one program. Parameters that take no arrays are
@@ -189,6 +197,7 @@ def public(function: Any = None, /, *, compiled: bool = False, called: str | Non
     static = [key for key, sort in sorts.items() if sort not in OF_ARRAYS]
     run = typed_jit(*static)(function) if compiled else function
     names = [argument for argument in parameters if argument != "self"]
+    renamed = {old: new for old, new in RENAMED.items() if new in parameters and old not in parameters}
     remedy = functools.partial(keyword_remedy, names=names)
     positional = [key for key, p in parameters.items() if p.kind is not p.KEYWORD_ONLY]
     # If the next parameter takes arrays too, a missing tuple cannot be detected.
@@ -199,6 +208,8 @@ def public(function: Any = None, /, *, compiled: bool = False, called: str | Non
 
     @functools.wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:
+        if not renamed.keys().isdisjoint(keywords):
+            keywords = under_new_names(name, renamed, keywords)
         check_keywords(name, keywords, names, remedy)
         for number in tuples:
             check_is_together(name, args, positional, number)
@@ -233,6 +244,31 @@ def public(function: Any = None, /, *, compiled: bool = False, called: str | Non
 
     vars(call)["__signature__"] = AsWritten.of(signature, function)
     return call
+
+
+def under_new_names(name: str, renamed: Mapping[str, str], keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """Keywords under the names of today, with a warning for each former name.
+
+    Raises:
+        TypeError: if an argument is given by both names.
+    """
+    given = dict(keywords)
+    for old, new in renamed.items():
+        if old in given:
+            if new in given:
+                raise TypeError(f"{name}: {new} is given twice, also by its former name {old}; pass {new} alone.")
+            given[new] = given.pop(old)
+            message = f"{name}: {old} is now called {new}; pass {new}={shown(given[new])}."
+            warnings.warn(message, DeprecationWarning, stacklevel=level_of_caller())
+    return given
+
+
+def level_of_caller() -> int:
+    """The stack level, for a function that a public function calls, of the line that called that one."""
+    frame, level = sys._getframe(3), 3  # pyright: ignore[reportPrivateUsage]
+    while frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] in FRAMEWORKS:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def refuse(
@@ -405,7 +441,26 @@ def prepared(name: str, argument: str, value: Any, is_static: bool) -> Any:
     if is_static:
         return as_static(name, argument, value)
     check_is_of_arrays(name, argument, value)
-    return at_full_width(name, argument, value, exact=argument in IMAGES)
+    return jax.tree.map(placed, at_full_width(name, argument, value, exact=argument in IMAGES))
+
+
+def placed(leaf: Any) -> Any:
+    """An argument of a compiled call; a large array of NumPy at a place where JAX on a CPU takes it without a copy.
+
+    That is a multiple of `ALIGNMENT` bytes, where NumPy rarely puts an array. JAX's own copy takes four times as long
+    as this one, because new memory of NumPy has large pages on Linux.
+    """
+    if not isinstance(leaf, np.ndarray):
+        return leaf
+    array = cast(Any, leaf)
+    taken = array.ctypes.data % ALIGNMENT == 0 or jax.dtypes.canonicalize_dtype(array.dtype) != array.dtype
+    if array.nbytes < LARGE_PAGES or taken or jax.default_backend() != "cpu":
+        return array
+    room = np.empty(array.nbytes + ALIGNMENT, np.uint8)
+    start = -room.ctypes.data % ALIGNMENT
+    copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
 
 
 def as_static(function: str, argument: str, value: Any) -> Any:

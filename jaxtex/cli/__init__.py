@@ -8,10 +8,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from .commands import COMMANDS, check_combination, completion, main_parser, parse
+from .commands import COMMANDS, check_combination, check_known, completion, main_parser, parse
 from .jax_start import check_extra, find_device, print_info, start_jax
 from .options import Options
-from .process import UserError, collect_garbage, run_program, stoppable, warnings_as_notes
+from .process import UserError, collect_garbage, did_you_mean, run_program, stoppable, warnings_as_notes
 
 
 def main(argv: Sequence[str] | None = None, programs: Path | None = None) -> int:
@@ -35,8 +35,11 @@ def run_arguments(arguments: list[str], programs: Path | None) -> int:
         main_parser().print_help()
         return 0
     if arguments[0] not in COMMANDS:
-        main_parser().parse_args([word for word in arguments[:1] if word.startswith("-")])
-        raise UserError(f"there is no command {arguments[0]!r}; the commands are {', '.join(COMMANDS)}")
+        options = [word for word in arguments[:1] if word.startswith("-")]
+        check_known(main_parser(), options)
+        main_parser().parse_args(options)
+        nearest = did_you_mean(arguments[0], COMMANDS)
+        raise UserError(f"there is no command {arguments[0]!r}; the commands are {', '.join(COMMANDS)}{nearest}")
     options = parse(arguments)
     if options.command == "info":
         start_jax()
@@ -72,7 +75,7 @@ def run_warp(options: Options, programs: Path | None) -> int:
         stoppable(),
     ):
         recipe = recipe_of(options, device)
-        targets, title = find_files(options)
+        targets, title = find_files(options, recipe.size_of_file)
         if title is None:
             ((source, target),) = targets.items()
             return (warp_large if options.tile else warp_file)(source, target, recipe)

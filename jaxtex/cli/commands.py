@@ -1,7 +1,7 @@
 """The commands: their help, the options that each takes, what is parsed of a line, and completions for shells."""
 
 import argparse
-import difflib
+import functools
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, get_args
@@ -18,12 +18,13 @@ from .options import (
     WITH_BORDER,
     Options,
     Shell,
+    known_word,
     matrix_length,
     matrix_words,
     path,
     protect_negative_number,
 )
-from .process import UserError
+from .process import UserError, did_you_mean
 
 # What the help of each command says before its options
 
@@ -47,26 +48,31 @@ They are weighted by alpha, so transparent pixels do not bleed into their neighb
 """
 
 FORMATS = """\
-Formats: PNG, JPEG, TIFF and WebP are read and written. PNG and TIFF keep 16 bits per channel; JPEG and
-WebP have 8. JPEG is written with quality 95, the others without loss, unless --quality says otherwise.
-The packages that read and write images: pip install '.[cli]' in a checkout of jaxtex.
+Formats: PNG, JPEG, TIFF, WebP and GIF are read and written. PNG and TIFF keep 16 bits per channel; the
+others have 8, and GIF 256 colors. An output in the format of its input is compressed alike. From another
+format, JPEG gets quality 95, and the others have no loss. --compression, --quality and --subsampling say
+otherwise.
+The packages that read and write images: pip install '.[cli]' in a checkout of jaxtex; '.[cli,heif]' adds
+HEIF (HEIC).
 
-Folders: if IN is a folder, or several files, OUT is a folder, and files keep their names. An image that
-fails is reported, and the others are written. Hidden files are skipped.
+Folders: if IN is a folder, or several files, OUT is a folder, and files keep their names, or get those of
+--name. An image that fails is reported, and the others are written. Hidden files are skipped.
 
 Metadata: EXIF with GPS, XMP, resolution and color profile are kept. Other metadata is kept if the format
 stays the same; a note names what is lost. The EXIF orientation is applied to the pixels. --strip drops
 all metadata except what the colors need.
 
 Pages: a TIFF of several pages becomes a TIFF of as many pages. --page chooses one, which other formats
-need, or a frame of an animation. Camera raw files are refused.
+need, or a frame of an animation. All frames of an animated GIF, WebP or PNG are written to one of these
+formats, with their times. Camera raw files are refused.
 
 Limits: images of more than 500 million pixels are refused; --max-pixels sets another limit. --tile warps
 a TIFF of any size in at most 2 GB of memory, or --memory.
 
 Safety: files that exist in a folder OUT, and inputs, are replaced only with --overwrite, and read-only
 ones with --force; a file that is named as OUT is replaced. A file is replaced in one step, when the new one
-is complete. After Ctrl-C, the same command with --skip-existing (or --resume) makes what is missing.
+is complete. --skip-existing (or --no-clobber, or --resume) replaces none: it makes what is missing, for
+example after Ctrl-C, says how many files it skipped, and its exit code is 0.
 
 docs/command-line.md has the details.
 """
@@ -76,9 +82,10 @@ RESIZE = f"""
     jaxtex resize photos/ web/ --fit 1600x1600 --format jpg --quality 85
     jaxtex resize icon.png large.png --size 512x512 --filter point
 
-Sizes are in pixels, width before height. --size sets both sides, and may change the proportions. --fit
-keeps them; smaller images keep their size, unless --enlarge is given too. An image that becomes smaller is
-averaged, so that fine patterns become gray and not false patterns.
+Sizes are in pixels, width before height. --size 640x480 sets both sides, and may change the proportions.
+All else keeps them: --size 800 sets the longer side, so that portraits and landscapes become alike, and
+--size 50% is --scale 0.5. With --fit, smaller images keep their size, unless --enlarge is given too. An
+image that becomes smaller is averaged, so that fine patterns become gray and not false patterns.
 
 {COLORS}
 {FORMATS}"""
@@ -112,7 +119,8 @@ and distortion_coefficients (or K and D). It adds the half pixel. If the file na
 images, the camera is scaled to images of other sizes with the same proportions. A file with
 fisheye_model, with a model such as equidistant, or with --model fisheye, describes a fisheye lens.
 A rectification (R) and the camera of the result (P), as stereo files have them, are applied. The
-calibration is for the picture as the camera stores it, and turns with the EXIF orientation.
+calibration is for the picture as the camera stores it, and turns with the EXIF orientation. Where an
+editor has turned the pixels and reset the orientation, --turned says which way.
 
 {COLORS}
 {FORMATS}"""
@@ -166,10 +174,10 @@ DESCRIPTIONS = {
 
 
 SIZE_WORDS = ("--width", "--height")  # of other programs
-LENS = ("--lens", "--distort", "--camera", "--model", "--calibration")
+LENS = ("--lens", "--distort", "--camera", "--model", "--calibration", "--turned")
 READING = ("--filter", "--antialias", "--linear-light")
 BORDER = ("--address", "--border-color")
-WRITING = ("--alpha", "--format", "--quality", "--subsampling", "--compare", "--preview")
+WRITING = ("--alpha", "--format", "--name", "--compression", "--quality", "--subsampling", "--compare", "--preview")
 FILES = ("--strip", "--force", "--overwrite", "--preserve-times", "--skip-existing", "--page", "--max-pixels")
 RUNNING = ("--recursive", "--jobs", "--tile", "--memory", "--quiet", "--verbose", "--device")
 OUTPUT = {"writing": WRITING, "files": FILES, "running": RUNNING}
@@ -199,7 +207,10 @@ COMMANDS = {
         "make images smaller or larger",
         {"size, one of": ("--size", "--scale", "--fit", "--enlarge"), "reading": READING} | WITHOUT_ALPHA,
         {
-            "--size": {"help": "width and height in pixels, e.g. 640x480"},
+            "--size": {
+                "help": "width and height in pixels, e.g. 640x480, which may change the proportions; the longer side "
+                "alone, e.g. 800; or a percentage, e.g. 50%%"
+            },
             "--scale": {"help": "factor of width and height, e.g. 0.5"},
             "--filter": {
                 "choices": (*FILTERS, "area"),
@@ -287,13 +298,17 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     """Adds what a command takes to a parser."""
     command = COMMANDS[name]
     for argument, options in command.arguments.items():
-        parser.add_argument(argument, **options)
+        parser.add_argument(argument, **with_known_words(options))
     for heading, flags in command.groups.items():
         group = parser.add_argument_group(heading)
         for flag in flags:
-            group.add_argument(
-                flag, *OTHER_NAMES.get(flag, ()), **(OPTIONS.get(flag, {}) | command.changes.get(flag, {}))
-            )
+            options = OPTIONS.get(flag, {}) | command.changes.get(flag, {})
+            group.add_argument(flag, *OTHER_NAMES.get(flag, ()), **with_known_words(options))
+
+
+def with_known_words(options: dict[str, Any]) -> dict[str, Any]:
+    """What argparse takes, with our sentence about a word that is none of the choices."""
+    return options | ({"type": functools.partial(known_word, options["choices"])} if "choices" in options else {})
 
 
 def parse(argv: list[str]) -> Options:
@@ -305,19 +320,23 @@ def parse(argv: list[str]) -> Options:
         if action.dest == "matrix":
             action.nargs = matrix_length(words)
     words = protected(words)
-    known = parser._option_string_actions  # pyright: ignore[reportPrivateUsage]
-    if unknown := [word for word in words if word.startswith("--") and word.partition("=")[0] not in known]:
-        # Before argparse names what is missing.
-        parser.error(f"unrecognized arguments: {' '.join(unknown)}{meant(unknown[0].partition('=')[0], [*known])}")
+    check_known(parser, words)  # before argparse names what is missing
     return Options(command=name, **vars(parser.parse_intermixed_args(words)))
+
+
+def check_known(parser: Parser, words: list[str]) -> None:
+    """Checks that a parser knows all options among some words."""
+    known = parser._option_string_actions  # pyright: ignore[reportPrivateUsage]
+    names = {word: word.partition("=")[0] for word in words if word.startswith("-") and word != "-"}
+    if unknown := [word for word, name in names.items() if name not in known]:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}{meant(names[unknown[0]], [*known])}")
 
 
 def meant(word: str, known: list[str]) -> str:
     """What an option that is not there may be meant for, as the end of a sentence."""
     if word in SIZE_WORDS and "--size" in known:
         return "; --size WxH sets both sides" + (", --fit WxH keeps the proportions" if "--fit" in known else "")
-    close = difflib.get_close_matches(word, known, 1)
-    return f"; did you mean {close[0]}?" if close else ""
+    return did_you_mean(word.lstrip("-"), [name[2:] for name in known if name.startswith("--")], "--")
 
 
 def protected(words: list[str]) -> list[str]:
@@ -361,6 +380,7 @@ def check_combination(options: Options) -> None:
     address, filter_mode = options.address_mode, options.filter_mode
     wrong = [
         (options.camera and coefficients is None, "--camera has no effect without --lens or --distort"),
+        (options.turned and options.calibration is None, "--turned has no effect without --calibration"),
         (
             is_fisheye and coefficients is None and options.calibration is None,
             "--model has no effect without --lens, --distort or --calibration",
@@ -397,6 +417,11 @@ def check_combination(options: Options) -> None:
             )
             for name in ("compare", "preview", "flow")
         ),
+        (
+            options.quality is not None and options.compression == "lossless",
+            "--quality makes a WebP lossy and cannot be combined with --compression lossless",
+        ),
+        (options.preview and options.name, "--name has no effect with --preview, which writes the file OUT"),
         (options.preview and options.compare, "--preview shows both images already; leave --compare out"),
     ]
     for is_wrong, sentence in wrong:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from .._jax.program_files import cache_folder, usable
-from .process import UserError, one_line
+from .process import UserError, did_you_mean, one_line
 
 if TYPE_CHECKING:
     from ..warp.sized.mappings import Device
@@ -148,7 +148,8 @@ def find_device(name: str | None, number: int = 0) -> "Device":
     with contextlib.suppress(RuntimeError):  # CPUs are beside an accelerator, unless JAX_PLATFORMS excludes them
         found.append(cast(Any, jax.devices("cpu")))
     names = dict.fromkeys(f"{device.platform}:{k}" for devices in found for k, device in enumerate(devices))
-    raise UserError(f"there is no device {name}:{number}; the devices are {', '.join(names)}")
+    nearest = did_you_mean(f"{name}:{number}", names)
+    raise UserError(f"there is no device {name}:{number}; the devices are {', '.join(names)}{nearest}")
 
 
 # `jaxtex info`

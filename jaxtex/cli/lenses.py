@@ -37,6 +37,10 @@ Camera = tuple[float, float, float, float]
 PADDED_COUNTS: dict[str, tuple[int, ...]] = {"brown_conrady": (5, 8), "fisheye": (4,)}
 # Where a matrix has focal lengths and principal point, in the order of lens models.
 CAMERA_PLACES = ((0, 0), (0, 2), (1, 1), (1, 2))
+# The orientations (TIFF 6.0, tag 274) of pictures that are shown upright after a turn.
+TURNS = {"right": 6, "left": 8, "half": 3}
+NEAR_CENTER = 0.1  # as a share of a side, where principal points lie
+SAME_PIXEL = 1e-3
 
 
 class ThroughLens(NamedTuple):
@@ -79,6 +83,7 @@ class Lens(Transform):
         ideal: the matrix that maps rays to pixels of the result, by rows; by default that of the camera.
         of_sensor: whether all of this is about the picture as the camera stores it, before it is turned upright.
         orientation: how the stored pictures are turned (TIFF 6.0, tag 274).
+        turned: which way pixels were turned by a quarter, where no orientation says so: left or right.
     """
 
     coefficients: tuple[float, ...]
@@ -91,6 +96,7 @@ class Lens(Transform):
     ideal: tuple[float, ...] | None = None
     of_sensor: bool = False
     orientation: int = 1
+    turned: str | None = None
 
     def upright(self, orientation: int) -> "Lens":
         return dataclasses.replace(self, orientation=orientation) if self.of_sensor else self
@@ -120,12 +126,38 @@ class Lens(Transform):
         sx, sy = (n / m for n, m in zip(source, self.size))
         return abs(sx - sy) * max(self.size) <= 1  # a pixel is as much as rounding a size may change
 
+    def orientation_of(self, source: Size) -> int:
+        """How an upright image is turned: by the tag, or by a quarter if its pixels are, which no tag says."""
+        back = (source[1], source[0])
+        if self.size is None and self.camera:
+            is_turned = off_center(self.camera, source) > NEAR_CENTER >= off_center(self.camera, back)
+        else:
+            is_turned = not self.fits(source) and self.fits(back)
+        if not (self.of_sensor and self.orientation == 1 and is_turned):
+            return self.orientation
+        if self.turned is None and not self.is_symmetric(back):
+            (width, height), (across, down) = self.size or back, source
+            raise UserError(
+                f"the calibration is for images of {width}x{height}, and this one of {across}x{down} is turned by a "
+                "quarter, without an EXIF orientation that says which way; add --turned right if it was turned "
+                "clockwise, or --turned left"
+            )
+        return TURNS[self.turned or "right"]
+
+    def is_symmetric(self, stored: Size) -> bool:
+        """Whether images that are turned to the left and to the right are undistorted alike."""
+        tangential = LensModel(self.model) is LensModel.BROWN_CONRADY and any(self.coefficients[2:4])
+        about, half_turn = np.diag([-1.0, -1.0, 1.0]), upright_matrix(stored, TURNS["half"])
+        matrices = self.matrices_of(stored)
+        return not tangential and all(np.allclose(half_turn @ m @ about, m, atol=SAME_PIXEL) for m in matrices)
+
     def matrices_of(self, source: Size) -> tuple[Array, Array]:
         """The matrices, (3, 3), that map rays to pixels of an upright image of a size, and to those of the result."""
-        stored, turn = upright_size(source, self.orientation), np.eye(3)
+        orientation = self.orientation_of(source)
+        stored, turn = upright_size(source, orientation), np.eye(3)
         # A program that turns pictures as it reads them, as OpenCV does, calibrates upright ones.
         if self.fits(stored) or not self.fits(source):
-            turn = upright_matrix(stored, self.orientation)
+            turn = upright_matrix(stored, orientation)
         else:
             stored = source
         fx, fy, cx, cy = self.camera_of(stored)
@@ -154,6 +186,11 @@ class Lens(Transform):
         values = self.name or ",".join(f"{c:g}" for c in self.coefficients)
         rectified = ", rectified" if self.ideal else ""
         return f"lens distortion {values} {'applied' if self.distort else 'removed'}{rectified}"
+
+
+def off_center(camera: Camera, size: Size) -> float:
+    """How far the principal point of a camera is from the center of an image, as a share of its sides."""
+    return max(abs(place / side - 0.5) for place, side in zip(camera[2:], size))
 
 
 def is_plain(matrix: Array) -> bool:

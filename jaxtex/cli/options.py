@@ -7,13 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from .process import UserError
+from .process import UserError, did_you_mean
 
 # Values: text to numbers, points, sizes and colors
 
 
 LEAST_MEMORY = 2**30
 Point = tuple[float, float]
+# Width and height; the longer side; or a share of the sides of the input. The last two keep its proportions.
+OutputSize = tuple[int, int] | int | float
 COLORS = {"black": 0.0, "gray": 128.0, "white": 255.0}
 COEFFICIENTS = ("k1", "k2", "p1", "p2", "k3")
 FISHEYE_COEFFICIENTS = ("k1", "k2", "k3", "k4")
@@ -118,6 +120,42 @@ def size_pair(text: str) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
+def output_size(text: str) -> "OutputSize":
+    """WxH, one number of pixels, or a number with a percent sign."""
+    try:
+        if re.fullmatch(r"[0-9]{0,6}[.]?[0-9]{0,6}%", text):
+            return positive_number(text[:-1]) / 100
+        return whole_number(text) if re.fullmatch("[0-9]{1,9}", text) else size_pair(text)
+    except argparse.ArgumentTypeError:
+        expected = "WxH, one whole number or a percentage, above 0, such as 640x480, 800 or 50%"
+        raise argparse.ArgumentTypeError(f"{text.strip()!r} is not {expected}") from None
+
+
+# What stands in a template for a part of a name; numbers may have a width, and zeros before them.
+NAME_FIELD = re.compile(r"\{(?:(stem|suffix)|(number|width|height)(?::(0?[1-9][0-9]?))?)\}")
+NAME_FIELDS = ("stem", "suffix", "number", "width", "height")
+
+
+def name_template(text: str) -> str:
+    """A name with fields in braces."""
+    for field in re.findall(r"\{[^{}]*\}?|\}", NAME_FIELD.sub("", text)):
+        known = ", ".join(f"{{{name}}}" for name in NAME_FIELDS)
+        nearest = did_you_mean(field.strip("{}").partition(":")[0], NAME_FIELDS)
+        raise argparse.ArgumentTypeError(
+            f"{field!r} is no field; the fields are {known}, numbers as {{number:03}}{nearest}"
+        )
+    suffixes = tuple(f".{name}" for name in get_args(FormatName))
+    if "/" in text or not text.lower().endswith(("{suffix}", *suffixes)) or text.lower() in suffixes:
+        expected = f"a name without folders that ends in {{suffix}} or one of {', '.join(suffixes)}"
+        raise argparse.ArgumentTypeError(f"{text!r} is not {expected}")
+    return text
+
+
+def filled(template: str, values: dict[str, Any]) -> str:
+    """A template of names with the values of its fields."""
+    return NAME_FIELD.sub(lambda match: format(values[match[1] or match[2]], match[3] or ""), template)
+
+
 def color(text: str) -> tuple[float, ...]:
     """One to four values from 0 to 255, as numbers separated by commas or as hexadecimal digits."""
     if text in COLORS:
@@ -125,6 +163,7 @@ def color(text: str) -> tuple[float, ...]:
     if re.fullmatch(r"#([0-9a-fA-F]{6}|[0-9a-fA-F]{8})", text):
         return tuple(float(byte) for byte in bytes.fromhex(text[1:]))
     refusal = f"{text!r} is not 1 to 4 values from 0 to 255, #rrggbb or one of {', '.join(COLORS)}"
+    refusal += did_you_mean(text, COLORS)
     try:
         values = number_list(text)
     except argparse.ArgumentTypeError:
@@ -132,6 +171,13 @@ def color(text: str) -> tuple[float, ...]:
     if len(values) > 4 or not all(0 <= value <= 255 for value in values):
         raise argparse.ArgumentTypeError(refusal)
     return values
+
+
+def known_word(choices: tuple[str, ...], text: str) -> str:
+    """A word that is one of a few."""
+    if text not in choices:
+        raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(choices)}{did_you_mean(text, choices)}")
+    return text
 
 
 def path(text: str) -> Path:
@@ -183,13 +229,23 @@ def quality_number(text: str) -> int:
 FilterName = Literal["point", "linear", "cubic", "lagrange", "bspline", "mitchell", "lanczos2", "lanczos3", "gaussian"]
 AddressName = Literal["frame", "clamp", "border", "wrap", "mirror", "reflect", "sphere"]
 ModelName = Literal["brown_conrady", "fisheye"]
-FormatName = Literal["png", "jpg", "jpeg", "tif", "tiff", "webp"]
+TurnName = Literal["left", "right"]
+FormatName = Literal["png", "jpg", "jpeg", "tif", "tiff", "webp", "gif", "apng", "heic", "heif"]
 Subsampling = Literal["444", "422", "420"]
 Shell = Literal["bash", "zsh", "fish"]
 # A resize has one more filter than reads have.
 ResizeFilterName = FilterName | Literal["area"]
 FILTERS: tuple[str, ...] = get_args(FilterName)
 ADDRESSES: tuple[str, ...] = get_args(AddressName)
+# The words of `--compression` for each format.
+COMPRESSIONS: dict[str, tuple[str, ...]] = {
+    "TIFF": ("none", "packbits", "lzw", "deflate", "zstd"),
+    "PNG": tuple("0123456789"),
+    "WebP": ("lossless", "lossy"),
+    "JPEG": (),
+    "GIF": (),
+    "HEIF": (),
+}
 # The options that are a whole transform, and those that are combined to an affine one.
 WHOLE_TRANSFORMS = ("matrix", "perspective", "lens", "distort", "calibration", "flow")
 AFFINE_PARTS = ("scale", "shear", "rotate", "translate")
@@ -287,9 +343,17 @@ class Options(argparse.Namespace):
         "(default: brown_conrady)",
         "brown_conrady",
     )
+    turned: TurnName | None = choice(
+        get_args(TurnName),
+        "with --calibration, which way pictures were turned by a quarter whose pixels are turned and whose EXIF "
+        "orientation does not say so: left, or right for clockwise; others are not affected",
+    )
     flow: Path | None = taking("FILE.npy", path, "file of displacements from output to input, in pixels, e.g. flow.npy")
-    size: tuple[int, int] | None = taking(
-        "WxH", size_pair, "width and height of the output in pixels, e.g. 640x480 (default: those of the input)"
+    size: OutputSize | None = taking(
+        "SIZE",
+        output_size,
+        "size of the output: width and height in pixels, e.g. 640x480, the longer side alone, e.g. 800, or a "
+        "percentage of the input, e.g. 50%%; the last two keep its proportions (default: that of the input)",
     )
     fit: tuple[int, int] | None = taking(
         "WxH", size_pair, "the largest size of the same proportions within this width and height, e.g. 1600x1600"
@@ -332,12 +396,28 @@ class Options(argparse.Namespace):
         get_args(FormatName),
         "output format of the files of a folder and of stdout (default: that of each input; png for stdout)",
     )
+    compression: str | None = choice(
+        tuple(word for words in COMPRESSIONS.values() for word in words),
+        "of TIFF: none, packbits, lzw, deflate or zstd; of PNG: a level from 0 to 9; of WebP: lossless or lossy "
+        "(default: that of an input of the same format, else deflate, 6 and lossless)",
+    )
     quality: int | None = taking(
-        "Q", quality_number, "quality of JPEG and WebP, from 1 to 100, e.g. 85 (default: 95 for JPEG, lossless WebP)"
+        "Q",
+        quality_number,
+        "quality of JPEG, HEIF and lossy WebP, from 1 to 100, e.g. 85 (default: 95; from JPEG to JPEG that of the "
+        "input)",
     )
     subsampling: Subsampling | None = choice(
         get_args(Subsampling),
-        "color subsampling of JPEG: none (444), along rows (422), or along rows and columns (420) (default: 444)",
+        "color subsampling of JPEG and HEIF: none (444), along rows (422), or along rows and columns (420) (default: "
+        "444; in the format of the input, as there)",
+    )
+    name: str | None = taking(
+        "TEMPLATE",
+        name_template,
+        "names of the files in a folder OUT, with {stem} and {suffix} of the input, its {number} in the order of the "
+        "names, {width} and {height} of the output, e.g. {stem}-{width}x{height}{suffix} or photo{number:03}.jpg "
+        "(default: {stem}{suffix})",
     )
     compare: bool = switch("write the input and the result side by side")
     preview: bool = switch("write one small image of the first input and its result, side by side")
@@ -349,13 +429,13 @@ class Options(argparse.Namespace):
     overwrite: bool = switch("replace files that exist in the folder OUT, and allow an output that is also an input")
     preserve_times: bool = switch("copy the modification and access times of the input")
     skip_existing: bool = switch(
-        "skip inputs whose output exists, for example to resume a run that was stopped; with --tile, write the "
-        "missing tiles of a file"
+        "overwrite no file: skip inputs whose output exists and count them, for example to resume a run that was "
+        "stopped, and exit with 0; with --tile, write the missing tiles of a file"
     )
     page: int | None = taking(
         "N",
         whole_number,
-        "page of a TIFF, or frame of an animation, counted from 1, e.g. 2 (default: all pages of a TIFF)",
+        "page of a TIFF, or frame of an animation, counted from 1, e.g. 2 (default: all)",
     )
     max_pixels: int | None = taking(
         "N",
@@ -381,7 +461,7 @@ class Options(argparse.Namespace):
     )
 
 
-OTHER_NAMES = {"--skip-existing": ("--resume",), "--angle": ("--rotate",)}
+OTHER_NAMES = {"--skip-existing": ("--no-clobber", "--resume"), "--angle": ("--rotate",)}
 # What commands take beside options.
 PATHS: dict[str, dict[str, Any]] = {
     "sources": {

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import numpy as np
@@ -26,8 +26,9 @@ from ..sampler import Sampler
 from ..warp.options import ReadOptions
 from ..warp.sized.image import WarpResult, warp
 from ..warp.sized.mappings import Array, Device, Size
-from .files.codecs import find_picture, fit_picture, read_picture, write_picture
-from .files.inputs import STREAM, PictureFile, format_of, read_errors
+from .files.animations import ANIMATED, GIF_UNIT
+from .files.codecs import find_picture, fit_picture, read_frames, read_picture, size_of, write_fitted, write_picture
+from .files.inputs import STREAM, Animation, PictureFile, format_of, read_errors
 from .files.metadata import Picture, add_alpha, check_pixels, check_sides
 from .files.replace import check_target, opened_target
 from .files.tiff import PageWriter, compressed_strips
@@ -47,7 +48,9 @@ BUILDERS: dict[str, Callable[[Any, Options], Transform]] = {
     "perspective": lambda pairs, _: Perspective(tuple(pairs)),
     "lens": lambda coefficients, options: Lens(coefficients, options.camera, model=options.model),
     "distort": lambda coefficients, options: Lens(coefficients, options.camera, distort=True, model=options.model),
-    "calibration": lambda path, options: read_calibration(path, options.model),
+    "calibration": lambda path, options: dataclasses.replace(
+        read_calibration(path, options.model), turned=options.turned
+    ),
     "flow": lambda path, _: read_flow(path),
 }
 
@@ -73,12 +76,27 @@ class Recipe:
 
     def output_size(self, size: Size) -> Size:
         """The width and the height of the warped image for an input of this width and height."""
-        return self.options.size or self.transform.output_size(size)
+        match self.options.size:
+            case None:
+                return self.transform.output_size(size)
+            case int(side):
+                return Resize(fit=(side, side), enlarge=True).output_size(size)
+            case float(share):
+                return Resize(share).output_size(size)
+            case both:
+                return both
 
     def written_size(self, size: Size) -> Size:
         """The width and the height of the file for an input of this width and height, but for a preview."""
         width, height = self.output_size(size)
         return (size[0] + width, max(size[1], height)) if self.options.compare else (width, height)
+
+    def size_of_file(self, path: Path) -> Size:
+        """The width and the height of the file that is written for an input; zeros for one that cannot be read."""
+        try:
+            return self.written_size(size_of(find_picture(path, self.options.page)))
+        except UserError:  # which is reported when the file is read
+            return 0, 0
 
     def check_size(self, size: Size, target: Path) -> None:
         """Checks, before any work, that an image and its output are not too large to be warped and written."""
@@ -211,14 +229,22 @@ Result = tuple[Path, WrittenFile | UserError]
 
 
 def find_pictures(source: PictureFile, _: None, target: Path, recipe: Recipe) -> list[PictureFile]:
-    """The pictures of a file that are warped: one, or all pages of a TIFF."""
+    """The pictures of a file that are warped: one, all pages of a TIFF, or all frames of an animation."""
     source = find_picture(source.path, recipe.options.page)
     total = len(source.pages)
     if total > 1 and recipe.options.preview:
-        note = f"has {total} pages, of which the first is shown"
-        return [source._replace(pages=source.pages[:1], notes=(note, *source.notes))]
+        note = f"has {total} {source.part}s, of which the first is shown"
+        first = find_picture(source.path, 1) if source.animation else source._replace(pages=source.pages[:1])
+        return [first._replace(notes=(note, *source.notes))]
     file_format = format_of(target, recipe.options)
-    if total > 1 and file_format != "TIFF":
+    if source.animation and file_format not in ANIMATED:
+        raise UserError(
+            f"cannot warp {source.path}: it has {total} frames, and {file_format} stores no animation; write a GIF, "
+            f"WebP or PNG, or choose a frame with --page 1 to --page {total}"
+        )
+    if source.animation:
+        check_frames(source, target, recipe)
+    elif total > 1 and file_format != "TIFF":
         raise UserError(
             f"cannot warp {source.path}: it has {total} pages, and {file_format} stores one; write a TIFF, or choose a "
             f"page with --page 1 to --page {total}"
@@ -230,10 +256,23 @@ def find_pictures(source: PictureFile, _: None, target: Path, recipe: Recipe) ->
     return found
 
 
-def read_page(source: PictureFile, _: None, target: Path, recipe: Recipe) -> Picture:
-    """Reads an image, once it is known that its output can be written."""
+def check_frames(source: PictureFile, target: Path, recipe: Recipe) -> None:
+    """Checks that the frames of an animation, which are in memory together when it is written, are not too large."""
+    (width, height), count = recipe.written_size(source.pages[0].size), len(source.pages)
+    most = recipe.options.max_pixels or MAX_PIXELS
+    if width * height * count > most:
+        raise OutputError(
+            f"cannot write {target}: {count} frames of {width}x{height} are {width * height * count / 1e6:.6g} million "
+            f"pixels, more than the limit of {most / 1e6:.6g} million; --max-pixels sets another limit"
+        )
+
+
+def read_page(source: PictureFile, frame: Picture | None, target: Path, recipe: Recipe) -> Picture:
+    """Reads an image, once it is known that its output can be written; a frame of an animation is read already."""
     if target != STREAM:
         check_target(target, recipe.options.force)
+    if frame is not None:
+        return frame
     return read_picture(source, lambda size: recipe.check_size(size, target))
 
 
@@ -267,8 +306,9 @@ def finish_warp(
     picture = dataclasses.replace(picture, pixels=pixels)
     size = format_size(pixels.shape[1::-1])
     if len(source.pages) > 1:
-        fitted = fit_picture(picture, "TIFF", strip=recipe.options.strip)
-        strips = compressed_strips(fitted.bare_pixels)
+        fitted = fit_picture(picture, format_of(target, recipe.options), recipe.options)
+        is_page = source.animation is None
+        strips = compressed_strips(fitted.bare_pixels, fitted.metadata.compression) if is_page else []
         return FinishedPage(fitted, strips, WrittenFile(before, size, result.compile_seconds, fitted.notes))
     notes = write_picture(target, picture, recipe.options, source.path)
     return WrittenFile(before, size, result.compile_seconds, notes)
@@ -327,19 +367,40 @@ def join_pages(_: PictureFile, items: Iterator[Item], target: Path, recipe: Reci
     pages = map(page_of, itertools.chain([(source, first)], items))
     first = next(pages)  # before the file is opened
     reports: list[WrittenFile] = []
+    if source.animation:
+        finished = [first, *pages]
+        notes = join_frames(source, [page.picture for page in finished], target, recipe)
+        return report_of_pages(source, [page.report for page in finished], notes)
     with opened_target(target, source.path, recipe.options.preserve_times) as (stream, notes):
         writer = PageWriter(stream, len(source.pages), most_bytes(source, recipe))
         for page in itertools.chain([first], pages):
             check_stopped()
             writer.append(page.picture, page.strips)
             reports.append(page.report)
+    return report_of_pages(source, reports, notes)
+
+
+def join_frames(source: PictureFile, frames: list[Picture], target: Path, recipe: Recipe) -> tuple[str, ...]:
+    """Writes the frames of an animation; returns what is lost."""
+    check_stopped()
+    animation, file_format = cast(Animation, source.animation), format_of(target, recipe.options)
+    notes: tuple[str, ...] = ()
+    if animation.has_poster and file_format != "PNG":
+        frames, notes = frames[1:], ("has a still picture beside its frames, which is dropped",)
+    if file_format == "GIF" and any(frame.duration % GIF_UNIT for frame in frames):
+        notes += ("shows frames for times that GIF rounds to hundredths of a second",)
+    return (*notes, *write_fitted(target, frames, animation, recipe.options, source.path))
+
+
+def report_of_pages(source: PictureFile, reports: list[WrittenFile], notes: tuple[str, ...]) -> WrittenFile:
+    """What to report of a file from the reports of its pages or frames, and notes on what became of it."""
     sizes = {report.size for report in reports}
-    count = f"{len(reports)} pages"
+    count = f"{len(reports)} {source.part}s"
     return WrittenFile(
         count,
         count + (f" of {sizes.pop()}" if len(sizes) == 1 else ""),
         sum(report.compile_seconds for report in reports),
-        (*source.notes, *merged_notes([report.notes for report in reports]), *notes),
+        (*source.notes, *merged_notes([report.notes for report in reports], source.part), *notes),
     )
 
 
@@ -356,13 +417,13 @@ def most_bytes(source: PictureFile, recipe: Recipe) -> int:
     return sum(math.prod(recipe.written_size(page.size)) * page.texel_bytes * of_alpha for page in source.pages)
 
 
-def merged_notes(notes: Sequence[tuple[str, ...]]) -> list[str]:
-    """Notes on pages as notes on their file: each once, with the pages unless it is true of all."""
+def merged_notes(notes: Sequence[tuple[str, ...]], part: str) -> list[str]:
+    """Notes on pages or frames as notes on their file: each once, with their numbers unless it is true of all."""
     pages: dict[str, list[int]] = {}
     for number, of_page in enumerate(notes, 1):
         for note in dict.fromkeys(of_page):
             pages.setdefault(note, []).append(number)
-    words = {note: f"page{'s' if len(on) > 1 else ''} {', '.join(map(str, on))}" for note, on in pages.items()}
+    words = {note: f"{part}{'s' if len(on) > 1 else ''} {', '.join(map(str, on))}" for note, on in pages.items()}
     return [note if len(on) == len(notes) else f"({words[note]}) {note}" for note, on in pages.items()]
 
 
@@ -395,8 +456,16 @@ def warp_stream(targets: dict[Path, Path], recipe: Recipe) -> Generator[Result, 
 
 
 def pages_of(source: PictureFile, found: list[PictureFile] | UserError) -> Iterator[Item]:
-    """The pages of a file as items of their own, or the error of the file."""
-    return iter([(source, found)] if isinstance(found, UserError) else [(page, None) for page in found])
+    """The pages of a file as items of their own, or the error of the file; frames are read here, one by one."""
+    if isinstance(found, UserError) or found[0].animation is None:
+        yield from [(source, found)] if isinstance(found, UserError) else [(page, None) for page in found]
+        return
+    frames = iter(found)
+    try:
+        for picture in read_frames(found):
+            yield next(frames), picture
+    except UserError as error:
+        yield next(frames), error
 
 
 def map_ahead(pool: ThreadPoolExecutor, most: int, step: Callable[..., Item], items: Iterable[Item]) -> Iterator[Item]:

@@ -1,6 +1,7 @@
 """What surrounds every command: errors become sentences, signals stop a run, and lines are printed to any stream."""
 
 import contextlib
+import difflib
 import errno
 import gc
 import io
@@ -16,6 +17,8 @@ from typing import Any, NoReturn, TextIO
 
 ERROR = 2  # the exit code
 LONGEST_MESSAGE = 160  # characters
+# How many words a sentence proposes, and how like the mistaken one they must be: 1 for the same letters.
+NEAREST, LEAST_LIKENESS = 2, 0.7
 FULL_DISK = (errno.ENOSPC, errno.EDQUOT)
 # The signals that stop a run, and what a message says of them. Windows has no SIGHUP.
 STOPS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "hung up"}
@@ -58,6 +61,16 @@ def describe(error: BaseException) -> str:
         message = " ".join(str(error).split()).rstrip(".")
         return f"it needs more memory than there is{f' ({message})' if message else ''}"
     return one_line(error)
+
+
+def did_you_mean(word: str, known: Iterable[str], prefix: str = "") -> str:
+    """The end of a sentence about a word that is not known: which of the known ones are nearest to it, if any is.
+
+    Args:
+        prefix: of all words, which makes none of them more like another.
+    """
+    near = difflib.get_close_matches(word.lower(), known, NEAREST, LEAST_LIKENESS)
+    return f"; did you mean {' or '.join(prefix + name for name in near)}?" if near else ""
 
 
 # Running

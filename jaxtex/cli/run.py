@@ -96,6 +96,9 @@ def warp_folder(title: str, targets: dict[Path, Path], recipe: Recipe) -> int:
         remove_stale_files(folder)
     resume, is_quiet = recipe.options.skip_existing, recipe.verbosity < 0
     missing = {path: target for path, target in targets.items() if not (resume and os.path.isfile(target))}
+    for path, target in targets.items() if recipe.verbosity > 0 else ():
+        if path not in missing:
+            report_skipped(path, target, recipe)
     start, tally = time.perf_counter(), Tally(recipe.verbosity)
     with (
         says_how_to_continue("run it again with --skip-existing to warp only the images that are missing"),
@@ -109,7 +112,7 @@ def warp_folder(title: str, targets: dict[Path, Path], recipe: Recipe) -> int:
     seconds = time.perf_counter() - start
     speed = f"{tally.written / max(seconds, 1e-9):.1f} images/s"
     timing = f"{format_timing(recipe, seconds, tally.compile_seconds)}, {speed}"
-    skipped = f", {len(targets) - len(missing)} skipped" if resume else ""
+    skipped = f", {len(targets) - len(missing)} skipped whose output exists" if resume else ""
     if not is_quiet:
         print_report(f"{title}: {tally.written} warped, {tally.failed} failed{skipped}: {recipe}, {timing}")
     return 2 if tally.failed else 0
@@ -201,7 +204,7 @@ def warp_opened(
         whole = ImageWarp.of(image.shape, image.dtype, mapping, border, size, recipe.read, recipe.device)
         warped = StreamedImage(image, whole, window_bytes)
     empty = Picture(np.zeros((1, 1, channels), image.dtype), image.icc, metadata=image.metadata)
-    example = fit_picture(empty, "TIFF", strip=options.strip, size=size)
+    example = fit_picture(empty, "TIFF", options, size)
     begun = TiledOutput(
         target,
         size,
@@ -209,6 +212,7 @@ def warp_opened(
         fingerprint_of(source.path, options),
         resume=options.skip_existing,
         threads=recipe.threads,
+        compression=example.metadata.compression,
         source=source.path,
     )
     boxes = warped.boxes()

@@ -41,7 +41,9 @@ def vector_maker(base: str, length: int) -> Callable[..., jax.Array]:
         "saturate."
     )
     text = Text(
-        f"Makes vectors of {length} along the last axis: `{name}`.",
+        f"Joins {length} components to vectors of {dtype} along the last axis: CUDA's type `{base}{length}`."
+        if length > 1
+        else f"Makes vectors of one component of {dtype} along the last axis: CUDA's type `{base}1`.",
         f"An array of {dtype}, of shape S + ({length},).",
         "To the components." if floating else "None.",
         {"CudaError": f"cudaErrorInvalidValue, if a known integer does not fit; {NEEDS_X64}, for a type of 64 bits."},

@@ -215,9 +215,9 @@ class GraphicsCubeFace(IntEnum):
 
 
 class Error(IntEnum):
-    """The errors that calls of this package raise, and ``Success``: `cudaError_t`.
+    """The codes of errors, and ``Success``: `cudaError_t`. The exception that has such a code is `CudaError`.
 
-    ``cudaErrorInvalidValue`` is ``Error.InvalidValue``. A call that fails raises `CudaError`, with the number as its
+    ``cudaErrorInvalidValue`` is ``Error.InvalidValue``. A call that fails raises the exception, with the number as its
     ``code``.
     """
 

@@ -43,17 +43,18 @@ class SpatialTransformer(SpatialTransform, eqx.Module):
         output_shape: the spatial shape of the output, ``(H, W)``, or ``(D, H, W)`` for volumes.
         transform: the family of transforms: ``"affine"``, ``"similarity"``, ``"attention"`` or ``"translation"``, see
             `jaxtex.layers.theta_of`.
-        sampler, filter, address: how to read, as in `jaxtex.warp.resample`; by default linear, with zero outside.
-        border_color: the color outside under ``address="border"``: a number, or one number for each channel. It is a
-            constant, not a parameter.
+        sampler, filter_mode, address_mode: how to read, as in `jaxtex.warp.resample`; by default linear, with zero
+            outside.
+        border_color: the color outside under ``address_mode="border"``: a number, or one number for each channel. It is
+            a constant, not a parameter.
         antialias: whether to smooth images as much as the output shrinks them, see `jaxtex.warp.resample`.
 
     Gradients: of any order, with respect to the image and all parameters. While `head` is zero, the gradients of
         `localization` are zero too: the first training step changes only `head`.
 
     Raises:
-        ValueError: if the family is unknown or does not support these axes, or `filter` or `address` contradicts
-            `sampler`.
+        ValueError: if the family is unknown or does not support these axes, or `filter_mode` or `address_mode`
+            contradicts `sampler`.
 
     Example:
         >>> import equinox as eqx, jax, jax.numpy as jnp
@@ -86,12 +87,12 @@ class SpatialTransformer(SpatialTransform, eqx.Module):
         transform: Transform = "affine",
         sampler: Sampler | None = None,
         *,
-        filter: FilterModeLike | None = None,
-        address: AddressLike | None = None,
+        filter_mode: FilterModeLike | None = None,
+        address_mode: AddressLike | None = None,
         border_color: ArrayLike | None = None,
         antialias: bool = False,
     ):
-        options = output_shape, transform, sampler, filter, address, border_color, antialias
+        options = output_shape, transform, sampler, filter_mode, address_mode, border_color, antialias
         features, count = self._set_options(localization, num_features, *options)
         # The random numbers of the key are replaced by zeros.
         head = eqx.nn.Linear(features, count, key=jax.random.key(0))

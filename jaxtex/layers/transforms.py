@@ -163,8 +163,8 @@ class SpatialTransform:
         output_shape: ShapeLike,
         transform: Transform,
         sampler: Sampler | None,
-        filter: FilterModeLike | None,
-        address: AddressLike | None,
+        filter_mode: FilterModeLike | None,
+        address_mode: AddressLike | None,
         border_color: ArrayLike | None,
         antialias: bool,
     ) -> tuple[int, int]:
@@ -175,7 +175,7 @@ class SpatialTransform:
         self.output_shape = as_shape(name, "output_shape", output_shape)
         count = num_parameters(name, transform, len(self.output_shape))
         self.transform = transform
-        self.sampler = resolve_sampler(name, sampler, filter, address)
+        self.sampler = resolve_sampler(name, sampler, filter_mode, address_mode)
         check_shows_outside(name, self.sampler, border_color)
         self.border_color = constant_color(border_color)
         self.antialias = antialias

@@ -266,9 +266,10 @@ def composite(
         channel. Add ``(1 - opacity) * background`` for a background.
 
     Gradients: of any order, in forward and reverse mode, with respect to a floating volume, `start`, `end` and
-        `spacing`; at an extinction of 0, that for a larger one. On a GPU, gradients in all but the volume recompute the
-        samples in one kernel. Other derivatives recompute them block by block. They store a block of samples at a time,
-        of at most as many numbers as the volume or 2^18, and reverse mode stores a result for each block.
+        `spacing`; at an extinction of 0, that for a larger one. On a GPU, first gradients recompute the samples in
+        kernels; for those in the volume, they store the cotangents of a few samples of each segment at a time, about
+        64 MiB. Other derivatives recompute samples block by block. They store a block at a time, of at most as many
+        numbers as the volume or 2^18, and reverse mode stores a result for each block.
 
     Raises:
         ValueError: if shapes, `num_samples`, `step`, `min_transmittance` or the sampler do not fit each other.

@@ -65,8 +65,8 @@ def warp_chain(
     sampler: Sampler | None = None,
     *,
     flow_sampler: Sampler | None = None,
-    filter: FilterModeLike | None = None,
-    address: AddressLike | None = None,
+    filter_mode: FilterModeLike | None = None,
+    address_mode: AddressLike | None = None,
     border_color: ArrayLike | None = None,
     antialias: bool = False,
     dtype: DTypeLike | None = None,
@@ -98,7 +98,7 @@ def warp_chain(
             deformation.
         antialias: as in `resample`. If a transform is a flow, the footprint of a pixel is the difference between the
             points of its neighbors.
-        sampler, filter, address, border_color, dtype: as in `resample`.
+        sampler, filter_mode, address_mode, border_color, dtype: as in `resample`.
 
     Returns:
         ``(..., *output_shape, C)``.
@@ -120,7 +120,7 @@ def warp_chain(
         Array([2., 3., 0., 0.], dtype=float32)
     """
     name = "warp_chain"
-    options = read_options(name, sampler, filter, address, border_color, antialias, dtype)
+    options = read_options(name, sampler, filter_mode, address_mode, border_color, antialias, dtype)
     points = composed(name, as_transforms(name, transforms), output_shape, image, flow_sampler)
     return warp_image(name, image, points.function, points.parameters, points.output_shape, options)
 

@@ -30,8 +30,8 @@ def remap(
     coords: ArrayLike | Points,
     sampler: Sampler | None = None,
     *,
-    filter: FilterModeLike | None = None,
-    address: AddressLike | None = None,
+    filter_mode: FilterModeLike | None = None,
+    address_mode: AddressLike | None = None,
     border_color: ArrayLike | None = None,
     antialias: bool = False,
     dtype: DTypeLike | None = None,
@@ -45,7 +45,7 @@ def remap(
             top left corner, with pixel centers at +0.5.
         antialias: as in `resample`; the footprint of a pixel is the difference between the coordinates of its
             neighbors.
-        sampler, filter, address, border_color, dtype: as in `resample`.
+        sampler, filter_mode, address_mode, border_color, dtype: as in `resample`.
 
     Returns:
         ``(..., *output_shape, C)``, where ``output_shape`` is the spatial shape that `coords` broadcast to.
@@ -63,7 +63,7 @@ def remap(
     """
     parameters, shape = field_parameters("remap", "coords", coords)
     check_axes("remap", "image", np.shape(image), len(shape), "coords")
-    options = read_options("remap", sampler, filter, address, border_color, antialias, dtype)
+    options = read_options("remap", sampler, filter_mode, address_mode, border_color, antialias, dtype)
     return warp_image("remap", image, stored_points, parameters, shape, options)
 
 
@@ -73,8 +73,8 @@ def warp_flow(
     flow: ArrayLike | Points,
     sampler: Sampler | None = None,
     *,
-    filter: FilterModeLike | None = None,
-    address: AddressLike | None = None,
+    filter_mode: FilterModeLike | None = None,
+    address_mode: AddressLike | None = None,
     border_color: ArrayLike | None = None,
     antialias: bool = False,
     dtype: DTypeLike | None = None,
@@ -88,7 +88,7 @@ def warp_flow(
         image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.
         flow: ``(..., H, W, 2)``, x before y, or ``(..., D, H, W, 3)``, in pixels; or a tuple of arrays ``(dx, dy)`` or
             ``(dx, dy, dz)``. Its spatial shape is that of the output.
-        sampler, filter, address, border_color, antialias, dtype: as in `remap`.
+        sampler, filter_mode, address_mode, border_color, antialias, dtype: as in `remap`.
 
     Returns:
         ``(..., *output_shape, C)``.
@@ -104,7 +104,7 @@ def warp_flow(
         >>> jt.warp.warp_flow(image, (np.full((1, 4), 0.5), 0.0))[0, :, 0]
         Array([0.5, 1.5, 2.5, 1.5], dtype=float32)
     """
-    options = read_options("warp_flow", sampler, filter, address, border_color, antialias, dtype)
+    options = read_options("warp_flow", sampler, filter_mode, address_mode, border_color, antialias, dtype)
     parameters, shape = field_parameters("warp_flow", "flow", flow)
     check_axes("warp_flow", "image", np.shape(image), len(shape), "flow")
     return warp_image("warp_flow", image, displaced, parameters, shape, options)

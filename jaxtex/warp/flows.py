@@ -27,8 +27,8 @@ def integrate_velocity(
     steps: int = 7,
     sampler: Sampler | None = None,
     *,
-    filter: FilterModeLike | None = None,
-    address: AddressLike | None = None,
+    filter_mode: FilterModeLike | None = None,
+    address_mode: AddressLike | None = None,
 ) -> jax.Array | Arrays:
     """Integrates a stationary velocity over one unit of time, by scaling and squaring.
 
@@ -41,8 +41,8 @@ def integrate_velocity(
         steps: how many times the flow is doubled, a Python integer of at least 0. The first step should be shorter than
             half a pixel: choose ``2^steps`` at least twice the greatest speed.
         sampler: a `Sampler`, for options that have no argument here.
-        filter: as in `resample`; by default linear.
-        address: how a flow continues outside, as in `resample`; by default ``"clamp"``, the value at its edge.
+        filter_mode: as in `resample`; by default linear.
+        address_mode: how a flow continues outside, as in `resample`; by default ``"clamp"``, the value at its edge.
 
     Returns:
         The flow in the form of `velocity`: one array, or a tuple of arrays.
@@ -63,7 +63,7 @@ def integrate_velocity(
         Array(0.105, dtype=float32)
     """
     name = "integrate_velocity"
-    sampler = resolve_sampler(name, sampler, filter, address, AddressMode.CLAMP)
+    sampler = resolve_sampler(name, sampler, filter_mode, address_mode, AddressMode.CLAMP)
     flow = stacked(name, "velocity", velocity) / 2 ** as_integer(name, "steps", steps, 0)
 
     def doubled(flow: jax.Array, _: None) -> tuple[jax.Array, None]:
@@ -81,8 +81,8 @@ def compose_flows(
     second: ArrayLike | Points,
     sampler: Sampler | None = None,
     *,
-    filter: FilterModeLike | None = None,
-    address: AddressLike | None = None,
+    filter_mode: FilterModeLike | None = None,
+    address_mode: AddressLike | None = None,
 ) -> jax.Array | Arrays:
     """Returns the flow that warps an image like two flows in a row.
 
@@ -94,7 +94,7 @@ def compose_flows(
         first: the flow of the first warp: ``(..., H, W, 2)`` or ``(..., D, H, W, 3)``, or a tuple of arrays, in pixels,
             as in `warp_flow`. It is interpolated between its pixels.
         second: the flow of the second warp. Its spatial shape is that of the result.
-        sampler, filter, address: as in `integrate_velocity`.
+        sampler, filter_mode, address_mode: as in `integrate_velocity`.
 
     Returns:
         The composed flow, in the form of `second`: one array, or a tuple of arrays.
@@ -111,7 +111,7 @@ def compose_flows(
         Array([[11., 21., 31., 31.]], dtype=float32)
     """
     name = "compose_flows"
-    sampler = resolve_sampler(name, sampler, filter, address, AddressMode.CLAMP)
+    sampler = resolve_sampler(name, sampler, filter_mode, address_mode, AddressMode.CLAMP)
     inner, outer = stacked(name, "first", first), stacked(name, "second", second)
     if inner.shape[-1] != outer.shape[-1]:
         raise ValueError(
@@ -128,8 +128,8 @@ def invert_flow(
     steps: int = 20,
     sampler: Sampler | None = None,
     *,
-    filter: FilterModeLike | None = None,
-    address: AddressLike | None = None,
+    filter_mode: FilterModeLike | None = None,
+    address_mode: AddressLike | None = None,
 ) -> jax.Array | Arrays:
     """Returns the inverse of a flow, ``inverse(p) = -flow(p + inverse(p))``.
 
@@ -142,7 +142,7 @@ def invert_flow(
     Args:
         flow: ``(..., H, W, 2)`` or ``(..., D, H, W, 3)``, or a tuple of arrays, in pixels, as in `warp_flow`.
         steps: the number of fixed-point iterations, a Python integer of at least 1.
-        sampler, filter, address: as in `integrate_velocity`.
+        sampler, filter_mode, address_mode: as in `integrate_velocity`.
 
     Returns:
         The inverse, of the shape of `flow` and in its form: one array, or a tuple of arrays. It is NaN where no inverse
@@ -168,7 +168,7 @@ def invert_flow(
     """
     name = "invert_flow"
     sampler, count = (
-        resolve_sampler(name, sampler, filter, address, AddressMode.CLAMP),
+        resolve_sampler(name, sampler, filter_mode, address_mode, AddressMode.CLAMP),
         as_integer(name, "steps", steps, 1),
     )
     return in_form_of(flow, inverted_flow(stacked(name, "flow", flow), count, sampler))

@@ -47,8 +47,8 @@ def forward_warp(
     output_shape: ShapeLike | None = None,
     sampler: Sampler | None = None,
     *,
-    filter: FilterModeLike | None = None,
-    address: AddressLike | None = None,
+    filter_mode: FilterModeLike | None = None,
+    address_mode: AddressLike | None = None,
     mode: Mode = "softmax",
     return_coverage: Literal[False] = False,
     dtype: DTypeLike | None = None,
@@ -63,8 +63,8 @@ def forward_warp(
     output_shape: ShapeLike | None = None,
     sampler: Sampler | None = None,
     *,
-    filter: FilterModeLike | None = None,
-    address: AddressLike | None = None,
+    filter_mode: FilterModeLike | None = None,
+    address_mode: AddressLike | None = None,
     mode: Mode = "softmax",
     return_coverage: Literal[True],
     dtype: DTypeLike | None = None,
@@ -79,8 +79,8 @@ def forward_warp(
     output_shape: ShapeLike | None = None,
     sampler: Sampler | None = None,
     *,
-    filter: FilterModeLike | None = None,
-    address: AddressLike | None = None,
+    filter_mode: FilterModeLike | None = None,
+    address_mode: AddressLike | None = None,
     mode: Mode = "softmax",
     return_coverage: bool = False,
     dtype: DTypeLike | None = None,
@@ -100,9 +100,9 @@ def forward_warp(
         output_shape: the spatial shape of the output, ``(H, W)``; by default that of the image.
         sampler: a `Sampler`, for options that have no argument here. With ``deterministic=True`` the result has the
             same bits in every run.
-        filter: ``"linear"``, the default, spreads a pixel over 2 x 2 pixels; ``"point"`` moves it to one pixel.
-        address: ``"border"``, the default, drops the parts of a pixel that land outside; ``"wrap"`` moves them to the
-            opposite side.
+        filter_mode: ``"linear"``, the default, spreads a pixel over 2 x 2 pixels; ``"point"`` moves it to one pixel.
+        address_mode: ``"border"``, the default, drops the parts of a pixel that land outside; ``"wrap"`` moves them to
+            the opposite side.
         mode: how pixels are combined, with the weights w of the filter and the importance z:
 
             - ``"sum"``: ``sum(w I)``. The output has the same sum as the image, less the parts that land outside.
@@ -137,7 +137,7 @@ def forward_warp(
         Array([0.  , 1.25, 3.  ], dtype=float32)
     """
     name = "forward_warp"
-    sampler = resolve_sampler(name, sampler, filter, address)
+    sampler = resolve_sampler(name, sampler, filter_mode, address_mode)
     check_mode(name, mode, importance, sampler)
     check_adjoint(name, sampler)
     pixels: Any = as_array(image)
@@ -169,8 +169,8 @@ def check_mode(name: str, mode: str, importance: ArrayLike | None, sampler: Samp
         )
     if sampler.kernel.signed:
         raise ValueError(
-            f"{name}: the filter is {str(sampler.filter_mode)!r}, whose weights may be negative, expected weights "
-            f"of at least 0; use filter='linear' or 'point'."
+            f"{name}: filter_mode is {str(sampler.filter_mode)!r}, whose weights may be negative, expected weights "
+            f"of at least 0; use filter_mode='linear' or 'point'."
         )
 
 

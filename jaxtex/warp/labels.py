@@ -36,7 +36,7 @@ def warp_labels(
     coords: ArrayLike | Points | None = None,
     method: Literal["nearest", "partial_volume"] = "nearest",
     flow_sampler: Sampler | None = None,
-    address: AddressLike | None = None,
+    address_mode: AddressLike | None = None,
     border_label: ArrayLike | None = None,
 ) -> jax.Array:
     """Warps label maps: each output pixel gets one of the labels, never a blend.
@@ -52,7 +52,7 @@ def warp_labels(
             takes the label with the most weight; among equal weights, the smallest label. Neither memory nor time
             depends on the number of labels.
         flow_sampler: how flows are interpolated, as in `warp_chain`.
-        address: how the labels continue outside, as in `resample`; by default ``"border"``.
+        address_mode: how the labels continue outside, as in `resample`; by default ``"border"``.
         border_label: the label outside under ``"border"``, an integer or ``(C,)``; by default 0.
 
     Returns:
@@ -78,7 +78,7 @@ def warp_labels(
     """
     name = "warp_labels"
     check_word(name, "method", method, METHODS)
-    modes = AddressMode.BORDER if address is None else address_modes(name, address)
+    modes = AddressMode.BORDER if address_mode is None else address_modes(name, address_mode)
     sampler = Sampler(filter_mode=METHODS[method], address_mode=modes, normalized_coords=False)
     check_shows_outside(name, sampler, border_label, "border_label")
     if (transforms is None) == (coords is None):

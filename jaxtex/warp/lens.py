@@ -31,8 +31,8 @@ def undistort(
     *,
     new_camera_matrix: ArrayLike | None = None,
     model: LensModelLike = "brown_conrady",
-    filter: FilterModeLike | None = None,
-    address: AddressLike | None = None,
+    filter_mode: FilterModeLike | None = None,
+    address_mode: AddressLike | None = None,
     border_color: ArrayLike | None = None,
     antialias: bool = False,
     dtype: DTypeLike | None = None,
@@ -50,7 +50,7 @@ def undistort(
             `camera_matrix`.
         model: the lens model: ``"brown_conrady"``, or ``"fisheye"``, Kannala and Brandt's model, for angles of 100
             degrees and more. The ideal image of a fisheye lens shows nothing at 90 degrees from its axis and beyond.
-        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
+        output_shape, sampler, filter_mode, address_mode, border_color, antialias, dtype: as in `resample`.
 
     Returns:
         ``(..., *output_shape, C)``.
@@ -74,7 +74,7 @@ def undistort(
     check_is_no_row("undistort", image, camera_matrix, distortion)
     functions, lens = lens_values("undistort", camera_matrix, distortion, new_camera_matrix, model, 2)
     shape = spatial_shape("undistort", image, output_shape, 2)
-    options = read_options("undistort", sampler, filter, address, border_color, antialias, dtype)
+    options = read_options("undistort", sampler, filter_mode, address_mode, border_color, antialias, dtype)
     return warp_image("undistort", image, functions.to_distorted, lens, shape, options)
 
 
@@ -88,8 +88,8 @@ def distort(
     *,
     new_camera_matrix: ArrayLike | None = None,
     model: LensModelLike = "brown_conrady",
-    filter: FilterModeLike | None = None,
-    address: AddressLike | None = None,
+    filter_mode: FilterModeLike | None = None,
+    address_mode: AddressLike | None = None,
     border_color: ArrayLike | None = None,
     antialias: bool = False,
     dtype: DTypeLike | None = None,
@@ -101,7 +101,7 @@ def distort(
         camera_matrix, distortion, model: as in `undistort`; the result is the image of this camera.
         new_camera_matrix: ``(..., 3, 3)``, the matrix of the ideal camera that took `image`; by default
             `camera_matrix`.
-        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
+        output_shape, sampler, filter_mode, address_mode, border_color, antialias, dtype: as in `resample`.
 
     Returns:
         ``(..., *output_shape, C)``. Pixels without a ray (see `undistort_points`) show a point far outside the image.
@@ -127,7 +127,7 @@ def distort(
 
     # So the iteration runs once for each pixel; inside the read it would run for every use of a coordinate.
     coords, footprint = coordinates(to_points, shape, antialias, dtype_of(image))
-    options = read_options("distort", sampler, filter, address, border_color, antialias, dtype)
+    options = read_options("distort", sampler, filter_mode, address_mode, border_color, antialias, dtype)
     return warp_image("distort", image, stored_points, coords, shape, options, footprint)
 
 

@@ -50,8 +50,8 @@ def resample(
     output_shape: ShapeLike | None = None,
     sampler: Sampler | None = None,
     *,
-    filter: FilterModeLike | None = None,
-    address: AddressLike | None = None,
+    filter_mode: FilterModeLike | None = None,
+    address_mode: AddressLike | None = None,
     border_color: ArrayLike | None = None,
     antialias: bool = False,
     dtype: DTypeLike | None = None,
@@ -72,8 +72,9 @@ def resample(
         output_shape: the spatial shape of the output, ``(H, W)`` or ``(D, H, W)``; by default that of the image.
         sampler: a `Sampler`, for options that have no argument here. Its `normalized_coords` is ignored, and with
             `antialias` levels are blended whatever its `mipmap_filter_mode`.
-        filter: ``"linear"``, ``"point"`` or ``"cubic"``, a `FilterMode`. The default is that of `sampler`, or linear.
-        address: how the image continues outside: an `AddressMode`, or a tuple with one for each axis, x first.
+        filter_mode: ``"linear"``, ``"point"`` or ``"cubic"``, a `FilterMode`. The default is that of `sampler`, or
+            linear.
+        address_mode: how the image continues outside: an `AddressMode`, or a tuple with one for each axis, x first.
             The default is that of `sampler`, or ``"border"``.
         border_color: the color outside under ``"border"``, in units of the image: a scalar or ``(C,)``; by default 0.
         antialias: whether to smooth the image as much as the output shrinks it. The read then uses a mip chain, at the
@@ -96,7 +97,7 @@ def resample(
         floating `dtype`.
 
     Raises:
-        ValueError: if shapes do not fit, or `filter` or `address` contradicts `sampler`.
+        ValueError: if shapes do not fit, or `filter_mode` or `address_mode` contradicts `sampler`.
         TypeError: if the image holds no numbers, an argument has the wrong type, or `function` closes over traced
             arrays beside `parameters`.
 
@@ -107,7 +108,7 @@ def resample(
         Array([3., 2., 1., 0.], dtype=float32)
     """
     shape = spatial_shape("resample", image, output_shape)
-    options = read_options("resample", sampler, filter, address, border_color, antialias, dtype)
+    options = read_options("resample", sampler, filter_mode, address_mode, border_color, antialias, dtype)
     if parameters is not None:
         arrays = as_floats(*as_tuple("resample", parameters), like=image)
         check_is_elementwise("resample", function, len(shape), arrays)
@@ -137,8 +138,8 @@ def warp_affine(
     sampler: Sampler | None = None,
     *,
     inverse_map: bool = False,
-    filter: FilterModeLike | None = None,
-    address: AddressLike | None = None,
+    filter_mode: FilterModeLike | None = None,
+    address_mode: AddressLike | None = None,
     border_color: ArrayLike | None = None,
     antialias: bool = False,
     dtype: DTypeLike | None = None,
@@ -151,7 +152,7 @@ def warp_affine(
             pixels from the top left corner. Leading axes broadcast with those of `image`. A singular matrix has no
             inverse; the coordinates are then not finite.
         inverse_map: whether `matrix` maps points of the output to points of the image.
-        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
+        output_shape, sampler, filter_mode, address_mode, border_color, antialias, dtype: as in `resample`.
 
     Returns:
         ``(..., *output_shape, C)``.
@@ -169,7 +170,7 @@ def warp_affine(
     """
     rows = elements(*as_floats(as_matrix("warp_affine", matrix, ((2, 3), (3, 4)), instead=OF_HOMOGRAPHIES), like=image))
     to_input = rows if inverse_map else inverted(rows)
-    options = read_options("warp_affine", sampler, filter, address, border_color, antialias, dtype)
+    options = read_options("warp_affine", sampler, filter_mode, address_mode, border_color, antialias, dtype)
     return by_matrix("warp_affine", image, affine, to_input, output_shape, options)
 
 
@@ -181,8 +182,8 @@ def warp_perspective(
     sampler: Sampler | None = None,
     *,
     inverse_map: bool = False,
-    filter: FilterModeLike | None = None,
-    address: AddressLike | None = None,
+    filter_mode: FilterModeLike | None = None,
+    address_mode: AddressLike | None = None,
     border_color: ArrayLike | None = None,
     antialias: bool = False,
     dtype: DTypeLike | None = None,
@@ -194,7 +195,7 @@ def warp_perspective(
         matrix: ``(..., 3, 3)``, or ``(..., 4, 4)`` for volumes: maps points of the image to points of the output, in
             pixels from the top left corner, up to a factor. Leading axes broadcast with those of `image`.
         inverse_map: whether `matrix` maps points of the output to points of the image.
-        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
+        output_shape, sampler, filter_mode, address_mode, border_color, antialias, dtype: as in `resample`.
 
     Returns:
         ``(..., *output_shape, C)``. A pixel on the horizon, where the divisor is 0, shows the point (0, 0). A pixel
@@ -214,7 +215,7 @@ def warp_perspective(
     given = as_matrix("warp_perspective", matrix, ((3, 3), (4, 4)), instead=OF_AFFINE_MATRICES)
     rows = of_unit_size(elements(*as_floats(given, like=image)))
     to_input = rows if inverse_map else inverted(rows)
-    options = read_options("warp_perspective", sampler, filter, address, border_color, antialias, dtype)
+    options = read_options("warp_perspective", sampler, filter_mode, address_mode, border_color, antialias, dtype)
     return by_matrix("warp_perspective", image, projective, to_input, output_shape, options)
 
 
@@ -241,8 +242,8 @@ def rotate(
     *,
     scale: ArrayLike = 1.0,
     center: ArrayLike | Points2D | None = None,
-    filter: FilterModeLike | None = None,
-    address: AddressLike | None = None,
+    filter_mode: FilterModeLike | None = None,
+    address_mode: AddressLike | None = None,
     border_color: ArrayLike | None = None,
     antialias: bool = False,
     dtype: DTypeLike | None = None,
@@ -255,7 +256,7 @@ def rotate(
         scale: the factor by which the content grows: a number, or an array with the leading batch axes.
         center: ``(x, y)`` in pixels, the point of the image that goes to the center of the output: one array
             ``(..., 2)``, or a tuple of numbers or arrays. The default is the center of the image.
-        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
+        output_shape, sampler, filter_mode, address_mode, border_color, antialias, dtype: as in `resample`.
 
     Returns:
         ``(..., *output_shape, C)``.
@@ -277,7 +278,7 @@ def rotate(
     degrees, scale, source, target = as_floats(degrees, scale, at, middle(shape), like=image)
     points = ([point[..., k] for k in range(2)] for point in (target, source))
     parameters = as_parameters(about(rotation(-degrees, 1 / scale), *points), 2)
-    options = read_options("rotate", sampler, filter, address, border_color, antialias, dtype)
+    options = read_options("rotate", sampler, filter_mode, address_mode, border_color, antialias, dtype)
     return warp_image("rotate", image, affine, parameters, shape, options)
 
 
@@ -293,8 +294,8 @@ def spatial_transform(
     output_shape: ShapeLike | None = None,
     sampler: Sampler | None = None,
     *,
-    filter: FilterModeLike | None = None,
-    address: AddressLike | None = None,
+    filter_mode: FilterModeLike | None = None,
+    address_mode: AddressLike | None = None,
     border_color: ArrayLike | None = None,
     antialias: bool = False,
     dtype: DTypeLike | None = None,
@@ -309,7 +310,7 @@ def spatial_transform(
         theta: ``(..., 2, 3)``, or ``(..., 3, 4)`` for volumes: maps points of the output to points of the image, x
             first. -1 and 1 are the outer edges of the first and the last pixel. ``[[1, 0, 0], [0, 1, 0]]`` is the
             identity. Leading axes broadcast with those of `image`.
-        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
+        output_shape, sampler, filter_mode, address_mode, border_color, antialias, dtype: as in `resample`.
 
     Returns:
         ``(..., *output_shape, C)``.
@@ -333,5 +334,5 @@ def spatial_transform(
     name = "spatial_transform"
     shape = spatial_shape(name, image, output_shape, ndim, source="theta")
     to_input = from_theta(elements(matrix), np.shape(image)[-1 - ndim : -1], shape)
-    options = read_options(name, sampler, filter, address, border_color, antialias, dtype)
+    options = read_options(name, sampler, filter_mode, address_mode, border_color, antialias, dtype)
     return warp_image(name, image, affine, as_parameters(to_input, ndim), shape, options)

@@ -232,8 +232,8 @@ class ReadOptions:
 def read_options(
     name: str,
     sampler: Sampler | None,
-    filter: FilterModeLike | None,
-    address: AddressLike | None,
+    filter_mode: FilterModeLike | None,
+    address_mode: AddressLike | None,
     border_color: ArrayLike | None,
     antialias: bool,
     dtype: DTypeLike | None,
@@ -243,9 +243,9 @@ def read_options(
 
     Args:
         name: of the public function, for errors.
-        default_address: the address mode if neither `address` nor `sampler` sets one.
+        default_address: the address mode if neither `address_mode` nor `sampler` sets one.
     """
-    how = resolve_sampler(name, sampler, filter, address, default_address)
+    how = resolve_sampler(name, sampler, filter_mode, address_mode, default_address)
     check_shows_outside(name, how, border_color)
     border_color = at_full_width(name, "border_color", border_color, exact=False)
     return ReadOptions(how, border_color, antialias, result_dtype(name, dtype))
@@ -274,8 +274,8 @@ def check_shows_outside(name: str, sampler: Sampler, color: Any, argument: str =
 def resolve_sampler(
     name: str,
     sampler: Sampler | None,
-    filter: FilterModeLike | None,
-    address: AddressLike | None,
+    filter_mode: FilterModeLike | None,
+    address_mode: AddressLike | None,
     default_address: AddressModes = AddressMode.BORDER,
 ) -> Sampler:
     """The sampler, with the modes that arguments name.
@@ -286,33 +286,33 @@ def resolve_sampler(
         ValueError: if an argument contradicts the sampler, or a mode is unknown or does not fit the other options.
     """
     sampler = sampler or Sampler()
-    filter_mode, address_mode = sampler.filter, sampler.address_mode
-    if filter is not None:
-        chosen = choose(name, "filter", filter, FilterMode)
-        if sampler.filter_mode not in (None, chosen):
-            raise ValueError(contradiction(name, "filter", filter, "filter_mode", filter_mode))
-        filter_mode = chosen
-    if address is not None:
-        modes = address_modes(name, address)
-        if address_mode not in (None, modes):
-            raise ValueError(contradiction(name, "address", address, "address_mode", address_mode))
-        address_mode = modes
-    if address_mode is None:
-        address_mode = default_address
+    filtered, addressed = sampler.filter, sampler.address_mode
+    if filter_mode is not None:
+        filtered = choose(name, "filter_mode", filter_mode, FilterMode)
+        if sampler.filter_mode not in (None, filtered):
+            raise ValueError(contradiction(name, "filter_mode", filter_mode, sampler.filter))
+    if address_mode is not None:
+        addressed = address_modes(name, address_mode)
+        if sampler.address_mode not in (None, addressed):
+            raise ValueError(contradiction(name, "address_mode", address_mode, sampler.address_mode))
+    if addressed is None:
+        addressed = default_address
     try:
-        return dataclasses.replace(sampler, filter_mode=filter_mode, address_mode=address_mode)
+        return dataclasses.replace(sampler, filter_mode=filtered, address_mode=addressed)
     except ValueError as error:  # checks the modes together with the other options
         raise ValueError(f"{name}: {str(error).removeprefix('Sampler: ')}") from None
 
 
-def address_modes(name: str, address: Any) -> AddressModes:
-    """The address mode that `address` names, or one for each axis."""
-    if isinstance(address, tuple | list):
-        return tuple(choose(name, "address", mode, AddressMode) for mode in cast(list[Any], address))
-    return choose(name, "address", address, AddressMode)
+def address_modes(name: str, address_mode: Any) -> AddressModes:
+    """The address mode that `address_mode` names, or one for each axis."""
+    if isinstance(address_mode, tuple | list):
+        return tuple(choose(name, "address_mode", mode, AddressMode) for mode in cast(list[Any], address_mode))
+    return choose(name, "address_mode", address_mode, AddressMode)
 
 
-def contradiction(name: str, argument: str, value: Any, field: str, set_to: Any) -> str:
+def contradiction(name: str, argument: str, value: Any, set_to: Any, field: str | None = None) -> str:
+    """The error of an argument that differs from a field of the sampler, by default the field of its name."""
+    field = field or argument
     shown = tuple(map(str, cast(tuple[Any, ...], set_to))) if isinstance(set_to, tuple) else str(set_to)
     return (
         f"{name}: {argument} is {value!r}, but sampler has {field}={shown!r}; leave {argument} out, or make the "

@@ -47,7 +47,7 @@ def equirectangular_to_cubemap(
     size: int,
     sampler: Sampler | None = None,
     *,
-    filter: FilterModeLike | None = None,
+    filter_mode: FilterModeLike | None = None,
     antialias: bool = False,
     dtype: DTypeLike | None = None,
 ) -> jax.Array:
@@ -60,7 +60,7 @@ def equirectangular_to_cubemap(
         size: N, the width and height of a face.
         sampler: a `Sampler`. Its address modes and `normalized_coords` are ignored: the image wraps around at its left
             and right edges, and continues beyond a pole half a turn away.
-        filter: a `FilterMode`. The default is that of `sampler`, or linear.
+        filter_mode: a `FilterMode`. The default is that of `sampler`, or linear.
         antialias: whether to smooth the image as much as the faces shrink it, see `resample`. Towards the poles the
             image is stretched along the longitude. Reads with one level of detail blur the regions straight up and
             down; ``Sampler(max_anisotropy=16)`` prevents this.
@@ -77,7 +77,7 @@ def equirectangular_to_cubemap(
     Example:
         >>> import jaxtex as jt, numpy as np
         >>> sky_and_ground = np.array([[1.0], [0.0]])[:, None] * np.ones((2, 4, 1))
-        >>> jt.warp.equirectangular_to_cubemap(sky_and_ground, 1, filter="point").ravel()
+        >>> jt.warp.equirectangular_to_cubemap(sky_and_ground, 1, filter_mode="point").ravel()
         Array([0., 0., 1., 0., 0., 0.], dtype=float32)
     """
     name = "equirectangular_to_cubemap"
@@ -85,7 +85,7 @@ def equirectangular_to_cubemap(
     height, width = spatial_shape(name, image, None, 2)
     pixels = jnp.asarray(image)
     check_image(name, pixels, 2)
-    options, rows = read_options(name, sampler, filter, None, None, antialias, dtype), 0
+    options, rows = read_options(name, sampler, filter_mode, None, None, antialias, dtype), 0
     if width % 2 == 0 and options.sampler.arithmetic is Arithmetic.FLOAT:
         options = options.with_sampler(address_mode="sphere")
     else:  # an odd width, or hardware arithmetic
@@ -117,7 +117,7 @@ def cubemap_to_equirectangular(
     output_shape: ShapeLike,
     sampler: Sampler | None = None,
     *,
-    filter: FilterModeLike | None = None,
+    filter_mode: FilterModeLike | None = None,
     antialias: bool = False,
     dtype: DTypeLike | None = None,
 ) -> jax.Array:
@@ -129,7 +129,7 @@ def cubemap_to_equirectangular(
         output_shape: ``(H, W)``, with directions as in `equirectangular_to_cubemap`. With W = 2 H, pixels at the
             horizon are square.
         sampler: a `Sampler`. Its address modes apply with ``seamless_cubemap=False`` only.
-        filter: ``"linear"`` or ``"point"``, a `FilterMode`; ``"cubic"`` with ``seamless_cubemap=False`` only. The
+        filter_mode: ``"linear"`` or ``"point"``, a `FilterMode`; ``"cubic"`` with ``seamless_cubemap=False`` only. The
             default is that of `sampler`, or linear.
         antialias: whether to smooth the faces as much as the result shrinks them, see `resample`.
         dtype: the dtype of the result; by default that of the faces.
@@ -145,7 +145,7 @@ def cubemap_to_equirectangular(
     Example:
         >>> import jaxtex as jt, numpy as np
         >>> faces = np.broadcast_to(np.arange(6.0)[:, None, None, None], (6, 4, 4, 1))
-        >>> jt.warp.cubemap_to_equirectangular(faces, (3, 4), filter="point")[..., 0]
+        >>> jt.warp.cubemap_to_equirectangular(faces, (3, 4), filter_mode="point")[..., 0]
         Array([[2., 2., 2., 2.],
                [5., 4., 4., 5.],
                [3., 3., 3., 3.]], dtype=float32)
@@ -156,7 +156,7 @@ def cubemap_to_equirectangular(
         raise ValueError(f"{name}: faces has shape {texels.shape}, expected (..., 6, N, N, C), six square faces.")
     check_image(name, texels, 3, "faces")
     shape = spatial_shape(name, texels, output_shape, 2, "faces")
-    options = read_options(name, sampler, filter, None, None, antialias, dtype, AddressMode.CLAMP)
+    options = read_options(name, sampler, filter_mode, None, None, antialias, dtype, AddressMode.CLAMP)
     texels, options = as_numbers(texels, options)
     if options.sampler.decoding is not Decoding.ELEMENT:
         check_sampler(name, TextureKind.CUBEMAP, texels.dtype, 1, texels.shape[-2], options.sampler)

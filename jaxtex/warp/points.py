@@ -31,8 +31,8 @@ def thin_plate_spline(
     sampler: Sampler | None = None,
     *,
     regularization: ArrayLike = 0.0,
-    filter: FilterModeLike | None = None,
-    address: AddressLike | None = None,
+    filter_mode: FilterModeLike | None = None,
+    address_mode: AddressLike | None = None,
     border_color: ArrayLike | None = None,
     antialias: bool = False,
     dtype: DTypeLike | None = None,
@@ -53,7 +53,7 @@ def thin_plate_spline(
         regularization: a number of at least 0, or an array with the leading batch axes, in squared pixels. With a
             larger value, f bends less and misses the points by more. With a value far above the squared distances
             between the points, f is the best-fitting affine map.
-        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
+        output_shape, sampler, filter_mode, address_mode, border_color, antialias, dtype: as in `resample`.
 
     Returns:
         ``(..., *output_shape, C)``.
@@ -87,7 +87,7 @@ def thin_plate_spline(
         return evaluated(x, y, *spline)
 
     coords, footprint = coordinates(to_points, shape, antialias, dtype_of(image))
-    options = read_options(name, sampler, filter, address, border_color, antialias, dtype)
+    options = read_options(name, sampler, filter_mode, address_mode, border_color, antialias, dtype)
     return warp_image(name, image, stored_points, coords, shape, options, footprint)
 
 

@@ -38,8 +38,8 @@ def resize(
     output_shape: ShapeLike,
     sampler: Sampler | None = None,
     *,
-    filter: ResizeFilterLike | None = None,
-    address: AddressLike | None = None,
+    filter_mode: ResizeFilterLike | None = None,
+    address_mode: AddressLike | None = None,
     border_color: ArrayLike | None = None,
     antialias: bool = True,
     dtype: DTypeLike | None = None,
@@ -50,16 +50,16 @@ def resize(
     Args:
         image: ``(..., H, W, C)``, or with an `output_shape` of three sizes ``(..., D, H, W, C)``, as in `resample`.
         output_shape: the spatial shape of the output.
-        filter: a `FilterMode`, as in `resample`, or ``"area"``: each output pixel is the mean over the pixels under it,
-            weighted by the covered share.
-        address: as in `resample`, but the default is ``"clamp"``, the nearest pixel of the edge.
+        filter_mode: a `FilterMode`, as in `resample`, or ``"area"``: each output pixel is the mean over the pixels
+            under it, weighted by the covered share.
+        address_mode: as in `resample`, but the default is ``"clamp"``, the nearest pixel of the edge.
         antialias: whether to widen the filter where the image shrinks. Along an axis that shrinks by a factor s, the
             filter extends over s times as many pixels: the default filter, linear, becomes a triangle of 2 s pixels.
             Along an axis that grows the filter is unchanged, and an axis that keeps its size is not filtered. The point
             filter returns stored values and is never widened.
-        edges: the pixels outside the image: ``"address"`` takes those of `address`; with ``"renormalize"`` they have no
-            weight, and the weights of the others sum to one, as in Pillow, PyTorch with ``antialias=True``, and
-            `jax.image.resize`.
+        edges: the pixels outside the image: ``"address"`` takes those of `address_mode`; with ``"renormalize"`` they
+            have no weight, and the weights of the others sum to one, as in Pillow, PyTorch with ``antialias=True``,
+            and `jax.image.resize`.
         sampler, border_color, dtype: as in `resample`. The sampler's mip options have no effect, and widened filters
             are always deterministic. With ``limit`` or ``arithmetic="hardware"``, an image that shrinks is read through
             a mip chain, as in the other warps.
@@ -74,7 +74,7 @@ def resize(
         in float64 for a float64 image.
 
     Raises:
-        ValueError: if shapes do not fit, or ``filter="area"`` is given with ``antialias=False``, ``limit`` or
+        ValueError: if shapes do not fit, or ``filter_mode="area"`` is given with ``antialias=False``, ``limit`` or
             ``arithmetic="hardware"``, or ``edges="renormalize"`` with an address mode, with one of these two options,
             or with a filter that reads nothing outside, ``"area"`` or ``"point"``.
 
@@ -85,19 +85,21 @@ def resize(
         >>> row = np.array([0.0, 0.0, 8.0, 8.0])[None, :, None]
         >>> jt.warp.resize(row, (1, 2))[0, :, 0]
         Array([1., 7.], dtype=float32)
-        >>> jt.warp.resize(row, (1, 2), filter="area")[0, :, 0]
+        >>> jt.warp.resize(row, (1, 2), filter_mode="area")[0, :, 0]
         Array([0., 8.], dtype=float32)
     """
     name = "resize"
     shape = spatial_shape(name, image, output_shape)
     pixels = as_array(image)
     check_image(name, pixels, len(shape), may_be_complex=True)
-    options = resize_options(sampler, filter, address, border_color, antialias, dtype)
+    options = resize_options(sampler, filter_mode, address_mode, border_color, antialias, dtype)
     check_reads(name, options, len(shape), pixels.dtype, pixels.shape)
-    check_edges(name, edges, sampler, address, options)
+    check_edges(name, edges, sampler, address_mode, options)
     if is_complex(pixels.dtype):
         image, options = parts_of_image(name, pixels, options)
-        again = functools.partial(resize, filter=filter, address=address, antialias=antialias, edges=edges)
+        again = functools.partial(
+            resize, filter_mode=filter_mode, address_mode=address_mode, antialias=antialias, edges=edges
+        )
         return from_parts(again(image, output_shape, sampler, border_color=options.border_color))
     if hints.is_on():
         hints.mention_swapped_shape(name, shape, pixels.shape)
@@ -123,44 +125,44 @@ def is_widened(steps: Sequence[float], options: ReadOptions) -> bool:
 
 def resize_options(
     sampler: Sampler | None,
-    filter: ResizeFilterLike | None,
-    address: AddressLike | None,
+    filter_mode: ResizeFilterLike | None,
+    address_mode: AddressLike | None,
     border_color: ArrayLike | None,
     antialias: bool,
     dtype: DTypeLike | None,
     name: str = "resize",
 ) -> ReadOptions:
     """The options of a resize."""
-    area = filter is not None and choose(name, "filter", filter, ResizeFilter) is AREA
-    read_filter = None if area else cast(FilterModeLike, filter)
-    options = read_options(name, sampler, read_filter, address, border_color, antialias, dtype, AddressMode.CLAMP)
+    area = filter_mode is not None and choose(name, "filter_mode", filter_mode, ResizeFilter) is AREA
+    read_filter = None if area else cast(FilterModeLike, filter_mode)
+    options = read_options(name, sampler, read_filter, address_mode, border_color, antialias, dtype, AddressMode.CLAMP)
     if area:
         if sampler is not None and sampler.filter_mode is not None:
-            raise ValueError(contradiction(name, "filter", filter, "filter_mode", sampler.filter_mode))
+            raise ValueError(contradiction(name, "filter_mode", filter_mode, sampler.filter_mode))
         if not antialias:
             raise ValueError(
-                f"{name}: filter is {filter!r}, the mean over the footprint of a pixel, but antialias is False; leave "
-                "antialias out, or use filter='point'."
+                f"{name}: filter_mode is {filter_mode!r}, the mean over the footprint of a pixel, but antialias is "
+                "False; leave antialias out, or use filter_mode='point'."
             )
         if single_read(options.sampler):
             raise ValueError(
-                f"{name}: filter is {filter!r}, the mean of many pixels, but sampler has "
-                f"{single_read(options.sampler)}, an option of single reads; leave it out, or use filter='linear'."
+                f"{name}: filter_mode is {filter_mode!r}, the mean of many pixels, but sampler has "
+                f"{single_read(options.sampler)}, an option of single reads; leave it out, or use filter_mode='linear'."
             )
     return options.replace(area=area)
 
 
 def check_edges(
-    name: str, edges: str, sampler: Sampler | None, address: AddressLike | None, options: ReadOptions
+    name: str, edges: str, sampler: Sampler | None, address_mode: AddressLike | None, options: ReadOptions
 ) -> None:
     """Checks the options that contradict `edges`."""
     check_word(name, "edges", edges, EDGES)
     if edges == "address":
         return
-    if address is not None or (sampler is not None and sampler.address_mode is not None):
+    if address_mode is not None or (sampler is not None and sampler.address_mode is not None):
         raise ValueError(
             f"{name}: edges is {edges!r}, which ignores pixels outside, but an address mode is given; leave out edges, "
-            "or address and the sampler's address_mode."
+            "or address_mode and the sampler's address_mode."
         )
     if not options.kernel.blends:
         word = "area" if options.area else str(options.sampler.filter)

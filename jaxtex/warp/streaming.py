@@ -139,8 +139,8 @@ def resample_tiles(
     output_shape: ShapeLike | None = None,
     sampler: Sampler | None = None,
     *,
-    filter: FilterModeLike | None = None,
-    address: AddressLike | None = None,
+    filter_mode: FilterModeLike | None = None,
+    address_mode: AddressLike | None = None,
     border_color: ArrayLike | None = None,
     dtype: DTypeLike | None = None,
     tile_shape: ShapeLike | None = None,
@@ -157,7 +157,7 @@ def resample_tiles(
             `shape` and `dtype` that returns arrays for slices, such as a `numpy.memmap`, or an array of zarr or h5py.
         function: as in `resample`. It is called for each tile, with the centers of the pixels of the tile.
         output_shape: the sizes of the output, ``(H, W)`` or ``(D, H, W)``; by default those of the image, ``(H, W)``.
-        sampler, filter, address, border_color, dtype: as in `resample`. There is no antialiasing.
+        sampler, filter_mode, address_mode, border_color, dtype: as in `resample`. There is no antialiasing.
         tile_shape: the sizes of a tile; by default ``(512, 512)`` or ``(64, 64, 64)``.
         window_bytes: the maximum size in bytes of the window of one tile.
 
@@ -200,7 +200,7 @@ def resample_tiles(
     if 0 in like.shape:
         raise ValueError(f"{name}: image has shape {like.shape}, expected sizes of at least 1.")
     tile = TILES[len(shape)] if tile_shape is None else as_shape(name, "tile_shape", tile_shape, (len(shape),))
-    options = read_options(name, sampler, filter, address, border_color, False, dtype)
+    options = read_options(name, sampler, filter_mode, address_mode, border_color, False, dtype)
     check_reads(name, options, len(shape), like.dtype, image.shape)
     texel_bytes = stored.itemsize * like.shape[-1]
     numbers, options = as_numbers(np.zeros((1, 1), like.dtype), options)

@@ -1,5 +1,6 @@
 """Calibrations in the files that OpenCV writes, and in those of others who use its names."""
 
+import dataclasses
 import functools
 import itertools
 import json
@@ -250,8 +251,45 @@ def test_a_calibration_of_upright_pictures_is_not_turned(tmp_path):
     """OpenCV turns pictures as it reads them."""
     lens = lens_of(tmp_path, json.dumps(LOPSIDED | {"image_width": HEIGHT, "image_height": WIDTH}))
     np.testing.assert_array_equal(field_of(lens.upright(6), (HEIGHT, WIDTH)), field_of(lens, (HEIGHT, WIDTH)))
-    with pytest.raises(UserError, match="24x32, and this one of 32x24 has other proportions; crop both alike"):
+    with pytest.raises(UserError, match="24x32, and this one of 32x24 is turned by a quarter, without an EXIF"):
         lens.mapping((WIDTH, HEIGHT), (WIDTH, HEIGHT))
+    with pytest.raises(UserError, match="24x32, and this one of 32x23 has other proportions; crop both alike"):
+        lens.mapping((WIDTH, HEIGHT - 1), (WIDTH, HEIGHT - 1))
+
+
+def test_pixels_that_were_turned_take_the_calibration_of_the_camera(tmp_path, capsys):
+    """As if the orientation still said so. Where neither it nor --turned does, a lens must be the same on all sides."""
+    tall, fields = (HEIGHT, WIDTH), {"left": 8, "right": 6}
+    far = LOPSIDED | {"K": [[30.0, 0, 21.0], [0, 27.0, 12.5], [0, 0, 1]]}  # of no size: by its principal point
+    wide = (40, 24)
+    for given, size in ((LOPSIDED | OF_SIZE, (WIDTH, HEIGHT)), (far, wide)):
+        lens = lens_of(tmp_path, json.dumps(given))
+        for turned, orientation in fields.items():
+            found = field_of(dataclasses.replace(lens, turned=turned), size[::-1])
+            np.testing.assert_array_equal(found, field_of(lens.upright(orientation), size[::-1]))
+            # What is not turned stays as it is.
+            np.testing.assert_array_equal(
+                field_of(dataclasses.replace(lens, turned=turned), size), field_of(lens, size)
+            )
+        with pytest.raises(UserError, match="is turned by a quarter, without an EXIF orientation that says which way"):
+            field_of(lens, size[::-1])
+    middle = {"K": [[30.0, 0, 15.5], [0, 27.0, 11.5], [0, 0, 1]], "D": [-0.25, 0.08, 0, 0]} | OF_SIZE
+    even = lens_of(tmp_path, json.dumps(middle))
+    np.testing.assert_array_equal(field_of(even, tall), field_of(even.upright(6), tall))
+    assert_close("point", field_of(even, tall), field_of(even.upright(8), tall), WIDTH)
+    for change in ({"D": [-0.25, 0.08, 0.01, 0]}, {"K": [[30.0, 0, 15.6], [0, 27.0, 11.5], [0, 0, 1]]}):
+        with pytest.raises(UserError, match="--turned right if it was turned clockwise, or --turned left"):
+            field_of(lens_of(tmp_path, json.dumps(middle | change)), tall)
+    # Through files: a picture whose pixels are turned is the turned result.
+    path, pixels = tmp_path / "camera.json", noise(3, height=HEIGHT, width=WIDTH)
+    path.write_text(json.dumps(LOPSIDED | OF_SIZE))
+    save(tmp_path / "wide.png", pixels)
+    save(tmp_path / "tall.png", np.rot90(pixels))
+    options = "--calibration", path, "--address", "clamp"
+    assert "--turned" in refused(capsys, "warp", tmp_path / "tall.png", tmp_path / "out.png", *options)
+    assert run(capsys, "warp", tmp_path / "tall.png", tmp_path / "out.png", *options, "--turned", "left")[0] == 0
+    assert run(capsys, "warp", tmp_path / "wide.png", tmp_path / "straight.png", *options)[0] == 0
+    assert_close("rounded code", load(tmp_path / "out.png"), np.rot90(load(tmp_path / "straight.png")), 2)
 
 
 def test_a_portrait_shot_takes_the_calibration_of_the_camera(tmp_path, capsys):

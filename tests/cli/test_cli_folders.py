@@ -39,9 +39,38 @@ def test_what_is_there_is_skipped(tmp_path, capsys):
     assert run(capsys, "warp", folder, out)[0] == 0
     (out / "01.png").unlink()
     (folder / "02.png").unlink()
-    assert "1 warped, 0 failed, 1 skipped" in done(capsys, "warp", folder, out, "--skip-existing")
+    assert "1 warped, 0 failed, 1 skipped whose output exists: " in done(capsys, "warp", folder, out, "--skip-existing")
+    (out / "01.png").unlink()
+    report = done(capsys, "warp", folder, out, "--no-clobber", "--verbose").splitlines()
+    assert report[0] == f"{out / '00.png'} exists, 00.png is skipped"
+    assert [len(report), "1 warped, 0 failed, 1 skipped" in report[-1]] == [3, True]
+    before = (out / "00.png").read_bytes()
+    assert "is skipped" in done(capsys, "warp", folder / "01.png", out / "00.png", "--no-clobber")
+    assert (out / "00.png").read_bytes() == before
     code, report, errors = run(capsys, "warp", folder / "00.png", out, "--skip-existing")
     assert (code, report, errors) == (0, f"{out / '00.png'} exists, 00.png is skipped\n", "")
+
+
+def test_outputs_are_named_by_a_template(tmp_path, capsys):
+    """By the input, its number, and the size of the output; a file that cannot be read stops no other."""
+    folder, out = folder_of(tmp_path, 3), tmp_path / "out"
+    (folder / "sub").mkdir()
+    save(folder / "sub" / "{stem}.tif", noise(3, height=3, width=20))
+    for name in ("00.png", "02.png"):
+        save(folder / name, noise(3))
+    (folder / "01.png").write_bytes(b"broken")
+    template = "{stem}_{number:03}-{width}x{height}{suffix}"
+    code, report, err = run(capsys, "resize", folder, out, "--name", template, "--recursive", "--size", "10", *POINT)
+    assert (code, err.count("\n"), "3 warped, 1 failed" in report) == (2, 1, True)
+    assert [str(path.relative_to(out)) for path in sorted(out.rglob("*.*"))] == [
+        "00_001-10x7.png",
+        "02_003-10x7.png",
+        "sub/{stem}_004-10x2.tif",
+    ]
+    done(capsys, "warp", folder / "00.png", out, "--name", "x{number}.webp", *POINT)
+    np.testing.assert_array_equal(load(out / "x1.webp"), load(folder / "00.png"))
+    done(capsys, "warp", folder / "00.png", out, "--name", "{height}{width}{suffix}", "--format", "tif", "--compare")
+    assert load(out / "618.tif").shape == (6, 18, 3)
 
 
 def test_temporary_files_of_the_dead_are_removed(tmp_path, capsys, monkeypatch):
@@ -115,12 +144,12 @@ def test_nothing_in_a_folder_is_passed_over_in_silence(tmp_path, capsys):
     os.mkfifo(folder / "pipe.png")
     (folder / "dangling.jpg").symlink_to("nowhere.jpg")
     (folder / "._00.png").write_bytes(b"of a Mac")
-    for name in ("raw.nef", "phone.heic", "notes.txt"):
+    for name in ("raw.nef", "phone.avif", "notes.txt"):
         (folder / name).write_bytes(b"")
     code, report, errors = run(capsys, "warp", folder, tmp_path / "out")
     assert (code, "1 warped, 2 failed" in report) == (2, True)
     note, *lines = errors.splitlines()
-    assert note == f"jaxtex: note: {folder} holds 2 files of other kinds, which are left out: phone.heic, raw.nef"
+    assert note == f"jaxtex: note: {folder} holds 2 files of other kinds, which are left out: phone.avif, raw.nef"
     assert [line.split(": ", 2)[2] for line in lines] == [
         f"cannot read {folder / 'dangling.jpg'}: No such file or directory",
         f"cannot read {folder / 'pipe.png'}: it is a named pipe, not a regular file",

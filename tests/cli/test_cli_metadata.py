@@ -63,6 +63,10 @@ def facts(path: Path) -> dict[str, object]:
         if path.suffix == ".png" and b"cICP" in path.read_bytes():
             found["cICP"] = path.read_bytes().split(b"cICP")[1][:4]
         found |= {"profile": info["icc_profile"]} if info.get("icc_profile") else {}
+        if b"ICCRGBG1012" in path.read_bytes():  # a GIF has it in parts of 255 bytes, of which this is in the first
+            found["profile"] = odd_files.RGB_PROFILE if odd_files.RGB_PROFILE[:255] in path.read_bytes() else None
+        if b"XMP DataXMP" + odd_files.XMP % 1 + bytes((1, 255, 254)) in path.read_bytes():
+            found["XMP"] = True
     return found
 
 
@@ -220,10 +224,11 @@ def sources_of_all() -> dict[str, bytes]:
         "JPEG": o.jpeg(3, *segments, icc_profile=o.RGB_PROFILE, comment=o.COMMENT, dpi=(300, 300)),
         "TIFF": o.tiff(o.pixels(), photometric="rgb", **options),
         "WebP": o.save_webp(exif=exif, xmp=xmp, icc_profile=o.RGB_PROFILE),
+        "GIF": o.gif(xmp=xmp, profile=o.RGB_PROFILE),
     }
 
 
-SUFFIX_OF = {"PNG": ".png", "JPEG": ".jpg", "TIFF": ".tif", "WebP": ".webp"}
+SUFFIX_OF = {"PNG": ".png", "JPEG": ".jpg", "TIFF": ".tif", "WebP": ".webp", "GIF": ".gif"}
 # The words of the table, as `facts` and notes have them.
 FACTS_OF_ROWS = {"color profile": "profile", "texts": "PNG text", "gAMA, cHRM, cICP": "cICP"}
 
@@ -247,7 +252,8 @@ def test_the_table_of_the_guide_is_what_the_program_does(tmp_path, capsys, sourc
         after = facts(tmp_path / f"out{suffix}")
         assert code == 0
         for name, cells in table.items():
-            cell, fact = cells[same if source == target else "to another format"], FACTS_OF_ROWS.get(name, name)
+            column = same if source == target else "to GIF" if target == "GIF" else "to another format"
+            cell, fact = cells[column], FACTS_OF_ROWS.get(name, name)
             assert not cells[same] or cell in ("yes", "no")
             if not cells[same]:
                 assert fact not in before, name

@@ -65,6 +65,22 @@ def test_sizes_of_a_resized_picture(tmp_path):
         assert made(tmp_path, noise(3), "resize", *options.split(), *POINT).shape == shape
 
 
+def test_one_number_and_a_percentage_keep_the_proportions(tmp_path):
+    """The number is that of the longer side, whichever it is; of pictures that become larger, too."""
+    tall = noise(3).swapaxes(0, 1)
+    for size, pixels, shape in (("3", noise(3), (2, 3, 3)), ("18", noise(3), (12, 18, 3)), ("18", tall, (18, 12, 3))):
+        for command in (("resize",), ("rotate", "--angle", 3), ("warp",)):
+            assert made(tmp_path, pixels, *command, "--size", size, *POINT).shape == shape
+    half = made(tmp_path, noise(3), "resize", "--size", "33.4%")
+    assert half.shape == (2, 3, 3)
+    np.testing.assert_array_equal(half, made(tmp_path, noise(3), "resize", "--scale", 0.334))
+    # As with two sides, what is not resized stays where it is.
+    larger = made(tmp_path, noise(3), "warp", "--matrix", 1, 0, 0, 0, 1, 0, "--size", "200%", *POINT)
+    np.testing.assert_array_equal(larger[:6, :9], noise(3))
+    assert larger.shape == (12, 18, 3)
+    assert not larger[6:].any()
+
+
 def block_means(pixels: np.ndarray, n: int) -> np.ndarray:
     """The mean of each n by n block, of colors weighted by alpha."""
     values = pixels.astype(np.float64)

@@ -90,7 +90,7 @@ FIELDS = {
         (0, 1),
     ),
     "flows": Call(jt.warp.warp_flow, (IMAGE, FLOW), (0, 1)),
-    "cubic flow": Call(lambda i, f: jt.warp.warp_flow(i, f, filter="cubic"), (IMAGE, FLOW), (0, 1)),
+    "cubic flow": Call(lambda i, f: jt.warp.warp_flow(i, f, filter_mode="cubic"), (IMAGE, FLOW), (0, 1)),
     "windows of images": Call(windows, (normal(4, 11, 7, 3), 7 * uniform(4, low=0), 11 * uniform(4, low=0)), (0, 1, 2)),
     "flows of an image": Call(
         lambda images, flows: jax.vmap(lambda flow: jt.warp.warp_flow(images[0], flow))(flows), (IMAGE, FLOW), (0, 1)

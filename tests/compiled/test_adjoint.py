@@ -17,7 +17,7 @@ import pytest
 import jaxtex as jt
 from jaxtex._engine.compute import texel_sums
 from jaxtex._engine.compute.texel_sums import Units
-from jaxtex._engine.cuda import adjoint_kernel
+from jaxtex._engine.cuda import adjoint_kernel, fold_adjoint
 from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.cuda.read import operand_sums
 from jaxtex._engine.cuda.scatter import crowds, stored
@@ -571,6 +571,20 @@ def test_cotangents_of_the_operands_of_a_fold():
     names = [source.partition("__launch_bounds__")[2].partition("(const")[0].split()[-1] for source in sources]
     assert set(names) == {"texture_fold", "texture_pullback"}
     for a, b in zip(found, jax.jit(run)(start, end), strict=True):
+        assert_close("sum", a, b, 64)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_cotangents_of_the_texels_of_a_fold(channels):
+    """Samples come in chunks, the first of which has fewer: their cotangents are stored, and added to the texels."""
+    volume, (start, end) = abs(normal(9, 14, 11, channels)), RAYS
+    seen = lambda v, s, e: jt.rays.composite(v, s, e, num_samples=44, min_transmittance=0.3, spacing=np.float32(0.3))
+    run = jax.grad(lambda v, s, e: (seen(v, s, e) ** 2).sum(), (0, 1, 2))
+    with mock.patch.object(fold_adjoint, "CHUNK_BYTES", 4 * channels * 15 * 20):
+        found, sources = in_kernels(run, volume, start, end)
+    names = [source.partition("__launch_bounds__")[2].partition("(const")[0].split()[-1] for source in sources]
+    assert set(names) == {"texture_fold", "texture_pullback", "fused_samples", "texture_splat"}
+    for a, b in zip(found, jax.jit(run)(volume, start, end), strict=True):
         assert_close("sum", a, b, 64)
 
 

@@ -50,7 +50,7 @@ class Case:
         return normal(*self.sizes, self.channels), self.matrix, normal(*self.output, self.channels)
 
     def warp(self, deterministic=False):
-        sampler, options = jt.Sampler(deterministic=deterministic), {"address": "border"} | self.options
+        sampler, options = jt.Sampler(deterministic=deterministic), {"address_mode": "border"} | self.options
         shape = self.output
         return lambda texels, matrix: jt.warp.warp_affine(texels, matrix, shape, sampler, inverse_map=True, **options)
 
@@ -62,17 +62,17 @@ class Case:
 
 def expected_kernels(case, deterministic):
     """Texels are gathered where taps outside read nothing; samples beyond a window are added one by one."""
-    gathers = case.options.get("address", "border") == "border" and (len(case.sizes) == 2 or deterministic)
+    gathers = case.options.get("address_mode", "border") == "border" and (len(case.sizes) == 2 or deterministic)
     return [*["texture_views", "texture_gather"] * gathers, *["texture_splat"] * (not deterministic)]
 
 
 CASES = {
     "a turn": Case(TURN),
-    "five channels, point": Case(TURN, 5, options={"filter": "point"}),
-    "one channel, cubic": Case(TURN, 1, options={"filter": "cubic"}),
+    "five channels, point": Case(TURN, 5, options={"filter_mode": "point"}),
+    "one channel, cubic": Case(TURN, 1, options={"filter_mode": "cubic"}),
     "twenty channels, smaller": Case(3 * TURN, 20),
     "larger": Case(TURN / 5),
-    "clamp along y": Case(TURN, options={"address": ("border", "clamp")}),
+    "clamp along y": Case(TURN, options={"address_mode": ("border", "clamp")}),
     "singular": Case(SINGULAR),
     "a point": Case(POINT),
     "a volume": Case(TURN_3D, 2, (9, 12, 11), (8, 13, 10)),
@@ -171,10 +171,10 @@ def test_warps_by_a_matrix_are_gathered():
     warps = {
         "affine": lambda t: jt.warp.warp_affine(t, theta, inverse_map=True),
         "rotate": lambda t: jt.warp.rotate(t, 20.0),
-        "resize": lambda t: jt.warp.resize(t, (16, 18), address="zeros", antialias=False),
+        "resize": lambda t: jt.warp.resize(t, (16, 18), address_mode="zeros", antialias=False),
         "transform": lambda t: jt.warp.spatial_transform(t, theta),
         "perspective": lambda t: jt.warp.warp_perspective(t, np.eye(3, dtype=np.float32), inverse_map=True),
-        "flow": lambda t: jt.warp.warp_flow(t, np.zeros((8, 9, 2), np.float32), address="border"),
+        "flow": lambda t: jt.warp.warp_flow(t, np.zeros((8, 9, 2), np.float32), address_mode="border"),
     }
     for name, warp in warps.items():
         names = by_kernels(lambda t, warp=warp: jax.vjp(warp, t)[1](jnp.ones_like(warp(t))), image)[1]

@@ -35,7 +35,7 @@ def assert_grows_as_the_length(program_of):
 def moved_by_itself(length, address):
     def run(velocity):
         for _ in range(length):
-            velocity = velocity + warp.warp_flow(velocity, velocity, address=address)
+            velocity = velocity + warp.warp_flow(velocity, velocity, address_mode=address)
         return velocity
 
     return run

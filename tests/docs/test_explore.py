@@ -29,7 +29,11 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 SECONDS = 120  # for anything, on a busy machine
 explore = load("explore")
 View = explore.View
-VIEWS = [View(degrees=-30.0, tilt=50.0, address="wrap"), View(filter="cubic", scale=0.7), View(arithmetic="hardware")]
+VIEWS = [
+    View(degrees=-30.0, tilt=50.0, address_mode="wrap"),
+    View(filter_mode="cubic", scale=0.7),
+    View(arithmetic="hardware"),
+]
 VIEWS += [View(tilt=20.0, antialias=True)]
 
 pytestmark = pytest.mark.usefixtures("default_promotion")
@@ -62,8 +66,8 @@ def test_the_call_and_the_command_make_the_picture(path, view, tmp_path, monkeyp
 def test_what_there_is_none_of(path):
     image = explore.read_image(path, 480)
     assert explore.command(View(arithmetic="hardware"), path) is None
-    assert explore.command(View(antialias=True, filter="point"), path) is None
-    assert explore.difference(image, View(filter="cubic")) is None
+    assert explore.command(View(antialias=True, filter_mode="point"), path) is None
+    assert explore.difference(image, View(filter_mode="cubic")) is None
     assert 0 < explore.difference(image, View(degrees=13.0)).max() < 2
     assert explore.difference(image, View(degrees=0.0)).max() == 0
 

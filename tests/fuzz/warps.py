@@ -39,14 +39,14 @@ def draw_warp(rng):
     image = stored(rng, dtype, *front, height, width, channels)
     out = tuple(int(rng.integers(2, 50)) for _ in range(2))
     kwargs = {
-        "filter": pick(rng, ["linear", "linear", "cubic", *["point"] * (name not in ("resize", "rotate"))]),
-        "address": pick(rng, MODES),
+        "filter_mode": pick(rng, ["linear", "linear", "cubic", *["point"] * (name not in ("resize", "rotate"))]),
+        "address_mode": pick(rng, MODES),
         "dtype": None if dtype in FLOATS else "float32",
     }
     deterministic = chance(rng, 0.1)
     sampler = jt.Sampler(deterministic=deterministic)
     inputs = {"image": image}
-    if kwargs["address"] == "border" and chance(rng, 0.5):
+    if kwargs["address_mode"] == "border" and chance(rng, 0.5):
         inputs["border_color"] = rng.normal(size=pick(rng, [(), (channels,)])).astype(np.float32)
     near = lambda *shape, scale=0.3: (rng.normal(size=shape) * scale).astype(np.float32)
     if name == "rotate":
@@ -75,7 +75,7 @@ def draw_warp(rng):
         inputs["place"] = (rng.uniform(-0.3, 1.3, (2, *front, *out)) * extent).astype(np.float32)
         call = lambda image, place, **more: jt.warp.remap(image, tuple(place), sampler, **more)
     floating = [n for n in ("image", "border_color") if n in inputs and inputs[n].dtype.name in FLOATS]
-    slopes = ["place"] * ("place" in inputs and kwargs["filter"] != "point")
+    slopes = ["place"] * ("place" in inputs and kwargs["filter_mode"] != "point")
     size = float(max(height, width))
     gain = np.sqrt(np.prod(out)) * size if name not in ("remap", "warp_flow") else 1.0
     return Case(

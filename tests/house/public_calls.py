@@ -276,11 +276,11 @@ EAGER = ("unit.bind", "unit.bind_compressed", "warp.resample_tiles", "warp.Sized
 FRACTIONS_OF_POINTS = jt.Sampler(filter_mode="point", read_mode="normalized_float", arithmetic="hardware")
 FRACTIONS_IN_BORDER = jt.Sampler(address_mode="border", read_mode="normalized_float", arithmetic="hardware")
 OTHERS = {
-    "address": [("wrap", {}), ("wrap", {"sampler": jt.Sampler(address_mode="mirror")})],
-    "filter": [("point", {}), ("point", {"sampler": LINEAR})],
+    "address_mode": [("wrap", {}), ("wrap", {"sampler": jt.Sampler(address_mode="mirror")})],
+    "filter_mode": [("point", {}), ("point", {"sampler": LINEAR})],
     "sampler": [(NEAREST, {})],
-    "border_color": [(2.0, {}), (2.0, {"address": "clamp"}), (2.0, {"sampler": CLAMPED})],
-    "antialias": [(True, {}), (False, {}), (True, {"filter": "point", "antialias": False})],
+    "border_color": [(2.0, {}), (2.0, {"address_mode": "clamp"}), (2.0, {"sampler": CLAMPED})],
+    "antialias": [(True, {}), (False, {}), (True, {"filter_mode": "point", "antialias": False})],
     "dtype": [("float16", {})],
     "output_shape": [((5, 7), {})],
     "align_corners": [(True, {})],
@@ -360,7 +360,11 @@ OTHERS = {
     "forward_warp.mode": [("linear", {"importance": FLOW[0]}), ("sum", {}), ("average", {"mode": "sum"})],
     "forward_warp.importance": [(FLOW[1], {}), (FLOW[1], {"mode": "sum"})],
     "forward_warp.return_coverage": [(True, {})],
-    "resize.edges": [("renormalize", {}), ("renormalize", {"filter": "point"}), ("renormalize", {"address": "wrap"})],
+    "resize.edges": [
+        ("renormalize", {}),
+        ("renormalize", {"filter_mode": "point"}),
+        ("renormalize", {"address_mode": "wrap"}),
+    ],
     "rotate.scale": [(1.5, {})],
     "resample.parameters": [((np.float32(1.3),), {"function": moved_by})],
     "resample_tiles.tile_shape": [((2, 3), {})],
@@ -373,7 +377,7 @@ OTHERS = {
     "warp_labels.transforms": [([HOMOGRAPHY], {})],
     "warp_labels.coords": [(FLOW, {"transforms": None, "coords": COORDS}), (COORDS, {})],
     "warp_labels.method": [("partial_volume", {})],
-    "warp_labels.border_label": [(3, {}), (3, {"address": "clamp"})],
+    "warp_labels.border_label": [(3, {}), (3, {"address_mode": "clamp"})],
     "splat.kind": [("cubemap", {"coords": (U, V, U), "shape": (6, 4, 4, C)})],
     "splat.out_sharding": [(jax.P("rows"), {})],
     "surface_write.unique_indices": [(True, {})],
@@ -468,8 +472,8 @@ OF_CUBEMAPS = ("Sampler", "whether a linear read of a cubemap blends across the 
 IGNORED = {
     "ndimage.* cval beside mode": ("ndimage.map_coordinates", 'the number outside in ``"constant"`` and'),
     "ndimage.* prefilter beside order": ("ndimage.map_coordinates", "Orders 0 and 1 need no filter."),
-    "warp.resize antialias beside filter*": POINTS_STAY,
-    "warp.SizedResize antialias beside filter*": POINTS_STAY,
+    "warp.resize antialias beside filter_mode*": POINTS_STAY,
+    "warp.SizedResize antialias beside filter_mode*": POINTS_STAY,
     "warp.resample_tiles window_bytes": ("warp.resample_tiles", "the pixels are those of `resample`."),
     **{
         f"gather sampler.{field}*": ("gather", "address modes, read mode and coordinate units are used")

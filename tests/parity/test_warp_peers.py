@@ -78,7 +78,7 @@ METHODS = {"nearest": "point", "linear": "linear", "cubic": "cubic"}
 def test_resize_is_that_of_jax():
     """But for the pixels next to the edge of a cubic one: JAX leaves taps outside out, an edge repeats them here."""
     theirs = lambda image, method: jax.image.resize(image, (33, 47, 3), method, antialias=False)
-    pair = lambda image, method: (warp.resize(image, (33, 47), filter=METHODS[method]), theirs(image, method))
+    pair = lambda image, method: (warp.resize(image, (33, 47), filter_mode=METHODS[method]), theirs(image, method))
     run = jax.jit(lambda image: {method: pair(image, method) for method in METHODS})
     for method, (actual, expected) in jax.device_get(run(image())).items():
         inner = np.s_[4:-4, 4:-4] if method == "cubic" else np.s_[:]

@@ -1,20 +1,25 @@
 """Programs of one sample over a grid, by array operations: `jax.vmap` of the program, and the transpose of that."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.extend.core import ClosedJaxpr, JaxprEqn, Literal, jaxprs_in_params
 
+from ..._jax.calls import called
 from ..._jax.primitives import at_front
 from ..._jax.shapes import broadcast_shapes
 from ..describe.operands import Stack
-from ..describe.program import Program, traced
+from ..describe.program import Program, bound, is_large, is_look, run_equations, touches_large, traced
 from ..describe.unit import UnitRead, unit_read_p
 
 # For each array, the positions of the axes of the grid. The axes of one sample keep their order around them.
 Places = tuple[tuple[int, ...], ...]
 Sizes = tuple[int, ...]
+# Calls that have no rule of their own.
+CALLS = ("jit", "closed_call")
 
 
 # Layouts
@@ -59,7 +64,9 @@ def samples_by_vmap(
     *operands: jax.Array, program: Program, sizes: Sizes, places: Places, result_places: Places, **_: Any
 ) -> list[jax.Array]:
     given = [grid_first(a, p) for a, p in zip(operands, places)]
-    return [placed(out, p) for out, p in zip(over_grid(program, sizes, given), result_places)]
+    differs = [any(a.shape[n] == size != 1 for n, size in enumerate(sizes)) for a in given]
+    function = functools.partial(chosen_branches, program.closed, differs) if program.holds("cond") else program
+    return [placed(out, p) for out, p in zip(over_grid(function, sizes, given), result_places)]
 
 
 def over_grid(function: Callable[..., list[jax.Array]], sizes: Sizes, args: Sequence[jax.Array]) -> list[jax.Array]:
@@ -73,6 +80,64 @@ def over_grid(function: Callable[..., list[jax.Array]], sizes: Sizes, args: Sequ
     if any(mapped):
         return jax.vmap(inner, [0 if m else None for m in mapped])(*given)
     return [jnp.broadcast_to(out[None], (size, *out.shape)) for out in inner(*given)]
+
+
+# `jax.vmap` makes of a branch that depends on the sample a choice among all branches, and copies whole arrays for each
+# sample to keep cotangents of other branches from them. Here the reads of whole arrays keep them.
+
+
+def chosen_branches(
+    closed: ClosedJaxpr, differs: Sequence[bool], *args: jax.Array, taken: jax.Array | None = None
+) -> list[jax.Array]:
+    """The results of a program of one sample. Its branches that only read whole arrays are all computed.
+
+    Args:
+        differs: for each argument, whether it differs among samples.
+        taken: in a branch, whether the sample takes it. Otherwise, no cotangent reaches a whole array.
+    """
+    varying = {v for v, d in zip(closed.jaxpr.invars, differs) if d}
+
+    def one(eqn: JaxprEqn, given: list[Any]) -> Sequence[Any]:
+        own = [v for v in eqn.invars if not isinstance(v, Literal) and v in varying]
+        varying.update(eqn.outvars if own else ())
+        whole = touches_large(eqn)
+        if whole and eqn.primitive.name == "cond" and (taken is not None or eqn.invars[0] in own) and only_reads(eqn):
+            return all_branches(eqn.params["branches"], *given, taken=taken)
+        if taken is None or not whole:
+            return bound(eqn, given, closed.jaxpr)
+        if eqn.primitive.name in CALLS and (body := called(eqn)):
+            return chosen_branches(body, (), *given, taken=taken)
+        # Zeros, because a cotangent of zero times a number that is not finite were NaN.
+        safe = [a if is_large(a) else where(taken, a, jnp.zeros_like(a)) for a in given]
+        return [x if is_large(x) else where(taken, x, jax.lax.stop_gradient(x)) for x in bound(eqn, safe, closed.jaxpr)]
+
+    return run_equations(closed.jaxpr, closed.consts, args, one)
+
+
+def all_branches(
+    branches: Sequence[ClosedJaxpr], number: jax.Array, *operands: jax.Array, taken: jax.Array | None
+) -> list[jax.Array]:
+    """The results of the branch of a number, of which a branch around them may be taken."""
+    results = []
+    for k, branch in enumerate(branches):
+        here = number == k if taken is None else taken & (number == k)
+        given = [a if is_large(a) else where(here, a, jax.lax.stop_gradient(a)) for a in operands]
+        results.append(chosen_branches(branch, (), *given, taken=here))
+    return [jax.lax.select_n(number, *cases) for cases in zip(*results, strict=True)]
+
+
+def where(mask: jax.Array, a: jax.Array, other: jax.Array) -> jax.Array:
+    """A choice of numbers that have derivatives; others stay."""
+    return jnp.where(mask, a, other) if jnp.issubdtype(a.dtype, jnp.inexact) else a
+
+
+def only_reads(eqn: JaxprEqn) -> bool:
+    """Whether an equation makes no whole array but a look at one, and hands none to a loop or a rule of its own."""
+    if not touches_large(eqn):
+        return True
+    if eqn.primitive.name in ("cond", *CALLS) and "branches_platforms" not in eqn.params:
+        return all(only_reads(e) for inner in jaxprs_in_params(eqn.params) for e in inner.eqns)
+    return not any(jaxprs_in_params(eqn.params)) and (is_look(eqn) or not any(is_large(v.aval) for v in eqn.outvars))
 
 
 def adjoint_by_vmap(

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -107,18 +107,6 @@ def adjoint(
 # Windows
 
 
-class Remaining(NamedTuple):
-    """The images of samples that the gather kernel has not added.
-
-    Attributes:
-        start: the sums at texels that the gather kernel has computed.
-        views: the views of all images, which say whether the gather kernel has added them.
-    """
-
-    start: jax.Array
-    views: jax.Array
-
-
 def in_windows(
     plan: AdjointPlan,
     cotangent: jax.Array | Sliced,
@@ -126,26 +114,28 @@ def in_windows(
     operands: Sequence[jax.Array],
     *,
     adds: bool = True,
-    remaining: Remaining | None = None,
+    start: jax.Array | None = None,
+    views: jax.Array | None = None,
 ) -> list[Any]:
     """The sums at each texel, and the cotangents of operands.
 
     Args:
         adds: whether there are sums at texels.
-        remaining: the images that are still to be added, if not all of them.
+        start: the sums so far, to which samples are added in place; `None` for zeros.
+        views: the views of all images, which say whether the gather kernel has added them; `None` if it has not run.
     """
     channels, unit, zero = cotangent.shape[-1], None, jnp.zeros((), jnp.float32)
     # Sums begin with a zero that depends on the cotangent, so that XLA fills them one by one.
     if adds:
         cotangent, zero = with_zero(cotangent, zero)
     given = [KernelArray(ArrayRole.VALUES, cotangent)]
-    given += [] if remaining is None else [KernelArray(ArrayRole.VIEWS, remaining.views)]
+    given += [] if views is None else [KernelArray(ArrayRole.VIEWS, views)]
     # How samples are divided into tiles; a reproducible adjoint may store windows instead of adding them.
-    samples = window_tiles(plan, channels, adds=adds, remaining=remaining is not None)
-    if adds and remaining is None and stores_windows(plan, samples):
+    samples = window_tiles(plan, channels, adds=adds, remaining=views is not None)
+    if adds and start is None and stores_windows(plan, samples):
         return in_stored_windows(plan, whole_array(cotangent), texels, operands, samples)
     # The sums: floats, or integers that are multiples of a unit.
-    totals = [totals_of(plan, channels, zero, samples, remaining)] if adds else []
+    totals = [totals_of(plan, channels, zero, samples, start)] if adds else []
     if adds and plan.spec.deterministic:
         unit = unit_of(plan, largest_value(plan, whole_array(cotangent), operands))
         given += [KernelArray(ArrayRole.UNIT, unit)]
@@ -215,9 +205,9 @@ def with_zero(cotangent: jax.Array | Sliced, zero: jax.Array) -> tuple[jax.Array
 
 
 def totals_of(
-    plan: AdjointPlan, channels: int, zero: jax.Array, samples: SampleTiles, remaining: Remaining | None
+    plan: AdjointPlan, channels: int, zero: jax.Array, samples: SampleTiles, sums: jax.Array | None
 ) -> KernelArray:
-    """The sums at texels as a result of the kernel, and their initial contents, mostly copies of `zero`."""
+    """The sums at texels as a result of the kernel, and their initial contents: `sums`, or mostly copies of `zero`."""
     if plan.reach is not None:
         count, *rest = texels_shape(plan.spec.axes, channels)
         zeros = lambda rows: jnp.broadcast_to(zero, (rows, *rest))
@@ -226,10 +216,10 @@ def totals_of(
     if plan.spec.deterministic:
         start = start_of_sums(num_copies(crowd_of(plan), 2 * channels * plan.num_texels) * plan.num_texels, channels)
         return KernelArray(ArrayRole.TOTALS, start, start=start)
-    copies = 1 if remaining is not None else num_copies(crowd_of(plan), channels * plan.num_texels)
+    copies = 1 if sums is not None else num_copies(crowd_of(plan), channels * plan.num_texels)
     shape = jax.ShapeDtypeStruct((copies * plan.num_texels, channels), jnp.float32)
-    if remaining is not None:
-        return KernelArray(ArrayRole.TOTALS, shape, start=remaining.start)
+    if sums is not None:
+        return KernelArray(ArrayRole.TOTALS, shape, start=sums)
     # A warp that has all samples of a texture sets it to zero.
     own = copies == 1 and has_own_tile(plan, samples, channels)
     return KernelArray(ArrayRole.TOTALS, shape, start=None if own else jnp.broadcast_to(zero, shape.shape))
@@ -276,7 +266,7 @@ def with_remaining(
     plan: AdjointPlan, cotangent: jax.Array, operands: Sequence[jax.Array], total: jax.Array, views: jax.Array
 ) -> jax.Array:
     """Sums at texels, plus the samples of images that the gather kernel has not added, by windows."""
-    return in_windows(plan.of_texels(), cotangent, None, operands, remaining=Remaining(total, views))[0]
+    return in_windows(plan.of_texels(), cotangent, None, operands, start=total, views=views)[0]
 
 
 # With a halo

@@ -15,6 +15,9 @@ from ..._jax import primitives
 from .operands import Shaped
 from .spec import TEXELS, ReadSpec, Wrt
 
+# A read; its rules are in `rules/primitives.py`.
+read_p = Primitive("texture_read")
+
 
 class Content(Enum):
     """The contents of an array, and its dimensions after the batch axes."""

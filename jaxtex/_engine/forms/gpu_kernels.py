@@ -14,8 +14,8 @@ from ..cuda.build.launch import target_capability, without_waiting
 from ..cuda.build.nvrtc import CompilationFailed, CompilerUnavailable
 from ..cuda.filters.convolution_kernel import convolve
 from ..cuda.filters.mip_kernel import computed_levels, mip_chain
+from ..cuda.fold_adjoint import fold_pullback, shared_by_fold, supports_texels
 from ..cuda.programs.program_kernel import Tiles, fused_adjoint, fused_samples, unit_read
-from ..cuda.read.operand_sums import fold_pullback, shared_by_fold
 from ..cuda.read.read_kernel import WIDTHS, concatenated_read, fold, read, read_derivatives, result_shape
 from ..cuda.samples.sample_tiles import Lanes, samples_shape
 from ..cuda.trace.elementwise import C_TYPES
@@ -132,10 +132,13 @@ def supports_fold(texels: Shaped, *operands: Shaped, spec: ReadSpec, fold: Fold,
 def supports_fold_pullback(
     cotangent: Shaped, texels: Shaped, *operands: Shaped, spec: ReadSpec, fold: Fold, wrt: Wrt, batch: int
 ) -> bool:
-    """Whether threads that have all samples of a fold pull its cotangents: those of operands alone."""
-    in_sums = {"spec": spec.with_dtype(spec.sums), "batch": batch}
+    """Whether threads that have all samples of a fold pull its cotangents."""
+    in_sums, own = {"spec": spec.with_dtype(spec.sums), "batch": batch}, tuple(k for k in wrt if k != TEXELS)
     alike = cotangent.dtype == spec.sums and supports_fold(texels, *operands, fold=fold, **in_sums)
-    return alike and shared_by_fold(texels, operands, wrt=wrt, **in_sums)
+    if TEXELS in wrt:
+        adjoint = supports_adjoint(cotangent, None, *operands, wrt=(TEXELS,), **in_sums)
+        alike = alike and adjoint and supports_texels(spec, operands, batch, fold)
+    return alike and shared_by_fold(texels, operands, wrt=own, **in_sums)
 
 
 def supports_concatenated_read(*avals: Shaped, parts: Sequence[ConcatenatedRead], row_axes: int) -> bool:

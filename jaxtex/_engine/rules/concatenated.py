@@ -15,7 +15,7 @@ from jax.interpreters import ad
 from ..._jax.indexing import reshaped
 from ..._jax.primitives import bind, define, jvp_of_meaning, transpose_of_meaning
 from ..describe.spec import Read
-from ..describe.storage import ConcatenatedRead, each_part, slices_of
+from ..describe.storage import ConcatenatedRead, each_part, read_p, slices_of
 from ..describe.storage import bind as bind_read
 from ..forms.choice import LOWERINGS
 from .primitives import (
@@ -25,7 +25,6 @@ from .primitives import (
     WithTangent,
     active,
     pushforward_transpose,
-    read_p,
     tangent_of_read,
     type_of_read,
 )

@@ -23,11 +23,11 @@ from ..compute import operators
 from ..describe.folds import Fold
 from ..describe.operands import Besides
 from ..describe.spec import TEXELS, Read, ReadSpec, Wrt
-from ..describe.storage import READ
+from ..describe.storage import READ, read_p
 from ..describe.storage import bind as bind_read
 from ..forms.choice import LOWERINGS
 from ..forms.cpu import SUM_BLOCK, SumBlocks
-from .primitives import as_cotangent, batching_rule, pullback_p, read_p, type_of_read
+from .primitives import as_cotangent, batching_rule, pullback_p, type_of_read
 
 # The steps of a fold that one iteration of a loop takes.
 UNROLLED = 8

@@ -69,6 +69,7 @@ from ..describe.storage import (
     Storage,
     WithHalo,
     arrays_of,
+    read_p,
     views,
     where_whole,
     whole_array,
@@ -85,7 +86,6 @@ from ..walk.texel_walk import AxisTaps, taps, taps_are_available
 # rules from this meaning, which does not depend on the storage of the arrays.
 
 
-read_p = Primitive("texture_read")
 splat_p = Primitive("texture_splat")
 pushforward_p = Primitive("texture_pushforward")
 pullback_p = Primitive("texture_pullback")

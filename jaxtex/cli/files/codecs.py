@@ -19,7 +19,7 @@ import re
 import struct
 import warnings
 import zlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -30,10 +30,34 @@ from PIL import Image
 
 from ...warp.sized.mappings import Array, Size
 from ...warp.sized.texels import pixels_with_room
-from ..options import Options, Subsampling
+from ..options import Options
 from ..process import UserError, describe
+from .animations import (
+    PNG_SIGNATURE,
+    GifTexts,
+    add_to_gif,
+    animation_of,
+    fit_colors,
+    has_alpha,
+    indexed,
+    may_move,
+    read_gif,
+    writing_options,
+)
+from .compression import chosen, of_heif, of_jpeg, of_png, of_webp
 from .exif import ORIENTATION, upright_size
-from .inputs import HEAD_BYTES, STREAM, PictureFile, check_kind, choose_frame, format_of, read_errors, read_stdin
+from .inputs import (
+    HEAD_BYTES,
+    STREAM,
+    Animation,
+    Page,
+    PictureFile,
+    check_kind,
+    choose_frame,
+    format_of,
+    read_errors,
+    read_stdin,
+)
 from .metadata import (
     CENTIMETERS,
     CREDENTIALS,
@@ -66,7 +90,6 @@ CODEC_HEADERS = (
     *(PROFILE_HEADER, EXIF_HEADER, XMP_HEADER),  # which are read by themselves
 )
 
-PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 PNG_HEADER_BYTES = 33  # signature and IHDR
 PNG_COLORS = (b"cICP", b"mDCV", b"cLLI", b"cHRM", b"gAMA", b"sRGB")
 PNG_TEXTS = (b"tEXt", b"zTXt", b"iTXt")
@@ -292,6 +315,7 @@ STATED_DEPTHS: dict[str, tuple[bytes, Callable[[bytes], int]]] = {
     "AVIF": (rb"pixi.{5}(.)", lambda stored: stored[0]),
 }
 HEADER_BYTES = 2**16  # in which they stand
+PPM_COMMENT = re.compile(rb"P[1-7][\d\s]*#")
 
 # Raises a `UserError` for a width and a height that are refused.
 Accept = Callable[[Size], None]
@@ -327,12 +351,53 @@ def find_picture(path: Path, number: int | None = None) -> PictureFile:
         with source.open() as file:
             head = file.read(HEAD_BYTES)
             if head[:4] not in SIGNATURES:
-                return source
+                return find_frames(source, file) if number is None and may_move(head) else source
             check_kind(path.name, head)
             pages, notes = find_pages(file)
         if number is not None:
             pages = [pages[choose_frame(len(pages), number)]]
     return source._replace(pages=tuple(pages), notes=notes)
+
+
+def find_frames(source: PictureFile, file: io.BufferedIOBase) -> PictureFile:
+    """A file with the frames that it has if it is an animation."""
+    file.seek(0)
+    with Image.open(cast(BinaryIO, file)) as image:
+        animation, count = animation_of(image), getattr(image, "n_frames", 1)
+        size = upright_size(image.size, read_pillow(image).orientation)
+    frames = [Page(number, size, 4) for number in range(count if animation else 0)]
+    return source._replace(pages=tuple(frames), animation=animation)
+
+
+def read_frames(frames: list[PictureFile]) -> Generator[Picture, None, None]:
+    """Decodes the frames of an animation, from the first one on, each composed with those before it."""
+    with read_errors(frames[0]), frames[0].open() as file:
+        data = file.read()
+        with Image.open(io.BytesIO(data)) as image:
+            metadata, mode = metadata_of(data, image), None
+            if image.format == "GIF":  # whose frames may differ in their modes
+                mode = "RGBA" if has_alpha(image) else "RGB"
+            for number, frame in enumerate(frames):
+                with read_errors(frame):
+                    image.seek(number)
+                    pixels, icc, notes = load_pixels(image)
+                    pixels = np.asarray(image.convert(mode)) if mode else pixels
+                    if data.startswith(PNG_SIGNATURE) and data[PNG_DEPTH] == 16:
+                        pixels = np.rint(pixels / 257.0).astype(np.uint8) if pixels.dtype == np.uint16 else pixels
+                        notes += ("is reduced from 16 to 8 bits, since it moves",)
+                    picture = Picture.upright(pixels, metadata.orientation, icc, metadata, notes)
+                yield dataclasses.replace(picture, duration=image.info.get("duration", 0))
+
+
+def size_of(source: PictureFile) -> Size:
+    """The width and the height of an upright picture, by the header of its file."""
+    if source.pages:
+        return source.pages[source.position].size
+    with read_errors(source), source.open() as file:
+        check_kind(source.path.name, file.read(HEAD_BYTES))
+        file.seek(0)
+        with Image.open(cast(BinaryIO, file)) as image:
+            return upright_size(image.size, read_pillow(image).orientation)
 
 
 def read_picture(source: PictureFile | Path, accept: Accept = lambda _: None) -> Picture:
@@ -362,7 +427,8 @@ def read_picture(source: PictureFile | Path, accept: Accept = lambda _: None) ->
             file.seek(0)
             data = file.read()
             file.seek(place)
-            return decode(data, image, source.frame)
+            picture = decode(data, image, source.frame)
+            return dataclasses.replace(picture, notes=(*source.notes, *picture.notes))
 
 
 def decode_tiff(file: PageFile) -> Picture:
@@ -390,12 +456,7 @@ def decode(data: bytes, image: Image.Image, frame: int | None = None) -> Picture
     if not is_mpo or frame:
         image.seek(choose_frame(count, frame))
     drops_channel, icc, notes = image.mode == "RGBX", image.info.get("icc_profile"), ()
-    if data.startswith(PNG_SIGNATURE):
-        metadata = read_png(data)
-    elif image.format in ("JPEG", "MPO"):
-        metadata = read_jpeg(data)
-    else:
-        metadata = read_pillow(image)
+    metadata = metadata_of(data, image)
     if data.startswith(PNG_SIGNATURE) and count == 1 and (data[PNG_DEPTH] == 16 or not data[PNG_INTERLACE]):
         pixels = imagecodecs.png_decode(png_of_pixels(data))
     elif image.format == "JPEG" and image.mode in ("L", "RGB"):
@@ -405,9 +466,35 @@ def decode(data: bytes, image: Image.Image, frame: int | None = None) -> Picture
             raise UserError(CUT_OFF)
         pixels, icc, notes = load_pixels(image)
         notes += depth_notes(data, image)
+    if (sizes := len(image.info.get("sizes", ()))) > 1:  # of an icon
+        notes = (f"has {sizes} sizes, of which the largest is used", *notes)
     if is_mpo and frame is None:
         notes = (f"has {count} pictures, of which the first is used", *notes)
     return Picture.upright(pixels, metadata.orientation, icc, metadata, notes, drops_channel=drops_channel)
+
+
+def metadata_of(data: bytes, image: Image.Image) -> Metadata:
+    """The metadata of a file that is no TIFF, arguments as of `decode`."""
+    if data.startswith(PNG_SIGNATURE):
+        metadata, compression = read_png(data), of_png(data)
+    elif image.format in ("JPEG", "MPO"):
+        metadata, compression = read_jpeg(data), of_jpeg(image)
+    else:
+        metadata, compression = read_pillow(image), of_webp(data)
+    if image.format == "GIF":
+        texts = read_gif(data)
+        if texts.profile:
+            image.info["icc_profile"] = texts.profile  # where Pillow has those of other formats
+        blocks = tuple(Block(b"comment", comment, "comment") for comment in texts.comments)
+        metadata = dataclasses.replace(metadata, file_format="GIF", xmp=texts.xmp, blocks=blocks, dropped=())
+    if image.format == "HEIF":
+        depths = image.info.get("depth_images") or ()
+        dropped = (*metadata.dropped, *(("depth image",) if depths else ()))
+        metadata = dataclasses.replace(metadata, file_format="HEIF", dropped=dropped)
+        compression = of_heif(image)
+    if image.format == "PPM" and PPM_COMMENT.match(data):
+        metadata = dataclasses.replace(metadata, dropped=("comment",))
+    return dataclasses.replace(metadata, compression=compression)
 
 
 # JPEG: its pixels
@@ -449,7 +536,8 @@ def read_pillow(image: Image.Image) -> Metadata:
         resolution = (x, y) if min(x, y) > 0 and image.format != "WEBP" else None
     except (KeyError, TypeError, ValueError, OverflowError):
         resolution = None
-    dropped = ("comment",) if isinstance(info.get("comment"), bytes) and info["comment"] else ()
+    texts = (info.get("comment"), info.get("id_section"))  # the second of TGA
+    dropped = ("comment",) if any(isinstance(text, bytes) and text for text in texts) else ()
     return Metadata("WebP" if image.format == "WEBP" else None, exif or None, xmp, resolution, dropped=dropped)
 
 
@@ -471,6 +559,8 @@ def load_pixels(image: Image.Image) -> tuple[Array, bytes | None, tuple[str, ...
 
 def depth_notes(data: bytes, image: Image.Image) -> tuple[str, ...]:
     """A note if Pillow reduces the colors of an image to 8 bits."""
+    if image.format == "HEIF" and (bits := image.info.get("bit_depth", 8)) > 8:
+        return (f"is reduced from {bits} to 8 bits",)
     pattern, bits_of = STATED_DEPTHS.get(image.format or "", (b"", int))
     if not pattern or image.mode in (*MODES_16_BIT, "I"):
         return ()
@@ -511,7 +601,7 @@ def convert_by_profile(image: Image.Image, icc: bytes) -> Image.Image | None:
 
 
 FORMATS_OF_16_BITS = ("PNG", "TIFF")
-JPEG_QUALITY = 95
+NO_OPTIONS = Options()
 
 
 def write_picture(path: Path, picture: Picture, options: Options, source: Path | None = None) -> tuple[str, ...]:
@@ -525,24 +615,37 @@ def write_picture(path: Path, picture: Picture, options: Options, source: Path |
     Returns:
         What is lost, each the end of a sentence that begins with the name of the file.
     """
-    file_format = format_of(path, options)
-    try:
-        fitted = fit_picture(picture, file_format, strip=options.strip)
-        data = encode(fitted, file_format, options.quality, options.subsampling or "444")
-    except Exception as error:  # encoders raise errors of their own, for example for an image that is too large
-        raise UserError(f"cannot write {path}: {describe(error)}") from error
+    with write_errors(path):
+        fitted = fit_picture(picture, format_of(path, options), options)
+    return (*fitted.notes, *write_fitted(path, [fitted], None, options, source))
+
+
+def write_fitted(
+    path: Path, pictures: list[Picture], animation: Animation | None, options: Options, source: Path | None
+) -> tuple[str, ...]:
+    """Writes a picture, or the frames of an animation, that fit the format; the rest as of `write_picture`."""
+    with write_errors(path):
+        data = encode(pictures[0], format_of(path, options), animation, pictures)
     with opened_target(path, source, options.preserve_times) as (stream, notes):
         stream.write(data)
-    return (*fitted.notes, *notes)
+    return notes
 
 
-def fit_picture(picture: Picture, file_format: str, *, strip: bool = False, size: Size | None = None) -> Picture:
+@contextlib.contextmanager
+def write_errors(path: Path) -> Generator[None, None, None]:
+    """Turns whatever an encoder raises, for example for an image that is too large, into a `UserError`."""
+    try:
+        yield
+    except Exception as error:
+        raise UserError(f"cannot write {path}: {describe(error)}") from error
+
+
+def fit_picture(picture: Picture, file_format: str, options: Options = NO_OPTIONS, size: Size | None = None) -> Picture:
     """A picture as a format stores it, without what it cannot store, which further notes name.
 
     Args:
         picture: its metadata is that of the input.
-        file_format: PNG, JPEG, TIFF or WebP.
-        strip: whether metadata is dropped, but for what tells the meaning of pixels.
+        file_format: PNG, JPEG, TIFF, WebP, GIF or HEIF.
         size: the width and height that metadata states; by default those of the picture.
     """
     pixels, notes = picture.pixels, picture.notes
@@ -553,36 +656,58 @@ def fit_picture(picture: Picture, file_format: str, *, strip: bool = False, size
     if pixels.shape[-1] in (2, 4) and file_format == "JPEG":
         pixels = np.rint(pixels[..., :-1] * (pixels[..., -1:] / 255.0)).astype(np.uint8)
         notes += ("is laid over black, since JPEG has no alpha",)
-    icc, lost = fit_profile(picture.icc, pixels.shape[-1] <= 2 and file_format != "WebP")
-    metadata = picture.metadata.stripped() if strip else picture.metadata
+    icc, lost = fit_profile(picture.icc, pixels.shape[-1] <= 2 and file_format in ("PNG", "JPEG", "TIFF"))
+    metadata = picture.metadata.stripped() if options.strip else picture.metadata
     metadata, others = fit(metadata, file_format, size or (width, height))
     lost += others
     if lost:
         notes += (f"is written as {file_format} without its {enumerate_names(lost)}",)
-    return Picture(pixels, icc, notes, metadata)
+    if file_format == "GIF":
+        pixels, others = fit_colors(pixels)
+        notes += others
+    compression = chosen(options, metadata.compression, file_format)
+    metadata = dataclasses.replace(metadata, compression=compression)
+    return dataclasses.replace(picture, pixels=pixels, icc=icc, notes=notes, metadata=metadata)
 
 
-def encode(picture: Picture, file_format: str, quality: int | None = None, subsampling: Subsampling = "444") -> bytes:
+def encode(
+    picture: Picture, file_format: str, animation: Animation | None = None, frames: Sequence[Picture] = ()
+) -> bytes:
     """Encodes a picture that fits its format; raises whatever the encoder raises.
 
     Args:
-        quality: of JPEG and WebP, 1 to 100; `None` is 95 for JPEG, and WebP without loss.
-        subsampling: of the colors of JPEG.
+        animation: which `picture` begins; `None` for a picture alone.
+        frames: of the animation, all of them.
     """
     if file_format == "TIFF":
         return encode_tiff(picture)
     pixels, icc, metadata = picture.bare_pixels, picture.icc, picture.metadata
+    kind, quality, subsampling = metadata.compression
     if file_format == "JPEG":
-        data = bytes(imagecodecs.jpeg8_encode(pixels, level=quality or JPEG_QUALITY, subsampling=subsampling))
+        data = bytes(imagecodecs.jpeg8_encode(pixels, level=quality, subsampling=subsampling))
         return add_to_jpeg(data, metadata, icc)
     if file_format == "PNG" and pixels.dtype == np.uint16:
-        return add_to_png(bytes(imagecodecs.png_encode(pixels)), metadata, icc)
-    buffer = io.BytesIO()
+        return add_to_png(bytes(imagecodecs.png_encode(pixels, level=int(kind or 6))), metadata, icc)
+    buffer, all_frames = io.BytesIO(), frames or [picture]
+    if file_format == "GIF":
+        with_clear = any(frame.pixels.shape[-1] == 4 for frame in all_frames)
+        images = [indexed(frame.pixels, with_clear) for frame in all_frames]
+    else:
+        images = [Image.fromarray(frame.bare_pixels) for frame in all_frames]
+    shown = [frame.duration for frame in all_frames]
+    moving: dict[str, Any] = {} if animation is None else writing_options(animation, file_format, images, shown)
+    if file_format == "GIF":
+        images[0].save(buffer, format="GIF", optimize=False, **moving)
+        return add_to_gif(buffer.getvalue(), GifTexts(tuple(b.body for b in metadata.blocks), metadata.xmp, icc))
     if file_format == "PNG":
-        Image.fromarray(pixels).save(buffer, format="PNG")
+        images[0].save(buffer, format="PNG", compress_level=int(kind or 6), **moving)
         return add_to_png(buffer.getvalue(), metadata, icc)
-    loss: dict[str, Any] = {"lossless": True, "exact": True} if quality is None else {"quality": quality}
+    loss: dict[str, Any] = {"quality": quality} if kind == "lossy" else {"lossless": True, "exact": True}
     stored = {"icc_profile": icc, "exif": metadata.exif, "xmp": metadata.xmp}
     given = {name: value for name, value in stored.items() if value}
-    Image.fromarray(pixels).save(buffer, format="WebP", **loss, **given)
+    if file_format == "HEIF":
+        image = images[0].convert("RGBA" if images[0].mode in ("LA", "RGBA") else "RGB")
+        image.save(buffer, format="HEIF", quality=quality, chroma=int(subsampling or 444), **given)
+    else:
+        images[0].save(buffer, format="WebP", **loss, **given, **moving)
     return buffer.getvalue()

@@ -13,12 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-import imagecodecs
 import numpy as np
 import tifffile
 
 from ...warp.sized.mappings import Array, Size
 from ..process import UserError
+from .compression import UNKNOWN, Compression, encoded_rows
 from .exif import (
     LONG,
     PROFILE,
@@ -260,6 +260,7 @@ class TiledOutput:
         fingerprint: what the tiles are made from and by.
         resume: whether to go on with tiles that an earlier run has written.
         threads: how many compress tiles.
+        compression: of the tiles.
         source: the input, whose permissions the file takes if it is new.
     """
 
@@ -272,6 +273,7 @@ class TiledOutput:
         *,
         resume: bool,
         threads: int,
+        compression: Compression = UNKNOWN,
         source: Path | None = None,
     ) -> None:
         self.path, self.target, self.size, self.source = target, linked(target), size, status_of(source)
@@ -280,7 +282,7 @@ class TiledOutput:
         order = "little" if sys.byteorder == "little" else "big"
         self.layout = ByteLayout(order, size[0] * size[1] * texel_bytes > LARGEST_CLASSIC)
         self.tiles: dict[int, Stored] = {}
-        self.pool = ThreadPoolExecutor(threads)
+        self.pool, self.compression = ThreadPoolExecutor(threads), compression
         try:
             end = self.recorded(fingerprint) if resume else 0
             mode = first_mode(status_of(self.target), self.source)
@@ -349,7 +351,9 @@ class TiledOutput:
         places = self.numbers(rows, columns)
         parts = (pixels[y : y + SIDE, x : x + SIDE] for _, y, x in places)
         try:
-            for (number, _, _), data in zip(places, self.pool.map(encoded, parts)):
+            for (number, _, _), data in zip(
+                places, self.pool.map(functools.partial(encoded, compression=self.compression), parts)
+            ):
                 stored = Stored(self.file.tell(), len(data))
                 self.file.write(data)
                 self.file.flush()
@@ -389,12 +393,12 @@ def line_of(number: int, stored: Stored) -> str:
     return f"{number} {stored.offset} {stored.length}\n"
 
 
-def encoded(pixels: Array) -> bytes:
-    """A tile of the file, compressed by deflate; beyond the picture its last pixels go on."""
+def encoded(pixels: Array, compression: Compression) -> bytes:
+    """A tile of the file, compressed; beyond the picture its last pixels go on."""
     missing = [SIDE - n for n in pixels.shape[:2]]
     if any(missing):
         pixels = np.pad(pixels, ((0, missing[0]), (0, missing[1]), (0, 0)), mode="edge")
-    return bytes(imagecodecs.deflate_encode(np.ascontiguousarray(pixels).tobytes()))
+    return encoded_rows(np.ascontiguousarray(pixels), compression)
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ import numpy as np
 from ...warp.sized.mappings import Array, Size
 from ..process import UserError
 from . import exif as tiff
+from .compression import UNKNOWN, Compression
 from .exif import Directory
 
 JPEG_BODY_BYTES = 65533  # of a segment, without the field of its length
@@ -24,7 +25,7 @@ IPTC_RESOURCE, THUMBNAIL_RESOURCES = 0x0404, (0x0409, 0x040C)
 CENTIMETERS = Fraction(254, 100)  # of an inch
 PROFILE_SPACES = {b"GRAY": "gray", b"RGB ": "RGB", b"CMYK": "CMYK", b"Lab ": "Lab"}
 # The most pixels of a side: as the formats store it; for PNG as libpng reads it by default.
-MAX_SIDES = {"PNG": 1_000_000, "JPEG": 65535, "TIFF": 2**32 - 1, "WebP": 16383}
+MAX_SIDES = {"PNG": 1_000_000, "JPEG": 65535, "TIFF": 2**32 - 1, "WebP": 16383, "GIF": 65535, "HEIF": 16384}
 
 Resolution = tuple[Fraction, Fraction]  # pixels per inch across and down
 
@@ -57,6 +58,7 @@ class Metadata:
         resolution: of the upright picture.
         blocks: what is copied to an output of the same format.
         dropped: names of what no output keeps.
+        compression: of the pixels.
     """
 
     file_format: str | None = None
@@ -65,6 +67,7 @@ class Metadata:
     resolution: Resolution | None = None
     blocks: tuple[Block, ...] = ()
     dropped: tuple[str, ...] = ()
+    compression: Compression = UNKNOWN
 
     @property
     def orientation(self) -> int:
@@ -81,7 +84,8 @@ class Metadata:
 
     def stripped(self) -> "Metadata":
         """Only what tells the meaning of the pixels."""
-        return Metadata(self.file_format, blocks=tuple(block for block in self.blocks if block.is_color))
+        blocks = tuple(block for block in self.blocks if block.is_color)
+        return Metadata(self.file_format, blocks=blocks, compression=self.compression)
 
     def block(self, kind: bytes) -> bytes | None:
         """The body of the first block of a kind."""
@@ -97,12 +101,14 @@ class Picture:
         icc: the embedded color profile, or `None`.
         notes: what was dropped, each the end of a sentence that begins with the name of the file.
         metadata: what else the file says, as it was stored.
+        duration: of a frame of an animation, in milliseconds.
     """
 
     pixels: Array
     icc: bytes | None = None
     notes: tuple[str, ...] = ()
     metadata: Metadata = dataclasses.field(default_factory=Metadata)
+    duration: float = 0.0
 
     @classmethod
     def upright(
@@ -142,7 +148,7 @@ def fit(metadata: Metadata, file_format: str, size: Size) -> tuple[Metadata, tup
 
     Args:
         metadata: of the picture as it was stored.
-        file_format: PNG, JPEG, TIFF or WebP.
+        file_format: PNG, JPEG, TIFF, WebP, GIF or HEIF.
         size: width and height of the picture that is written.
     """
     lost, blocks = list(metadata.dropped), metadata.blocks
@@ -156,6 +162,7 @@ def fit(metadata: Metadata, file_format: str, size: Size) -> tuple[Metadata, tup
     if file_format != metadata.file_format:
         lost += [block.name for block in blocks if block.name]
         blocks = ()
+        metadata = dataclasses.replace(metadata, compression=UNKNOWN)
     if file_format == "JPEG":
         if len(exif or b"") + len(EXIF_HEADER) > JPEG_BODY_BYTES:
             exif = None
@@ -163,7 +170,11 @@ def fit(metadata: Metadata, file_format: str, size: Size) -> tuple[Metadata, tup
         if len(xmp or b"") + len(XMP_HEADER) > JPEG_BODY_BYTES:
             xmp = None
             lost.append("XMP, which is too long for JPEG,")
-    if file_format == "WebP" and metadata.resolution:  # which has no other place for it
+    if file_format == "GIF":
+        has_resolution = bool(metadata.resolution) or tiff.X_RESOLUTION in tiff.read_first(exif or b"")
+        lost += ["EXIF"] * (exif is not None) + ["resolution"] * has_resolution
+        exif = None
+    if file_format in ("WebP", "HEIF") and metadata.resolution:  # which has no other place for it
         if exif is None:
             exif = tiff.write_stream(resolution_entries(metadata.resolution))
         elif tiff.X_RESOLUTION not in tiff.read_first(exif):

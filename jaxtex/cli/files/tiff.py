@@ -3,6 +3,7 @@
 Sources: TIFF 6.0, sections 2 and 8, and the tags that Adobe, EXIF and GeoTIFF register.
 """
 
+import dataclasses
 import io
 import json
 import logging
@@ -10,13 +11,13 @@ import os
 from collections.abc import Sequence
 from typing import Any, BinaryIO, cast
 
-import imagecodecs
 import numpy as np
 import tifffile
 
 from ...warp.sized.mappings import Array, Size
 from ..process import UserError
 from . import exif as tiff
+from .compression import DEFAULTS, TIFF_CODECS, UNKNOWN, Compression, encoded_rows, of_tiff
 from .exif import LONG, LONG8, SHORT, ByteLayout, Directory, Entry, FileBytes, layout_of
 from .inputs import Page, raw_error
 from .metadata import BROKEN_EXIF, Block, Metadata, Picture, resolution_entries, resolution_of, without_thumbnails
@@ -46,7 +47,7 @@ PAGE_NUMBER, PAGE_OF_SEVERAL = 297, 2  # a tag, and a type of a page
 SUBFILE_TYPE, BITS, COMPRESSION, PHOTOMETRIC, SAMPLES, ROWS_OF_STRIP = 254, 258, 259, 262, 277, 278
 PLANES, EXTRA_SAMPLES = 284, 338
 SIDES, STRIPS = (256, 257), (273, 279)  # width and height; offsets and lengths
-DEFLATE, BLACK_IS_ZERO, RGB, TOGETHER, UNASSOCIATED_ALPHA = 8, 1, 2, 1, 2
+BLACK_IS_ZERO, RGB, TOGETHER, UNASSOCIATED_ALPHA = 1, 2, 1, 2
 STRIP_BYTES = 2**18
 # The largest file in which offsets have four bytes, with room for what is not pixels.
 LARGEST_CLASSIC = 2**32 - 2**26
@@ -242,7 +243,12 @@ def read_tiff(data: tiff.Bytes, at: int) -> Metadata:
     if metadata.is_turned and x and y:
         resolution |= {tiff.X_RESOLUTION: y, tiff.Y_RESOLUTION: x}
     blocks += [block(tiff.X_RESOLUTION, resolution)] if x and y else []
-    return Metadata("TIFF", exif, metadata.xmp, resolution_of(resolution), tuple(blocks), metadata.dropped)
+    return dataclasses.replace(
+        metadata,
+        resolution=resolution_of(resolution),
+        blocks=tuple(blocks),
+        compression=of_tiff(tiff.number(directory, COMPRESSION)),
+    )
 
 
 def descriptions(data: tiff.Bytes, layout: ByteLayout, at: int) -> list[tiff.TagLocation]:
@@ -290,10 +296,10 @@ def rows_of_strip(pixels: Array) -> int:
     return min(len(pixels), max(1, STRIP_BYTES // pixels[0].nbytes))
 
 
-def compressed_strips(pixels: Array) -> list[bytes]:
-    """Pixels in strips of rows, compressed by deflate: by any thread, since one alone writes them."""
+def compressed_strips(pixels: Array, compression: Compression = UNKNOWN) -> list[bytes]:
+    """Pixels in strips of rows, compressed: by any thread, since one alone writes them."""
     rows, stored = rows_of_strip(pixels), pixels.astype(pixels.dtype.newbyteorder("<"), copy=False)
-    return [bytes(imagecodecs.zlib_encode(stored[k : k + rows].tobytes())) for k in range(0, len(stored), rows)]
+    return [encoded_rows(stored[k : k + rows], compression) for k in range(0, len(stored), rows)]
 
 
 def page_entries(picture: Picture, size: Size | None = None, kind: int = 0) -> Directory:
@@ -317,7 +323,7 @@ def page_entries(picture: Picture, size: Size | None = None, kind: int = 0) -> D
         SUBFILE_TYPE: tiff.entry(LONG, kind),
         **{tag: tiff.entry(LONG, side) for tag, side in zip(SIDES, size or (width, height))},
         BITS: tiff.entry(SHORT, *[8 * picture.pixels.itemsize] * channels),
-        COMPRESSION: tiff.entry(SHORT, DEFLATE),
+        COMPRESSION: tiff.entry(SHORT, TIFF_CODECS[picture.metadata.compression.kind or DEFAULTS["TIFF"]][0]),
         PHOTOMETRIC: tiff.entry(SHORT, RGB if channels >= 3 else BLACK_IS_ZERO),
         SAMPLES: tiff.entry(SHORT, channels),
         PLANES: tiff.entry(SHORT, TOGETHER),
@@ -364,5 +370,5 @@ class PageWriter:
 def encode_tiff(picture: Picture) -> bytes:
     """A TIFF of one page."""
     stream = io.BytesIO()
-    PageWriter(stream).append(picture, compressed_strips(picture.bare_pixels))
+    PageWriter(stream).append(picture, compressed_strips(picture.bare_pixels, picture.metadata.compression))
     return stream.getvalue()

@@ -263,7 +263,8 @@ def createChannelDesc(
 def half_format(suffix: str) -> Callable[[], ChannelFormatDesc]:
     """The function ``createChannelDescHalf<suffix>``."""
     name, described = f"createChannelDescHalf{suffix}", f'createChannelDesc("half{suffix}")'
-    text = Text(f"Describes texels of {suffix or 1} halves: ``{described}``.", "A `ChannelFormatDesc`.", "")
+    channels = "one half" if suffix in ("", "1") else f"{suffix} halves"
+    text = Text(f"Describes texels of {channels}, 16 bits each: ``{described}``.", "A `ChannelFormatDesc`.", "")
 
     def make(given: dict[str, Any]) -> ChannelFormatDesc:
         return createChannelDesc(f"half{suffix}")

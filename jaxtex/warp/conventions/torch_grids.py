@@ -182,7 +182,7 @@ def grid_sample(
         if mode is not None:
             raise ValueError(f"{name}: mode is {mode!r}, but sampler takes its place; leave mode or sampler out.")
         if padding_mode is not None and sampler.address_mode is not None:
-            raise ValueError(contradiction(name, "padding_mode", padding_mode, "address_mode", sampler.address_mode))
+            raise ValueError(contradiction(name, "padding_mode", padding_mode, sampler.address_mode, "address_mode"))
         how, fold = resolve_sampler(name, sampler, None, None, cast(AddressMode, how.address_mode)), unchanged
     check_layout(name, pixels.shape, ndim, first)
     channels = -ndim - 1 if first else -1
@@ -303,11 +303,11 @@ class Padding(NamedTuple):
 
     Attributes:
         fold: maps positions into the image, for all filters but cubic.
-        address: the address mode without and with `align_corners`.
+        address_mode: the address mode without and with `align_corners`.
     """
 
     fold: Fold
-    address: tuple[AddressMode, AddressMode]
+    address_mode: tuple[AddressMode, AddressMode]
 
 
 PADDINGS = {
@@ -327,8 +327,8 @@ CUBIC_COEFFICIENT = -0.75
 def grid_read(name: str, mode: str, padding_mode: str, align_corners: bool | None) -> tuple[Sampler, Fold]:
     """The sampler and the fold of positions that PyTorch's modes stand for."""
     filter_mode, padding = entry(name, "mode", mode, FILTERS), entry(name, "padding_mode", padding_mode, PADDINGS)
-    address = padding.address[bool(align_corners)]
-    sampler = Sampler(address_mode=address, filter_mode=filter_mode, cubic_coefficient=CUBIC_COEFFICIENT)
+    address_mode = padding.address_mode[bool(align_corners)]
+    sampler = Sampler(address_mode=address_mode, filter_mode=filter_mode, cubic_coefficient=CUBIC_COEFFICIENT)
     if filter_mode is FilterMode.CUBIC:
         return sampler, unchanged
     return sampler, Rounded(padding.fold) if filter_mode is FilterMode.POINT else padding.fold

@@ -39,8 +39,8 @@ class SizedWarp:
     Args:
         function: ``function(x, y, *parameters)``, as in `resample` with `parameters`: elementwise, and hashed by JAX.
             Define it once, at the top level of a module.
-        sampler, filter, address, border_color, antialias, dtype: as in `resample`. The sampler reads elements, and in
-            the float arithmetic.
+        sampler, filter_mode, address_mode, border_color, antialias, dtype: as in `resample`. The sampler reads
+            elements, and in the float arithmetic.
 
     Gradients: none; results are NumPy arrays. For gradients, call `resample`.
 
@@ -53,7 +53,7 @@ class SizedWarp:
         >>> import numpy as np, jaxtex as jt
         >>> def moved(x, y, right):
         ...     return x - right, y
-        >>> warper = jt.warp.SizedWarp(moved, address="wrap")
+        >>> warper = jt.warp.SizedWarp(moved, address_mode="wrap")
         >>> [warper(np.arange(n, dtype=np.uint8)[None, :, None], (1,))[0, :, 0].tolist() for n in (3, 5)]
         [[2, 0, 1], [4, 0, 1, 2, 3]]
     """
@@ -64,14 +64,14 @@ class SizedWarp:
         function: CoordinateFunction,
         sampler: Sampler | None = None,
         *,
-        filter: FilterModeLike | None = None,
-        address: AddressLike | None = None,
+        filter_mode: FilterModeLike | None = None,
+        address_mode: AddressLike | None = None,
         border_color: ArrayLike | None = None,
         antialias: bool = False,
         dtype: DTypeLike | None = None,
     ) -> None:
         name = "SizedWarp"
-        options = read_options(name, sampler, filter, address, border_color, antialias, dtype)
+        options = read_options(name, sampler, filter_mode, address_mode, border_color, antialias, dtype)
         self._function = function
         self._reads = SizedReads.of(name, OfCaller(function), options)
 
@@ -126,18 +126,18 @@ class SizedResize:
     """A `resize`, built once, for images of any sizes; see `SizedWarp`.
 
     Args:
-        sampler, filter, address, antialias, dtype: as in `resize`. The sampler reads elements, and in the float
-            arithmetic.
+        sampler, filter_mode, address_mode, antialias, dtype: as in `resize`. The sampler reads elements, and in the
+            float arithmetic.
 
     Gradients: none; results are NumPy arrays. For gradients, call `resize`.
 
     Raises:
-        ValueError: as in `SizedWarp`, or if `filter` does not fit the other options.
+        ValueError: as in `SizedWarp`, or if `filter_mode` does not fit the other options.
         TypeError: if an argument has the wrong type.
 
     Example:
         >>> import numpy as np, jaxtex as jt
-        >>> resizer = jt.warp.SizedResize(filter="area")
+        >>> resizer = jt.warp.SizedResize(filter_mode="area")
         >>> [resizer(np.full((n, n, 3), 7, np.uint8), (2, n // 2)).shape for n in (9, 100)]
         [(2, 4, 3), (2, 50, 3)]
     """
@@ -147,13 +147,13 @@ class SizedResize:
         self,
         sampler: Sampler | None = None,
         *,
-        filter: ResizeFilterLike | None = None,
-        address: AddressLike | None = None,
+        filter_mode: ResizeFilterLike | None = None,
+        address_mode: AddressLike | None = None,
         antialias: bool = True,
         dtype: DTypeLike | None = None,
     ) -> None:
         name = "SizedResize"
-        options = resize_options(sampler, filter, address, None, antialias, dtype, name)
+        options = resize_options(sampler, filter_mode, address_mode, None, antialias, dtype, name)
         self._reads = SizedReads.of(name, scaled, options)
 
     @public(called="SizedResize")

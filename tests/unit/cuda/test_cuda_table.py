@@ -1,5 +1,6 @@
 """CUDA's names: what is made of the table of declarations, the names of parameters, and names with CUDA's prefix."""
 
+import ast
 import inspect
 import pickle
 import re
@@ -59,6 +60,22 @@ def test_every_public_name_and_enumerator_is_in_the_tables():
     assert not sorted(set(cuda.__all__) - {name.split(".")[0] for name in listed} - OWN)
     enums = {name for name in cuda.__all__ if hasattr(getattr(cuda, name), "__members__")}
     assert not {f"{name}.{member}" for name in enums for member in getattr(cuda, name).__members__} - listed
+
+
+def test_a_listing_has_the_public_names_and_those_with_cudas_prefix_alone():
+    """`dir`, and the stub for type checkers, whose private names are its own."""
+    listed = sorted({*cuda.__all__, *WITH_PREFIX})
+    assert dir(cuda) == listed
+    names = set()
+    for node in ast.parse(cuda_names.STUB.read_text()).body:
+        if isinstance(node, ast.ImportFrom):  # a name is exported if it is imported as itself
+            names |= {alias.name for alias in node.names if alias.asname == alias.name}
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign):
+            names |= {target.id for target in node.targets}
+    is_private = lambda name: name.startswith("_") and not name.startswith("__")
+    assert sorted(name for name in names if not is_private(name)) == listed
 
 
 def test_parameters_have_cudas_names():

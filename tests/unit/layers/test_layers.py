@@ -175,7 +175,7 @@ def test_a_new_layer_only_resizes(library):
     @once
     def both(images):
         parameters, call = library.parts(library.with_network((5, 11), "similarity"))
-        return call(parameters, images), jt.warp.resize(images, (5, 11), address="border", antialias=False)
+        return call(parameters, images), jt.warp.resize(images, (5, 11), address_mode="border", antialias=False)
 
     assert_close("float32", *both(IMAGES), 9)
 
@@ -184,7 +184,7 @@ def test_a_new_layer_only_resizes_volumes(library):
     volumes = IMAGES.reshape(8, 3, 2, 9, 2)
     features = lambda volume: jnp.ones((*volume.shape[: volume.ndim - 4], NUM_FEATURES))
     parameters, call = library.parts(library.layer(features, NUM_FEATURES, (2, 3, 5), "attention"))
-    resized = jt.warp.resize(volumes, (2, 3, 5), address="border", antialias=False)
+    resized = jt.warp.resize(volumes, (2, 3, 5), address_mode="border", antialias=False)
     assert_close("float32", once(call)(parameters, volumes), resized, 9)
 
 
@@ -192,7 +192,7 @@ HEAD = (
     np.random.default_rng(2).normal(size=(1, 6)).astype(np.float32),
     0.1 * np.random.default_rng(3).normal(size=6).astype(np.float32),
 )
-OPTIONS = {"filter": "cubic", "border_color": (0.25, -1.0), "antialias": True}
+OPTIONS = {"filter_mode": "cubic", "border_color": (0.25, -1.0), "antialias": True}
 
 
 def plain(parameters, images, **options):

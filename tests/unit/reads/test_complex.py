@@ -58,7 +58,7 @@ CALLS = {
     "integral": lambda t, v, c: jt.rays.line_integral(t, *ENDS, num_samples=8),
     "affine, antialiased": lambda t, v, c: jt.warp.warp_affine(t, TURN, antialias=True),
     "grid sample": lambda t, v, c: jt.warp.grid_sample(t[None], FLOW[None] / 4, data_format="NHWC"),
-    "smaller": lambda t, v, c: jt.warp.resize(t, (3, 4), border_color=c, address="border"),
+    "smaller": lambda t, v, c: jt.warp.resize(t, (3, 4), border_color=c, address_mode="border"),
 }
 
 LARGE = {"affine, antialiased"}  # whose cotangents would be a large program

@@ -91,7 +91,7 @@ case("reads", "footprint", lambda x: jt.footprint(lambda x, y: (x * y, y), (x, x
 # One of each way to a read.
 WARPS = {
     "resize": lambda i: warp.resize(i, (2, 3), antialias=True),
-    "warp_flow": lambda i: warp.warp_flow(i, numbers(4, 5, 2), filter="point"),
+    "warp_flow": lambda i: warp.warp_flow(i, numbers(4, 5, 2), filter_mode="point"),
     "forward_warp": lambda i: warp.forward_warp(i, numbers(4, 5, 2), mode="average", return_coverage=True),
     "grid_sample": lambda i: warp.grid_sample(i, numbers(*i.shape[:-3], 3, 2, 2), data_format="NHWC"),
 }

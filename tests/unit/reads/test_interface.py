@@ -196,7 +196,10 @@ def test_a_footprint_of_three_sides():
 
 
 def test_packages_are_listed_and_others_are_named():
-    assert {"cuda", "layers", "ndimage", "warp"} <= {*dir(jt)}
+    packages = ["cuda", "layers", "ndimage", "nn", "rays", "sharded", "unit", "warp"]
+    assert dir(jt) == sorted(["__version__", *jt.__all__, *packages])
+    for package in packages[1:]:  # CUDA's names have a test of their own
+        assert dir(getattr(jt, package)) == sorted(getattr(jt, package).__all__), package
     with pytest.raises(AttributeError, match="no attribute 'textures'"):
         jt.textures  # noqa: B018
 

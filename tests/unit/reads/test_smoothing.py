@@ -96,7 +96,7 @@ def test_a_footprint_is_that_of_the_coordinates():
 
 
 def affine(texels, matrix, **options):
-    return warp.warp_affine(texels, matrix, OUT, inverse_map=True, address="clamp", **options)
+    return warp.warp_affine(texels, matrix, OUT, inverse_map=True, address_mode="clamp", **options)
 
 
 def test_what_no_pixel_needs_is_left_out():
@@ -131,7 +131,7 @@ def test_numbers_of_other_dtypes():
 def test_a_read_without_a_share_does_not_count():
     """Two pixels a pixel are all smooth: what only the sampler's wider filter reaches may be infinite."""
     texels = np.where(np.arange(8)[None, :, None] == 1, np.float32(np.inf), np.zeros((8, 8, 1), np.float32))
-    options = {"filter": "lanczos3", "address": "clamp", "antialias": True, "inverse_map": True}
+    options = {"filter_mode": "lanczos3", "address_mode": "clamp", "antialias": True, "inverse_map": True}
     run = jax.jit(lambda texels, matrix: warp.warp_affine(texels, matrix, (3, 3), **options))
     found = run(texels, np.float32([[2, 0, 1], [0, 2, 1]]))
     assert_exact(found[:, 1:], np.zeros((3, 2, 1)))
@@ -159,7 +159,7 @@ def test_options_of_levels():
 
 def test_volumes_keep_a_constant():
     volume, matrix = np.ones((9, 8, 7, 1), np.float32), np.float32([[2.5, 0, 0, 1], [0, 2.0, 0.3, 0], [0, 0, 2.2, 0.5]])
-    options = {"inverse_map": True, "antialias": True, "address": "clamp"}
+    options = {"inverse_map": True, "antialias": True, "address_mode": "clamp"}
     found = jax.jit(lambda volume, matrix: warp.warp_affine(volume, matrix, (3, 3, 3), **options))(volume, matrix)
     assert_close("float32", found, np.ones_like(found), 1)
 

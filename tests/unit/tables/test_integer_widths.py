@@ -117,9 +117,9 @@ def test_values_that_do_not_fit_are_an_error(x64):
 def test_texels_and_coordinates_of_64_bits_that_fit_are_taken():
     assert_exact(jt.texture1d(np.array([[1], [-7]])).texels, np.int32([[1], [-7]]))
     image, far = np.arange(12.0, dtype=np.float32).reshape(3, 4, 1), np.full((2, 2), 2**32 + 1)
-    assert_exact(jt.warp.remap(image, (far, far), address="clamp"), np.full((2, 2, 1), 11, np.float32))
+    assert_exact(jt.warp.remap(image, (far, far), address_mode="clamp"), np.full((2, 2, 1), 11, np.float32))
     flow = np.stack([far, -far], -1)
-    assert_exact(jt.warp.warp_flow(image, flow, address="clamp"), np.full((2, 2, 1), 3, np.float32))
+    assert_exact(jt.warp.warp_flow(image, flow, address_mode="clamp"), np.full((2, 2, 1), 3, np.float32))
     whole = np.arange(12).reshape(3, 4, 1)
     assert_exact(jt.warp.rotate(whole, 0.0), whole.astype(np.int32))
 
@@ -130,8 +130,10 @@ def same(x, y):
 
 # Entries that are not compiled as one program: a warp of an image, and of a tile.
 ENTRIES = {
-    "resample": lambda image, **options: jt.warp.resample(image, same, filter="point", **options),
-    "resample_tiles": lambda image, **options: next(jt.warp.resample_tiles(image, same, filter="point", **options))[1],
+    "resample": lambda image, **options: jt.warp.resample(image, same, filter_mode="point", **options),
+    "resample_tiles": lambda image, **options: next(
+        jt.warp.resample_tiles(image, same, filter_mode="point", **options)
+    )[1],
 }
 
 

@@ -83,7 +83,7 @@ def test_functions_stand_in_a_chain():
             "for each": warp.warp_chain(image, [first, (bent, heights), flow, last], OUTPUT[2]),
             "alone": warp.warp_chain(image, [alone]),
             "of a volume": warp.warp_chain(volume, [upright], volume.shape[:3])[1],
-            "nearest": warp.warp_chain(whole, [alone], filter="point"),
+            "nearest": warp.warp_chain(whole, [alone], filter_mode="point"),
             "labels": warp.warp_labels(whole, [alone]),
         }
 
@@ -118,9 +118,9 @@ def test_gradients_go_to_every_part(x64):
     image, (first, flow, last) = drawn(2, np.float64)
     points = centers(OUTPUT[2])[2:6, 3:7]
     shift = np.column_stack([np.eye(2), points[0, 0] - 0.5])
-    of_chain = lambda *parts: warp.warp_chain(parts[0], (shift, *parts[1:]), (4, 4), filter="cubic")
+    of_chain = lambda *parts: warp.warp_chain(parts[0], (shift, *parts[1:]), (4, 4), filter_mode="cubic")
     assert_derivatives(of_chain, image, first, flow, last)
-    of_height = lambda image, m, h: warp.warp_chain(image, (shift, m, (bent, h)), (4, 4), filter="cubic")
+    of_height = lambda image, m, h: warp.warp_chain(image, (shift, m, (bent, h)), (4, 4), filter_mode="cubic")
     assert_derivatives(of_height, image, first, np.float64(0.3))
     color = np.array([0.5, -0.5])
     of_color = lambda c, m: warp.warp_chain(image, [m], (4, 4), border_color=c)
@@ -133,7 +133,7 @@ def test_control_points_of_a_free_form_deformation():
     control = np.full((4, 4, 2), 0.5, np.float32)
     to_grid, back = (np.float32([[s, 0, 0], [0, s, 0]]) for s in (0.25, 4.0))
     spline = jt.Sampler(filter_mode="bspline")
-    found = warp.warp_chain(image, [to_grid, control, back], flow_sampler=spline, address="wrap")
+    found = warp.warp_chain(image, [to_grid, control, back], flow_sampler=spline, address_mode="wrap")
     assert_close("float32", found, np.roll(image, (-2, -2), (0, 1)), 8)
 
 

@@ -80,7 +80,7 @@ def test_reverse_mode_keeps_less_than_steps_by_hand():
     def by_hand(velocity):
         flow = velocity / 2**4
         for _ in range(4):
-            flow = flow + warp.warp_flow(flow, flow, address="clamp")
+            flow = flow + warp.warp_flow(flow, flow, address_mode="clamp")
         return flow
 
     def kept(function):
@@ -125,7 +125,7 @@ def test_an_inverse_of_a_flow_that_stretches():
     def run(velocity):
         flow = warp.integrate_velocity(velocity, 8)
         inverse = warp.invert_flow(flow)
-        iterated = jax.lax.fori_loop(0, 20, lambda _, v: -warp.warp_flow(flow, v, address="clamp"), -flow)
+        iterated = jax.lax.fori_loop(0, 20, lambda _, v: -warp.warp_flow(flow, v, address_mode="clamp"), -flow)
         return warp.compose_flows(flow, inverse), inverse, warp.compose_flows(flow, iterated)
 
     back, inverse, of_iterated = map(np.asarray, run(drawn(2, 4.0, seed=4)))
@@ -145,7 +145,7 @@ def test_an_inverse_that_does_not_exist_is_nan_and_has_no_gradient():
     @jax.jit
     def run(flow, broken):
         of_finite = lambda f: (lambda inverse: (jnp.nansum(inverse), inverse))(warp.invert_flow(f))
-        return warp.invert_flow(flow, filter="point"), jax.value_and_grad(of_finite, has_aux=True)(broken)
+        return warp.invert_flow(flow, filter_mode="point"), jax.value_and_grad(of_finite, has_aux=True)(broken)
 
     everywhere, ((_, inverse), gradient) = jax.device_get(run(np.stack([gap, 0 * gap], -1), broken))
     assert np.isnan(everywhere).all()
@@ -163,7 +163,7 @@ def test_derivatives_of_every_order(x64):
         found = (
             warp.integrate_velocity(velocity, 2),
             warp.compose_flows(flow, velocity + 0.21),
-            warp.invert_flow(flow, 60, filter="cubic"),
+            warp.invert_flow(flow, 60, filter_mode="cubic"),
             warp.jacobian_determinant(flow),
         )
         return jnp.concatenate([a.ravel() for a in found])
@@ -175,7 +175,7 @@ def test_the_gradient_of_an_inverse_is_that_of_many_iterations():
     flow, cotangent, tangent = drawn(3, 0.4), drawn(3, seed=5), drawn(3, seed=6)
 
     def iterated(flow):
-        inverse = jax.lax.fori_loop(0, 60, lambda _, v: -warp.warp_flow(flow, v, address="clamp"), -flow)
+        inverse = jax.lax.fori_loop(0, 60, lambda _, v: -warp.warp_flow(flow, v, address_mode="clamp"), -flow)
         return jnp.vdot(cotangent, inverse)
 
     ours = lambda flow: jnp.vdot(cotangent, warp.invert_flow(flow, 60))

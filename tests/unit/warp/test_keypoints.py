@@ -117,7 +117,7 @@ def test_a_bright_blob_is_seen_where_its_center_goes():
     def run(image, center, chain, more):
         chain = chain if more.size == 0 else [more, *chain]
         size = image.shape[:-1]
-        return warp.warp_chain(image, chain, size, filter="cubic"), warp.warp_points(center, chain, size)
+        return warp.warp_chain(image, chain, size, filter_mode="cubic"), warp.warp_points(center, chain, size)
 
     for ndim in (2, 3):
         size = SIZES[ndim]
@@ -144,7 +144,7 @@ def test_a_function_shows_a_blob_where_its_center_goes():
     def run(image, turns):
         chain = [(swirl, turns, 30.0)]
         alone = jax.vmap(lambda turn: warp.warp_points(center, [(swirl, turn, 30.0)]))(turns)
-        return warp.warp_chain(image, chain, SIZES[2], filter="cubic"), warp.warp_points(center, chain), alone
+        return warp.warp_chain(image, chain, SIZES[2], filter_mode="cubic"), warp.warp_points(center, chain), alone
 
     pictures, moved, alone = jax.device_get(run(blob(SIZES[2], center[0]), turns))
     assert moved.shape == (2, 1, 2)

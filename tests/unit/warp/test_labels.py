@@ -48,7 +48,7 @@ def test_the_label_of_most_weight_wins():
     modes = [("clamp",), ("border",), ("mirror",)]
     given = [drawn(*kind) for kind in kinds]
     read = lambda labels, at, mode: partial_volume(
-        labels, coords=at, address=mode, **({"border_label": 1} if mode == "border" else {})
+        labels, coords=at, address_mode=mode, **({"border_label": 1} if mode == "border" else {})
     )
     run = jax.jit(lambda given: {(k, mode): read(*given[k], mode) for k in range(len(given)) for mode in modes[k]})
     for (k, mode), found in jax.device_get(run(given)).items():
@@ -68,8 +68,8 @@ def test_ties_large_numbers_masks_and_nearest_labels():
         return (
             [partial_volume(turned, coords=middle) for turned in (square, square[::-1], square + 100)],
             [read(large, [shift], border_label=-5) for read in (warp.warp_labels, partial_volume)],
-            warp.warp_labels(labels, coords=coords, address="clamp"),
-            partial_volume(labels > 100, coords=coords, address="clamp"),
+            warp.warp_labels(labels, coords=coords, address_mode="clamp"),
+            partial_volume(labels > 100, coords=coords, address_mode="clamp"),
         )
 
     ties, shifted, nearest, mask = jax.device_get(run(labels, coords, square, large))

@@ -92,7 +92,7 @@ def test_displacements_of_itk(x64):
     # Of an image with another geometry, the matrix between the two follows the flow.
     identity = warp.matrix_from_itk(np.eye(3), input_geometry=INPUT, output_geometry=OUTPUT)
     image = np.stack(np.indices((9, 10, 8))[::-1], -1) + 0.5
-    shown = warp.warp_chain(image, [flow, identity], address="clamp")
+    shown = warp.warp_chain(image, [flow, identity], address_mode="clamp")
     at = to_index(INPUT, to_point(OUTPUT, np.array([3, 2, 1])) + field[1, 2, 3]) + 0.5
     assert_close("float64", shown[1, 2, 3], np.clip(at, 0.5, np.array([7.5, 9.5, 8.5])), 64)
 

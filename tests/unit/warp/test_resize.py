@@ -29,7 +29,7 @@ def test_recorded_peers():
     def resized(texels, name):
         _, filter, size = name.split("/")
         edges = {} if filter == "area" else {"edges": "renormalize"}
-        return warp.resize(texels[..., None], tuple(map(int, size.split("x"))), filter=filter, **edges)[..., 0]
+        return warp.resize(texels[..., None], tuple(map(int, size.split("x"))), filter_mode=filter, **edges)[..., 0]
 
     texels = recorded()["image"]
     run = jax.jit(lambda texels: {name: resized(texels, name) for name in recorded() if "/" in name})
@@ -73,10 +73,12 @@ def test_filters_by_their_definition(x64):
     @jax.jit
     def run(rows, volume):
         found = {
-            (filter, n, count, address): warp.resize(rows[n][None, :, None], (1, count), filter=filter, address=address)
+            (filter, n, count, address): warp.resize(
+                rows[n][None, :, None], (1, count), filter_mode=filter, address_mode=address
+            )
             for filter, n, count, address in cases
         }
-        return found, warp.resize(volume[..., None], (3, 5, 9), filter="cubic")[..., 0]
+        return found, warp.resize(volume[..., None], (3, 5, 9), filter_mode="cubic")[..., 0]
 
     found, of_volume = jax.device_get(run(rows, volume))
     for name, row in found.items():
@@ -100,9 +102,9 @@ def test_along_an_axis_that_keeps_its_size_nothing_spreads():
 
     @jax.jit
     def run(texels, finite):
-        gradient = lambda filter: jax.grad(lambda a: warp.resize(a, (6, 5), filter=filter).sum())(finite)
-        equal = [warp.resize(finite, finite.shape[:2], filter=f) for f in ("lanczos3", "area")]
-        found = [warp.resize(texels, size, filter=filter, **options) for filter, size, options in calls]
+        gradient = lambda filter: jax.grad(lambda a: warp.resize(a, (6, 5), filter_mode=filter).sum())(finite)
+        equal = [warp.resize(finite, finite.shape[:2], filter_mode=f) for f in ("lanczos3", "area")]
+        found = [warp.resize(texels, size, filter_mode=filter, **options) for filter, size, options in calls]
         return found, [gradient(filter) for filter in ("lanczos3", "area", "point")], equal
 
     found, gradients, equal = jax.device_get(run(texels, texels[0, :, 0]))
@@ -125,18 +127,18 @@ def test_areas_poles_and_borders():
 
     @jax.jit
     def run(row, texels, globe, continued, hot):
-        pixel = warp.resize(texels[:1, :1], (3, 2), filter="area")
+        pixel = warp.resize(texels[:1, :1], (3, 2), filter_mode="area")
         return {
-            "shrunk": (warp.resize(row, (1, 2), filter="area")[0, :, 0], [4, 8]),
-            "grown": (warp.resize(row[:, :2] - 3, (1, 3), filter="box")[0, :, 0] * 2, [0, 3, 6]),
-            "mean": (warp.resize(texels, (1, 1), filter="area")[0, 0], texels.mean((0, 1))),
+            "shrunk": (warp.resize(row, (1, 2), filter_mode="area")[0, :, 0], [4, 8]),
+            "grown": (warp.resize(row[:, :2] - 3, (1, 3), filter_mode="box")[0, :, 0] * 2, [0, 3, 6]),
+            "mean": (warp.resize(texels, (1, 1), filter_mode="area")[0, 0], texels.mean((0, 1))),
             "sphere": (
-                warp.resize(globe, (4, 6), address="sphere"),
-                warp.resize(continued, (12, 6), address=("wrap", "clamp"))[4:8],
+                warp.resize(globe, (4, 6), address_mode="sphere"),
+                warp.resize(continued, (12, 6), address_mode=("wrap", "clamp"))[4:8],
             ),
-            "beside": [warp.resize(globe, (8, 20), address=mode) for mode in ("sphere", "wrap")],
+            "beside": [warp.resize(globe, (8, 20), address_mode=mode) for mode in ("sphere", "wrap")],
             "pixel": (pixel, jnp.broadcast_to(texels[:1, :1], pixel.shape)),
-            "border": (warp.resize(globe, (8, 12), address="border", border_color=0.3), globe),
+            "border": (warp.resize(globe, (8, 12), address_mode="border", border_color=0.3), globe),
         }, warp.resize(hot, (9, 1))[:, 0, 0]
 
     found, hot = jax.device_get(run(row, texels, globe, np.concatenate([across, globe, across]), hot))
@@ -157,7 +159,7 @@ def test_numbers_of_other_dtypes():
 
     @jax.jit
     def run(given):
-        resize = functools.partial(warp.resize, output_shape=(9, 13), filter="cubic")
+        resize = functools.partial(warp.resize, output_shape=(9, 13), filter_mode="cubic")
         codes = given["uint8"][0]
         y, x = (c + np.float32(0.5) for c in np.indices(codes.shape[:2], np.float32))
         plain = jt.Sampler(filter_mode="point", normalized_coords=False, **fractions)
@@ -183,14 +185,14 @@ def test_numbers_of_other_dtypes():
 
 def test_resizes_have_gradients(x64):
     """Of steps above and below 1, by each kind of edge."""
-    options = [{"filter": "area"}, {"filter": "lanczos3", "address": "mirror"}]
-    options += [{"filter": "cubic", "edges": "renormalize"}, {"filter": "linear", "address": "border"}]
+    options = [{"filter_mode": "area"}, {"filter_mode": "lanczos3", "address_mode": "mirror"}]
+    options += [{"filter_mode": "cubic", "edges": "renormalize"}, {"filter_mode": "linear", "address_mode": "border"}]
     read = lambda texels: jnp.stack([warp.resize(texels, (4, 9), **more) for more in options])
     assert_derivatives(lambda texels: jnp.sin(read(texels)), np.float64(image(16, 7, 2)))
 
 
 def test_a_gradient_scatters_nothing():
-    program = jax.jit(jax.grad(lambda texels: warp.resize(texels, (9, 11), filter="lanczos3").sum()))
+    program = jax.jit(jax.grad(lambda texels: warp.resize(texels, (9, 11), filter_mode="lanczos3").sum()))
     assert "scatter" not in program.lower(image(40, 60, 3)).as_text()
 
 
@@ -234,10 +236,10 @@ def test_means_of_the_largest_numbers_are_finite():
 
     @jax.jit
     def resized(texels):
-        plain = [warp.resize(texels, shape, filter=kind) for shape, kind in cases]
-        return [*plain, warp.resize(texels, (7, 9), filter="bspline", edges="renormalize")]
+        plain = [warp.resize(texels, shape, filter_mode=kind) for shape, kind in cases]
+        return [*plain, warp.resize(texels, (7, 9), filter_mode="bspline", edges="renormalize")]
 
-    sized = [warp.SizedResize(filter=kind)(texels, shape) for shape, kind in cases[:2]]
+    sized = [warp.SizedResize(filter_mode=kind)(texels, shape) for shape, kind in cases[:2]]
     for found in (*resized(texels), *sized):
         assert_close("float32", found, np.broadcast_to(texels[:1, :1], found.shape), texels.max())
     outside = np.where(np.arange(48)[:, None, None] == 20, np.float32([np.inf, -np.inf, np.nan]), texels)

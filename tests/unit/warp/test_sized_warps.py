@@ -9,7 +9,7 @@ from tests.support.tolerances import assert_close, assert_exact
 # The share of integers of which two programs may round the sum otherwise.
 ROUNDED_OTHERWISE = 1e-3
 SIZES = ((40, 61), (90, 150))
-RESIZER = warp.SizedResize(filter="lanczos3")
+RESIZER = warp.SizedResize(filter_mode="lanczos3")
 
 
 def turned(x, y, cos, sin):
@@ -44,7 +44,7 @@ def test_warps(options):
         assert_alike(found, warp.resample(pixels, turned, output, parameters=(1.9, 0.4), **options))
 
 
-@pytest.mark.parametrize("options", [{"filter": "area"}, {"filter": "cubic", "address": "wrap"}])
+@pytest.mark.parametrize("options", [{"filter_mode": "area"}, {"filter_mode": "cubic", "address_mode": "wrap"}])
 def test_resizes(options):
     pixels = image(SIZES[0], "float32", 1)
     assert_alike(warp.SizedResize(**options)(pixels, (17, 70)), warp.resize(pixels, (17, 70), **options))
@@ -55,7 +55,7 @@ def test_an_infinite_pixel_stays_infinite():
     pixels[17, 20] = np.inf
     found = RESIZER(pixels, (9, 60))
     assert not np.isnan(found).any()
-    assert_exact(np.isinf(found), np.isinf(warp.resize(pixels, (9, 60), filter="lanczos3")))
+    assert_exact(np.isinf(found), np.isinf(warp.resize(pixels, (9, 60), filter_mode="lanczos3")))
 
 
 def test_along_an_axis_that_keeps_its_size_nothing_spreads():
@@ -69,13 +69,16 @@ def test_along_an_axis_that_keeps_its_size_nothing_spreads():
 def test_a_parameter_may_be_a_number_for_each_pixel():
     pixels = image(SIZES[0], "uint16", 1)
     right = np.arange(40 * 61).reshape(40, 61) % 5
-    found = warp.SizedWarp(moved, filter="point", address="wrap")(pixels, (right,))
+    found = warp.SizedWarp(moved, filter_mode="point", address_mode="wrap")(pixels, (right,))
     rows, columns = np.indices(right.shape)
     assert_exact(found, pixels[rows, (columns + right) % 61])
 
 
 def test_tiles_are_those_of_the_whole():
-    for warper, arguments in ((warp.SizedWarp(moved, address="mirror"), ((0.5,), (300, 700))), (RESIZER, ((30, 40),))):
+    for warper, arguments in (
+        (warp.SizedWarp(moved, address_mode="mirror"), ((0.5,), (300, 700))),
+        (RESIZER, ((30, 40),)),
+    ):
         pixels = image(SIZES[1])
         whole = warper(pixels, *arguments)
         found = np.zeros_like(whole)

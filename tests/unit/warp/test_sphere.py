@@ -104,10 +104,10 @@ def test_other_functions():
     @jax.jit
     def run(image, codes):
         texels, stack = image[:5, :, :1], jnp.stack([image[:5, :, :1]] * 4)
-        resize = functools.partial(jt.warp.resize, address="sphere")
+        resize = functools.partial(jt.warp.resize, address_mode="sphere")
         filtered = [jt.spline_filter(t, sampler).texels for t in (jt.texture2d(texels), jt.texture3d(stack))]
         return (
-            jt.warp.resample(image, lambda x, y: (x, y - 2), filter="point", address="sphere"),
+            jt.warp.resample(image, lambda x, y: (x, y - 2), filter_mode="point", address_mode="sphere"),
             (filtered, (resize(texels, (7, 4)), resize(stack, (3, 7, 4)))),
             jt.gather(jt.texture2d(codes), (1.0, 0.0), sphere(normalized_coords=False)),
         )

@@ -51,10 +51,10 @@ IMAGE = (np.random.default_rng(0).random((61, 80, 2)) * 250).astype(np.float32)
 VOLUME = np.random.default_rng(1).random((21, 34, 30, 2)).astype(np.float32)
 # Of each case: the image, the function, the most bytes of a window, and how to read.
 CASES = {
-    "uint8, cubic": (IMAGE.astype(np.uint8), waving, 2**13, {"filter": "cubic", "address": "mirror"}),
-    "mask, wrap": (IMAGE > 100, rotated, 2**28, {"filter": "point", "address": ("reflect", "wrap")}),
-    "horizon, clamp": (IMAGE, to_the_horizon, 2**15, {"address": "clamp"}),
-    "int32, sphere": (IMAGE.astype(np.int32), rotated, 2**28, {"address": "sphere"}),
+    "uint8, cubic": (IMAGE.astype(np.uint8), waving, 2**13, {"filter_mode": "cubic", "address_mode": "mirror"}),
+    "mask, wrap": (IMAGE > 100, rotated, 2**28, {"filter_mode": "point", "address_mode": ("reflect", "wrap")}),
+    "horizon, clamp": (IMAGE, to_the_horizon, 2**15, {"address_mode": "clamp"}),
+    "int32, sphere": (IMAGE.astype(np.int32), rotated, 2**28, {"address_mode": "sphere"}),
     "volume, border": (VOLUME, turned, 2**28, {"border_color": 7.0}),
 }
 

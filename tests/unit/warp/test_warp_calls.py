@@ -14,6 +14,7 @@ import pytest
 
 import jaxtex as jt
 from jaxtex import cuda, ndimage, warp
+from jaxtex._checks import calls
 from jaxtex._checks.calls import FLAGS
 from tests.support.jaxprs import equations
 from tests.support.tolerances import assert_close, assert_exact, named
@@ -177,6 +178,29 @@ def test_arrays_of_any_byte_order_and_stride(name):
     assert_same(name, changed(name, lambda a: np.repeat(a, 2, -1)[..., ::2] if a.ndim else a))
 
 
+def at_address(offset, shape, dtype=np.float32):
+    """An array of NumPy that begins `offset` bytes behind a multiple of 64, of numbers that all differ."""
+    values = np.arange(np.prod(shape), dtype=dtype).reshape(shape)
+    room = np.empty(values.nbytes + 128, np.uint8)
+    start = -room.ctypes.data % 64 + offset
+    array = room[start : start + values.nbytes].view(dtype).reshape(shape)
+    array[...] = values
+    return array
+
+
+def test_jax_takes_large_arrays_without_a_copy():
+    """On a CPU, and only what it would copy is put elsewhere."""
+    large, small = (1025, 1024), (5, 4)
+    if jax.default_backend() == "cpu":
+        given = at_address(16, large)
+        placed = calls.placed(given)
+        assert placed is not given
+        np.testing.assert_array_equal(placed, given)
+        assert jax.device_put(placed).unsafe_buffer_pointer() == placed.ctypes.data
+    for array in (at_address(0, large), at_address(16, small), at_address(16, large, np.float64), jnp.ones(large)):
+        assert calls.placed(array) is array
+
+
 def test_other_functions_take_any_byte_order():
     unit, x, y, at = X / W, X[0, :2], Y[:, :2], (X.astype(np.int32), Y.astype(np.int32))
     of = jt.texture2d
@@ -247,7 +271,7 @@ def test_an_image_of_one_pixel():
         for name in READS:
             (argument,) = {*IMAGES} & {*CALLS[name]}
             shape = {} if name == "warp.warp_flow" else {"output_shape": (2, 3)}
-            given = {argument: pixel.astype(CALLS[name][argument].dtype), "address": "clamp", **shape}
+            given = {argument: pixel.astype(CALLS[name][argument].dtype), "address_mode": "clamp", **shape}
             found[name] = call(name, CALLS[name] | given)
         return found
 
@@ -340,23 +364,23 @@ def sampler(**options):
     return {"sampler": jt.Sampler(**options)}
 
 
-@pytest.mark.parametrize("name", names("filter", "address", "sampler"))
+@pytest.mark.parametrize("name", names("filter_mode", "address_mode", "sampler"))
 def test_filters_and_address_modes_leave_each_other_alone(name):
     default = {"address_mode": "clamp" if name in CLAMPED else "border"}
-    assert_same(name, {"filter": "nearest"}, sampler(filter_mode="point", **default))
-    assert differs(name, {"filter": "point"}, {})
-    assert_same(name, {"address": ["repeat", "mirror"]}, sampler(address_mode=("wrap", "mirror")))
-    assert differs(name, {"address": "wrap"}, {})
+    assert_same(name, {"filter_mode": "nearest"}, sampler(filter_mode="point", **default))
+    assert differs(name, {"filter_mode": "point"}, {})
+    assert_same(name, {"address_mode": ["repeat", "mirror"]}, sampler(address_mode=("wrap", "mirror")))
+    assert differs(name, {"address_mode": "wrap"}, {})
     # A sampler without an address mode leaves it alone.
     bare = sampler(deterministic=True)
     assert_same(name, bare, sampler(deterministic=True, **default))
-    assert_same(name, bare | {"address": "wrap"}, sampler(deterministic=True, address_mode="wrap"))
+    assert_same(name, bare | {"address_mode": "wrap"}, sampler(deterministic=True, address_mode="wrap"))
 
 
 @pytest.mark.parametrize("name", ["warp.equirectangular_to_cubemap", "warp.cubemap_to_equirectangular"])
 def test_panoramas_take_a_filter(name):
-    assert_same(name, {"filter": "point"}, sampler(filter_mode="point"))
-    assert differs(name, {"filter": "point"}, {})
+    assert_same(name, {"filter_mode": "point"}, sampler(filter_mode="point"))
+    assert differs(name, {"filter_mode": "point"}, {})
 
 
 MASK, MOVED = IMAGE > 0, np.float32([[1, 0, 3], [0, 1, 0]])
@@ -373,7 +397,9 @@ def test_masks_and_borders():
         masks = lambda name, kind: {key: a.astype(kind) for key, a in given.items() if key in CALLS[name]}
         of = lambda name, kind, **more: call(name, CALLS[name] | masks(name, kind) | more)
         blends = {name: [of(name, bool), of(name, jnp.float32)] for name in BLENDS}
-        points = {name: [of(name, bool, filter="point"), of(name, np.uint8, filter="point") == 1] for name in POINTS}
+        points = {
+            name: [of(name, bool, filter_mode="point"), of(name, np.uint8, filter_mode="point") == 1] for name in POINTS
+        }
         grid = [of("warp.grid_sample", bool, mode="nearest"), of("warp.grid_sample", np.uint8, mode="nearest") == 1]
         landed = [warp.forward_warp(mask.astype(dtype), FLOW) for dtype in (bool, jnp.float32)]
         whole = [of("warp.resize", bool, dtype=bool), blends["warp.resize"][1] > 0.5]
@@ -382,14 +408,14 @@ def test_masks_and_borders():
     @jax.jit
     def run(mask, image):
         grid = {"grid": np.float32([[[-3.0, 0.0], [3.0, 0.0]]]), "data_format": "NHWC", **sampler(filter_mode="point")}
-        moved = functools.partial(warp.warp_affine, matrix=MOVED, filter="point")
+        moved = functools.partial(warp.warp_affine, matrix=MOVED, filter_mode="point")
         border = (
             moved(mask)[:, :3],
-            warp.warp_affine(image, 9 * MOVED, inverse_map=True, filter="cubic")[:, 2:],
+            warp.warp_affine(image, 9 * MOVED, inverse_map=True, filter_mode="cubic")[:, 2:],
             warp.grid_sample(image, **grid),
             ~moved(mask, border_color=True)[:, :3],
         )
-        large = warp.resize(np.zeros((1, 1, 1), np.float32), (4, 1), address="border", border_color=1.0)
+        large = warp.resize(np.zeros((1, 1, 1), np.float32), (4, 1), address_mode="border", border_color=1.0)
         return of_masks(mask), border, warp.grid_sample(image, padding_mode="border", **grid), large[:, 0, 0]
 
     (blends, points), borders, kept, large = jax.device_get(run(MASK, IMAGE))

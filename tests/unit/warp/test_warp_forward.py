@@ -58,7 +58,10 @@ def test_modes_equal_a_loop_over_pixels():
     @jax.jit
     def run(image, flow, given):
         warp = lambda mode: forward_warp(image, flow, given.get(mode), shapes[mode], mode=mode, return_coverage=True)
-        around = forward_warp(image, step, address="wrap"), forward_warp(image, flow, address="wrap", mode="sum")
+        around = (
+            forward_warp(image, step, address_mode="wrap"),
+            forward_warp(image, flow, address_mode="wrap", mode="sum"),
+        )
         return {mode: warp(mode) for mode in shapes}, forward_warp(image, step, return_coverage=True), around
 
     modes, (moved, coverage), (around, total) = jax.device_get(run(image, flow, given))
@@ -125,7 +128,9 @@ def test_pixels_on_one_place():
     assert_close("float32", run([1, 0, 0], [-np.inf] * 3)[0], [0, 1.5, 5], 5)
     assert_close("float32", run([1, 0, 0], [0, 0, np.nan])[0][:2], [0, 1.5], 2)
     # Under the point filter a pixel lands whole.
-    whole = forward_warp(image, (np.float32([[0.9, 0, 0]]), np.float32(0)), np.float32([[1, 0, 0]]), filter="point")
+    whole = forward_warp(
+        image, (np.float32([[0.9, 0, 0]]), np.float32(0)), np.float32([[1, 0, 0]]), filter_mode="point"
+    )
     assert_close("float32", whole[0, :, 0], [0, (np.exp(1) + 2) / (np.exp(1) + 1), 5], 5)
 
 

@@ -178,7 +178,7 @@ def test_images_are_read_where_the_model_says(x64):
     def run(images):
         by_model = jt.warp.undistort(images, CAMERA, PADDED, shape, new_camera_matrix=IDEAL)
         of_fisheyes = jt.warp.undistort(images[0], camera, lenses, new_camera_matrix=ideal, model="fisheye")
-        how = {"address": "clamp", "new_camera_matrix": IDEAL}
+        how = {"address_mode": "clamp", "new_camera_matrix": IDEAL}
         return by_model, of_fisheyes, jt.warp.distort(np.stack(grid(), -1), larger, PADDED, (48, 64), **how)
 
     by_model, of_fisheyes, seen = jax.device_get(run(images))
@@ -202,7 +202,7 @@ def test_distort_undoes_undistort():
     x, y = grid()
     smooth = np.float32(np.sin(x / 6) * np.cos(y / 5))[..., None]
     camera, lens = singles([[40, 0, 16], [0, 40, 12], [0, 0, 1]], BENT)
-    how = {"sampler": jt.Sampler(filter_mode="cubic"), "model": "fisheye", "address": "clamp"}
+    how = {"sampler": jt.Sampler(filter_mode="cubic"), "model": "fisheye", "address_mode": "clamp"}
     there = lambda image: jt.warp.undistort(image, camera, lens, new_camera_matrix=camera, **how)
     run = jax.jit(lambda image: jt.warp.distort(there(image), camera, lens, new_camera_matrix=camera, **how))
     inside = np.s_[3:-3, 3:-3]

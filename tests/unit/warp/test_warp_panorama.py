@@ -50,8 +50,8 @@ def test_what_lies_ahead_above_and_to_the_right():
 
     @jax.jit
     def run(numbered):
-        picture = TO_PANORAMA(numbered, (18, 36), filter="point")
-        return picture[..., 0], TO_FACES(picture, 3, filter="point")[:, 1, 1, 0]
+        picture = TO_PANORAMA(numbered, (18, 36), filter_mode="point")
+        return picture[..., 0], TO_FACES(picture, 3, filter_mode="point")[:, 1, 1, 0]
 
     picture, middles = jax.device_get(run(numbered))
     middle = {18: 4, 27: 0, 0: 5, 35: 5, 9: 1}  # column: face, ahead +z, right +x, behind -z, left -x
@@ -66,8 +66,8 @@ TEXEL = np.pi / HEIGHT
 # odd number of them is the mean of two, which is a linear read.
 CUBES = {
     "linear": (EVEN, {}, "linear on a sphere", TEXEL**2),
-    "cubic": (EVEN, {"filter": "cubic"}, "cubic on a sphere", TEXEL**2),
-    "cubic, odd": (ODD, {"filter": "cubic"}, "linear on a sphere", TEXEL**2),
+    "cubic": (EVEN, {"filter_mode": "cubic"}, "cubic on a sphere", TEXEL**2),
+    "cubic, odd": (ODD, {"filter_mode": "cubic"}, "linear on a sphere", TEXEL**2),
 }
 
 
@@ -110,7 +110,7 @@ def test_shrunk_with_antialiasing():
 def test_batches_and_bytes():
     """Of one color each, with fewer rows than a cubic filter reaches over both poles."""
     pictures = np.broadcast_to(np.uint8([[[201]], [[90]]])[..., None, None], (2, 1, 3, 7, 2))
-    run = jax.jit(lambda pictures: TO_PANORAMA(TO_FACES(pictures, 4, filter="cubic"), (3, 6)))
+    run = jax.jit(lambda pictures: TO_PANORAMA(TO_FACES(pictures, 4, filter_mode="cubic"), (3, 6)))
     assert_exact(run(pictures), pictures[..., :6, :], np.uint8)
 
 

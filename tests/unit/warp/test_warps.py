@@ -139,11 +139,11 @@ ONCE = ("warp_affine", "warp_perspective", "remap")
 def test_derivatives_in_image_and_parameters(name, x64):
     """To the second order, against differences; a filter whose slopes are continuous, or a smoothed one."""
     if name == "antialias":
-        read = lambda i, m: warp.warp_affine(i, m, (3, 4), address="clamp", inverse_map=True, antialias=True)
+        read = lambda i, m: warp.warp_affine(i, m, (3, 4), address_mode="clamp", inverse_map=True, antialias=True)
         texels, parameters = image(16, 16, 1), [[2.71, 0.33, 1.137], [-0.23, 2.43, 1.319]]
     else:
         (call, parameters, _), texels = WARPS[name], image(*SIZES, 1)
-        read = lambda i, p: call(i, p, sampler=jt.Sampler(filter_mode="cubic"), address="clamp")
+        read = lambda i, p: call(i, p, sampler=jt.Sampler(filter_mode="cubic"), address_mode="clamp")
     # So short a step that no pixel comes to another cell.
     assert_derivatives(read, texels, np.asarray(parameters, np.float64), step=2e-5)
 
@@ -182,8 +182,8 @@ def test_texels_as_they_are_and_turns():
     def run(texels, square):
         return (
             {
-                "resize, point": warp.resize(texels, (18, 14), filter="point"),
-                "affine, point": warp.warp_affine(texels, np.eye(2, 3, dtype=np.float32), filter="point"),
+                "resize, point": warp.resize(texels, (18, 14), filter_mode="point"),
+                "affine, point": warp.warp_affine(texels, np.eye(2, 3, dtype=np.float32), filter_mode="point"),
                 "rotate": warp.rotate(texels, 0.0),
                 "resize": warp.resize(texels, SIZES),
                 "affine": warp.warp_affine(texels, np.float32([[1, 0, 2], [0, 1, -1]])),
@@ -237,7 +237,7 @@ def test_a_resized_image_that_shrinks_nowhere_is_the_plain_read(dtype):
     for size in (SIZES, (18, 14), (9, 14)):
         assert program(size) == program(size, antialias=False)
     assert program((4, 3)) != program((4, 3), antialias=False)
-    assert program((4, 3), filter="point") == program((4, 3), filter="point", antialias=False)
+    assert program((4, 3), filter_mode="point") == program((4, 3), filter_mode="point", antialias=False)
 
 
 def test_images_are_smoothed_in_hardware_arithmetic():
@@ -255,7 +255,7 @@ def test_images_are_smoothed_in_hardware_arithmetic():
 def test_a_point_on_the_horizon_reads_the_corner():
     matrix = np.float32([[1, 0, 0], [0, 1, 0], [1, 0, -0.5]])  # x - 0.5 = 0 along the first column
     texels = np.float32(image(3, 3, 1))
-    column = lambda m: warp.warp_perspective(texels, m, address="clamp", inverse_map=True)[:, 0]
+    column = lambda m: warp.warp_perspective(texels, m, address_mode="clamp", inverse_map=True)[:, 0]
     found, gradient = jax.jit(lambda m: (column(m), jax.grad(lambda m: column(m).sum())(m)))(matrix)
     assert_exact(found, np.broadcast_to(texels[0, 0], (3, 1)))
     assert np.isfinite(gradient).all()

@@ -15,11 +15,8 @@ from ...compute.linearization import operand_cotangents, summed_to
 from ...describe.axis import Role
 from ...describe.folds import SUM, Fold
 from ...describe.operands import Besides, SeveralReads, Stack
-from ...describe.spec import TEXELS, ReadSpec, Wrt
-from ...describe.storage import Shaped
+from ...describe.spec import ReadSpec, Wrt
 from ..samples.sample_source import AdjointPlan
-from ..samples.sample_tiles import samples_shape
-from .read_kernel import fold as folded
 from .read_kernel import read_each_sample, value_of
 
 # From so many sums on, threads that have a sum each fill a GPU.
@@ -123,30 +120,6 @@ def pull_sums(
         shape = (*result.shape[:batch], *operands[k].shape[batch:])
         results.append(summed_to(result, shape).astype(operands[k].dtype))
     return results
-
-
-def fold_pullback(
-    cotangent: jax.Array,
-    texels: jax.Array,
-    *operands: jax.Array,
-    spec: ReadSpec,
-    fold: Fold,
-    wrt: Wrt,
-    batch: int,
-) -> list[jax.Array]:
-    """`rules.folds.pullback` of operands over `batch` leading axes: a thread has all samples of a result."""
-    spec = spec.with_dtype(spec.sums)
-    result = folded(texels, *operands, spec=spec, fold=fold, batch=batch)
-    start = fold.pull_start(result, cotangent)
-    return pull_sums(cotangent, texels, operands, spec, wrt, batch, fold, start)
-
-
-def shared_by_fold(texels: Shaped, operands: Sequence[Shaped], spec: ReadSpec, wrt: Wrt, batch: int) -> bool:
-    """Whether threads that have all samples of a result are enough for the cotangents of the operands in `wrt`."""
-    textures = tuple(texels.shape[:batch])
-    shape = samples_shape(textures, spec.sample_shapes(operands))
-    plan = AdjointPlan(spec, wrt, shape, textures, textures)
-    return TEXELS not in wrt and shared_alone(plan._replace(shared=plan.shared_of(operands)), texels.shape[-1]) == wrt
 
 
 def shared_alone(plan: AdjointPlan, channels: int) -> Wrt:
