@@ -30,6 +30,7 @@ from ._reads.arguments import (
     check_third_side,
     converted,
 )
+from ._reads.valid import ValidLike, check_leaves_out, check_valid, sample_valid
 from .modes import Arithmetic, FilterMode, TextureKind, choose
 from .sampler import Sampler, check_adjoint, check_modes, check_sampler
 from .texture import Texture, chain_shapes, check_shape
@@ -56,6 +57,9 @@ def sample(
     ddz: Coords | None = None,
     key: ArrayLike | None = None,
     dtype: DTypeLike | None = None,
+    valid: ValidLike | None = None,
+    min_valid: float = 0.0,
+    fill: ArrayLike | None = None,
 ) -> jax.Array:
     """Reads a filtered texture at any number of positions.
 
@@ -94,6 +98,14 @@ def sample(
         dtype: the dtype of the result: a floating dtype, or one that holds all texels; complex for complex texels. The
             default is the texture's dtype; float32 with ``read_mode="normalized_float"``, and for bool texels that a
             filter blends.
+        valid: which texels count: an array of bool in the shape of the texels, or without their last axis; or
+            ``"finite"``, those whose channels are all finite, the only choice for a mip chain. The other texels have no
+            weight, and the weights of the valid ones are divided by their sum, the valid share: ``sum_k w_k m_k T_k /
+            sum_k w_k m_k`` for the mask m. A border color is valid where it is finite. Hardware arithmetic, ``limit``,
+            a key, and textures that are bound to a texture unit take no `valid`.
+        min_valid: the least valid share that counts, static, from 0 to 1. It is never below 2^-10, and 1/4 for filters
+            with negative weights, whose sums nearly cancel where few taps are valid.
+        fill: the result below `min_valid`, a number or (C,). The default is NaN, and 0 for integers.
 
     Returns:
         S + (C,). Weights and sums are computed in float32, or in float64 if texels or coordinates are float64, or
@@ -108,7 +120,8 @@ def sample(
         of float16 and bfloat16 texels are summed in float32. In hardware arithmetic the derivatives are those of the
         float read at the same position. With a key, the gradients with respect to texels and border color go to the
         texels that were drawn; their expectation is the gradient of the filtered read. All other gradients are those of
-        the filtered read, which is computed for them.
+        the filtered read, which is computed for them. With `valid`, texels that are not valid get zero, and results
+        that are `fill` pass nothing on.
 
     Precision: fractions of a position are float32, not the 8 bits of a texture unit. A point read returns texels bit
         for bit. With ``arithmetic="hardware"`` a read without anisotropy returns the bits of an NVIDIA H200's texture
@@ -120,7 +133,8 @@ def sample(
         TypeError: if an argument has the wrong type, such as one stacked array of coordinates, or an array in place of
             a texture.
 
-    Source: CUDA C++ Programming Guide, "Texture Fetching"; with a key, M. Pharr, B. Wronski, M. Salvi and M. Fajardo,
+    Source: CUDA C++ Programming Guide, "Texture Fetching"; with `valid`, H. Knutsson and C.-F. Westin, "Normalized and
+        Differential Convolution", 1993; with a key, M. Pharr, B. Wronski, M. Salvi and M. Fajardo,
         "Filtering After Shading With Stochastic Texture Filtering", 2024.
 
     Example:
@@ -138,11 +152,15 @@ def sample(
     arguments = check_read_arguments("sample", texture.kind, coords, layer, lod, ddx, ddy, ddz)
     check_third_side("sample", ddz, sampler)
     drawn_by: Any = check_draws("sample", key, sampler)
+    which = check_valid("sample", valid, min_valid, fill, texture, texture.num_channels, "texture")
     result = check_dtype("sample", dtype, calls.own_dtype(texture, sampler))
     if hints.is_on():
         mention_smoothing("sample", sampler)
         if sampler.normalized_coords and not texture.kind.is_cube:
             hints.mention_far_coords("sample", arguments.as_operands().coords, texture.knots)
+    if which is not None:
+        check_leaves_out("sample", texture, sampler, key, which)
+        return sample_valid(texture, arguments, which, sampler=sampler, dtype=result)
     if drawn_by is None and texture.sampler == sampler:
         from ._reads import unit  # loaded for textures that are bound to a texture unit
 

@@ -140,7 +140,7 @@ def sort_of(annotation: object) -> Sort:
         return Sort.OWN
     if jax.Array in held and Callable in held:
         return Sort.MAPS
-    if jax.Array in held:
+    if jax.Array in held and str not in held:
         options = [option for option in (get_args(annotation) or (annotation,)) if option is not NoneType]
         tuples = get_origin(annotation) is tuple or all(get_origin(option) is tuple for option in options)
         return Sort.TUPLE if tuples else Sort.ARRAYS

@@ -85,11 +85,11 @@ def check_valid(
     """
     least = as_number(name, "min_valid", min_valid, lambda n: 0 <= n <= 1, "a number from 0 to 1, a share of weights")
     if valid is None:
-        for given, word, remedy in ((fill is not None, "fill", ""), (least > 0, "min_valid", "")):
+        for given, word in ((fill is not None, "fill"), (least > 0, "min_valid")):
             if given:
                 raise ValueError(
                     f"{name}: {word} is given, but valid is not, so that every texel counts; pass valid='finite' or a "
-                    f"mask, or leave {word} out{remedy}."
+                    f"mask, or leave {word} out."
                 )
         return None
     mask = None
@@ -105,11 +105,13 @@ def check_valid(
 
 def check_mask(name: str, mask: Any, shape: tuple[int, ...], has_channels: bool, argument: str) -> Any:
     """A mask of bool in one of the shapes that fit an image."""
+    if isinstance(mask, str | bytes):
+        raise TypeError(f"{name}: valid is {mask!r}, expected 'finite' or an array of bool; pass one.")
     array = as_array(mask)
     if array.dtype != jnp.bool_:
         raise TypeError(
-            f"{name}: valid holds {array.dtype}, expected 'finite' or an array of bool, true where {argument} is valid; "
-            f"compare the array, such as valid > 0."
+            f"{name}: valid holds {array.dtype}, expected 'finite' or an array of bool, true where {argument} is "
+            f"valid; compare the array, such as valid > 0."
         )
     fitting = [shape, shape[:-1]] if has_channels else [shape]
     if array.shape not in fitting:
@@ -128,7 +130,9 @@ def check_weighs(name: str, sampler: Sampler) -> None:
         (sampler.limit is not None, f"limit={str(sampler.limit)!r}", "a limited read is no weighted sum"),
     ):
         if refused:
-            raise ValueError(f"{name}: valid is given, and sampler has {option}, but {reason}; leave out one of the two.")
+            raise ValueError(
+                f"{name}: valid is given, and sampler has {option}, but {reason}; leave out one of the two."
+            )
 
 
 def check_leaves_out(name: str, texture: Texture, sampler: Sampler, key: Any, valid: Valid) -> None:
@@ -146,8 +150,8 @@ def check_leaves_out(name: str, texture: Texture, sampler: Sampler, key: Any, va
         )
     if valid.mask is not None and texture.level_shapes:
         raise ValueError(
-            f"{name}: valid is a mask, and the texture has {texture.num_levels} mip levels, each with texels of its own; "
-            "store NaN in place of texels that are invalid, and pass valid='finite'."
+            f"{name}: valid is a mask, and the texture has {texture.num_levels} mip levels, each with texels of its "
+            "own; store NaN in place of texels that are invalid, and pass valid='finite'."
         )
 
 
@@ -155,7 +159,9 @@ def check_leaves_out(name: str, texture: Texture, sampler: Sampler, key: Any, va
 
 
 @typed_jit("sampler", "dtype")
-def sample(texture: Texture, arguments: ReadArguments, valid: Valid, *, sampler: Sampler, dtype: np.dtype) -> jax.Array:
+def sample_valid(
+    texture: Texture, arguments: ReadArguments, valid: Valid, *, sampler: Sampler, dtype: np.dtype
+) -> jax.Array:
     """The read of valid texels that `sampler` asks for, S + (C,) of `dtype`."""
     channels, decoding, texels = texture.num_channels, sampler.decoding, texture.texels
     sums = dtype_of_sums(texture.dtype, dtype, *(a.dtype for a in jax.tree.leaves(arguments)))

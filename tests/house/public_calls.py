@@ -59,6 +59,7 @@ BLOCKS = np.random.default_rng(3).integers(0, 256, 32, np.uint8)
 GRID = nn.MultiresolutionGrid(ndim=2, num_levels=2, base_resolution=3, log2_hashmap_size=5)
 TABLES = normal(sum(GRID.table_sizes), 2)
 TEXTURE = jt.texture2d(IMAGE, border_color=np.float32(0.5))
+MASK = normal(H, W) > -1
 LAYERED = jt.texture2d_layered(BATCH)
 CUBE = jt.cubemap(normal(6, 4, 4, C))
 CHAIN = jt.build_mipmaps(TEXTURE)
@@ -282,6 +283,9 @@ OTHERS = {
     "border_color": [(2.0, {}), (2.0, {"address_mode": "clamp"}), (2.0, {"sampler": CLAMPED})],
     "antialias": [(True, {}), (False, {}), (True, {"filter_mode": "point", "antialias": False})],
     "dtype": [("float16", {})],
+    "valid": [("finite", {}), (MASK, {})],
+    "min_valid": [(0.5, {"valid": MASK}), (0.5, {})],
+    "fill": [(2.0, {"valid": MASK}), (2.0, {})],
     "output_shape": [((5, 7), {})],
     "align_corners": [(True, {})],
     "inverse_map": [(True, {})],
