@@ -8,7 +8,14 @@ from typing import Any
 from sphinx.application import Sphinx
 
 MENU = {
-    "Get started": ("installation", "tutorial", "start/transformer", "start/cuda", "start/photographs", "start/science"),
+    "Get started": (
+        "installation",
+        "tutorial",
+        "start/transformer",
+        "start/cuda",
+        "start/photographs",
+        "start/science",
+    ),
     "Textures": ("reading", "cubemaps-and-mipmaps", "conventions", "surfaces", "kernels", "unit", "porting-cuda"),
     "Images and volumes": ("image-warping", "command-line", "volumes", "rays", "ndimage"),
     "Models and speed": ("spatial-transformers", "reads-inside-models", "scaling", "performance"),

@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
+from .._checks.calls import check_operand
 from .._checks.numbers import as_array, as_number, at_full_width
 from .._checks.words import described
 from .._engine.compute.texel_value import decode
@@ -107,6 +108,7 @@ def check_mask(name: str, mask: Any, shape: tuple[int, ...], has_channels: bool,
     """A mask of bool in one of the shapes that fit an image."""
     if isinstance(mask, str | bytes):
         raise TypeError(f"{name}: valid is {mask!r}, expected 'finite' or an array of bool; pass one.")
+    check_operand(name, "valid", mask)
     array = as_array(mask)
     if array.dtype != jnp.bool_:
         raise TypeError(
