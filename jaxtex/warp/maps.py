@@ -282,14 +282,15 @@ def rotate(
         Array([[1., 3.],
                [0., 2.]], dtype=float32)
     """
-    if angle is None and degrees is None:
+    turn = angle if degrees is None else degrees
+    if turn is None:
         raise TypeError("rotate: angle is missing; pass angle=..., in radians.")
     if angle is not None and degrees is not None:
         raise TypeError("rotate: angle is given, and degrees too; pass angle alone, in radians.")
     shape = spatial_shape("rotate", image, output_shape, 2)
     at = middle(np.shape(image)[-3:-1]) if center is None else as_points("rotate", "center", center, image)
-    turn, scale, source, target = as_floats(degrees if angle is None else angle, scale, at, middle(shape), like=image)
-    turn = jnp.deg2rad(turn) if angle is None else turn
+    turn, scale, source, target = as_floats(turn, scale, at, middle(shape), like=image)
+    turn = turn if degrees is None else jnp.deg2rad(turn)
     points = ([point[..., k] for k in range(2)] for point in (target, source))
     parameters = as_parameters(about(rotation(-turn, 1 / scale), *points), 2)
     options = read_options("rotate", sampler, filter_mode, address_mode, border_color, antialias, dtype)
