@@ -87,7 +87,7 @@ def turn(shape: tuple[int, ...]) -> np.ndarray:
 def turns(arrays: str, shape: tuple[int, ...], dtype: str, name: str) -> dict[str, Run]:
     image, matrix, size = noise(shape, dtype), turn(shape), shape[1::-1]
     run = functools.partial(cv2.warpAffine, image, matrix, size, flags=FILTERS[name])
-    ours = by_jaxtex(lambda image: jt.warp.rotate(image, DEGREES, filter_mode=name), arrays, image)
+    ours = by_jaxtex(lambda image: jt.warp.rotate(image, angle=jnp.deg2rad(DEGREES), filter_mode=name), arrays, image)
     return {OURS: ours, "OpenCV": run}
 
 

@@ -224,13 +224,13 @@ def draw_flow(sheet: Sheet, left: float, top: float):
 
 def draw_rotation(sheet: Sheet, left: float, top: float):
     """A positive angle turns an image counter-clockwise, as seen."""
-    cell, turned = 14, jw.rotate(IMAGE, 90.0, filter_mode="point")[..., 0]
+    cell, turned = 14, jw.rotate(IMAGE, angle=jnp.pi / 2, filter_mode="point")[..., 0]
     side = cell * len(LETTER)
     sheet.cells((left, top), turned, cell)
     angles = np.radians(np.linspace(-50, 40, 30))
     middle, radius = (left + side / 2, top + side / 2), 0.36 * side
     sheet.arrow([(middle[0] + radius * np.cos(a), middle[1] - radius * np.sin(a)) for a in angles], RED)
-    sheet.text((left + side / 2, top + side + 16), "rotate(image, 90)")
+    sheet.text((left + side / 2, top + side + 16), "rotate(image, angle=pi / 2)")
 
 
 def picture() -> Image.Image:
@@ -268,7 +268,7 @@ def checks() -> dict[str, bool]:
         "with inverse_map output to input": same(jw.warp_affine(IMAGE, back, inverse_map=True), moved),
         "forward_warp follows a flow": same(jw.forward_warp(IMAGE, flow), moved),
         "warp_flow undoes it": same(jw.warp_flow(moved, flow), IMAGE),
-        "90 degrees are a quarter turn counter-clockwise": same(jw.rotate(IMAGE, 90.0), np.rot90(IMAGE)),
+        "90 degrees are a quarter turn counter-clockwise": same(jw.rotate(IMAGE, angle=jnp.pi / 2), np.rot90(IMAGE)),
     }
 
 

@@ -53,11 +53,11 @@ def scattered(images: jax.Array, key: jax.Array) -> jax.Array:
     """Each digit turned, scaled and moved at random on a canvas (N, 32, 32, 1) with noise."""
     turn, stretch, move, noise = jax.random.split(key, 4)
     count, size = images.shape[:2]
-    degrees = jax.random.uniform(turn, (count,), minval=-DEGREES, maxval=DEGREES)
+    angle = jnp.deg2rad(jax.random.uniform(turn, (count,), minval=-DEGREES, maxval=DEGREES))
     scale = jax.random.uniform(stretch, (count,), minval=SCALES[0], maxval=SCALES[1])
     shift = jax.random.uniform(move, (count, 2), minval=-SHIFT, maxval=SHIFT)
     center = size / 2 + shift / scale[:, None]
-    canvas = jt.warp.rotate(images, degrees, (SIZE, SIZE), scale=scale, center=center)
+    canvas = jt.warp.rotate(images, output_shape=(SIZE, SIZE), angle=angle, scale=scale, center=center)
     return canvas + NOISE * jax.random.normal(noise, canvas.shape)
 
 

@@ -76,8 +76,8 @@ def warped(image: np.ndarray, view: View) -> np.ndarray:
     if view.tilt:
         matrix = matrix_of(view, image.shape[1], image.shape[0]).astype(np.float32)
         return np.asarray(jt.warp.warp_perspective(image, matrix, dtype="float32", **view.modes))
-    degrees, scale = np.float32(view.degrees), np.float32(view.scale)
-    return np.asarray(jt.warp.rotate(image, degrees, scale=scale, dtype="float32", **view.modes))
+    angle, scale = np.float32(np.deg2rad(view.degrees)), np.float32(view.scale)
+    return np.asarray(jt.warp.rotate(image, angle=angle, scale=scale, dtype="float32", **view.modes))
 
 
 def difference(image: np.ndarray, view: View) -> np.ndarray | None:
@@ -100,7 +100,8 @@ def call(view: View, image: np.ndarray) -> str:
     options += ["antialias=True"] if view.antialias else []
     options += [f'sampler=jt.Sampler(arithmetic="{view.arithmetic}")'] if view.arithmetic != "float" else []
     if not view.tilt:
-        return f"warped = jt.warp.rotate(image, {view.degrees:g}, scale={view.scale:g}, {', '.join(options)})"
+        options = [f"angle=np.deg2rad({view.degrees:g})", f"scale={view.scale:g}", *options]
+        return f"warped = jt.warp.rotate(image, {', '.join(options)})"
     rows = ", ".join(map(str, matrix_of(view, image.shape[1], image.shape[0]).tolist()))
     return f"matrix = np.array([{rows}])\nwarped = jt.warp.warp_perspective(image, matrix, {', '.join(options)})"
 

@@ -55,11 +55,11 @@ def distort(images: jax.Array, key: jax.Array) -> jax.Array:
     """Images (N, 8, 8, 1) on canvases (N, 28, 28, 1), each turned, scaled and shifted at random."""
     turn, stretch, move = jax.random.split(key, 3)
     count, size = images.shape[:2]
-    degrees = jax.random.uniform(turn, (count,), minval=-DEGREES, maxval=DEGREES)
+    angle = jnp.deg2rad(jax.random.uniform(turn, (count,), minval=-DEGREES, maxval=DEGREES))
     scale = ENLARGED * jax.random.uniform(stretch, (count,), minval=SCALES[0], maxval=SCALES[1])
     shift = jax.random.uniform(move, (count, 2), minval=-SHIFT, maxval=SHIFT)
     center = size / 2 + shift / scale[:, None]
-    return jt.warp.rotate(images, degrees, (SIZE, SIZE), scale=scale, center=center)
+    return jt.warp.rotate(images, output_shape=(SIZE, SIZE), angle=angle, scale=scale, center=center)
 
 
 def flatten(images: jax.Array) -> jax.Array:

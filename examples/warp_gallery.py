@@ -193,7 +193,7 @@ SOURCES = {
 }
 PANELS: dict[str, Callable[[jax.Array], jax.Array]] = {
     "resize, antialias": thumbnail,
-    "rotate": lambda image: jw.rotate(image, 20.0, scale=0.85),
+    "rotate": lambda image: jw.rotate(image, angle=jnp.deg2rad(20.0), scale=0.85),
     "warp_affine": sheared,
     "warp_perspective": tilted,
     "spatial_transform": zoomed,

@@ -78,7 +78,7 @@ def using(method: Halo | Routing | Whole) -> Generator[None, None, None]:
         >>> mesh = jax.make_mesh((1,), ("rows",), axis_types=(AxisType.Explicit,))
         >>> image = jax.device_put(jnp.ones((64, 48, 3)), NamedSharding(mesh, P("rows")))
         >>> with jt.sharded.using(jt.sharded.Halo(reach=4)):
-        ...     turned = jt.warp.rotate(image, 3.0)
+        ...     turned = jt.warp.rotate(image, angle=jnp.deg2rad(3.0))
         >>> turned.shape
         (64, 48, 3)
     """
@@ -114,7 +114,7 @@ def explain(function: Callable[..., Any], *args: Any) -> str:
         >>> from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
         >>> mesh = jax.make_mesh((1,), ("rows",), axis_types=(AxisType.Explicit,))
         >>> image = jax.device_put(jnp.ones((64, 48, 3)), NamedSharding(mesh, P("rows")))
-        >>> print(jt.sharded.explain(lambda image: jt.warp.rotate(image, 3.0), image))
+        >>> print(jt.sharded.explain(lambda image: jt.warp.rotate(image, angle=jnp.deg2rad(3.0)), image))
         texels (64, 48, 3) float32, axis 0 in 1 part: Whole(); receives 0 MiB, holds 0.0352 MiB of texels
     """
     check_function("explain", "function", function)
@@ -148,7 +148,7 @@ def count_beyond(function: Callable[..., Any], *args: Any) -> jax.Array:
         >>> mesh = jax.make_mesh((1,), ("rows",), axis_types=(AxisType.Explicit,))
         >>> image = jax.device_put(jnp.ones((64, 48, 3)), NamedSharding(mesh, P("rows")))
         >>> with jt.sharded.using(jt.sharded.Halo(reach=4)):
-        ...     print(jt.sharded.count_beyond(lambda image: jt.warp.rotate(image, 3.0), image))
+        ...     print(jt.sharded.count_beyond(lambda image: jt.warp.rotate(image, angle=jnp.deg2rad(3.0)), image))
         0
     """
     check_function("count_beyond", "function", function)

@@ -134,19 +134,19 @@ def picture(rows: int, width: int) -> Arrays:
     x, y = jnp.arange(width) - (width - 1) / 2, jnp.arange(rows)[:, None] - (rows - 1) / 2
     around = SPOKES * jnp.arctan2(y, x)[..., None] + jnp.arange(4)
     noise = jax.random.uniform(jax.random.key(0), around.shape)
-    return jnp.sin(around) + 0.1 * noise, jnp.float32(ANGLE), jnp.cos(around) + 0.1 * noise
+    return jnp.sin(around) + 0.1 * noise, jnp.float32(math.radians(ANGLE)), jnp.cos(around) + 0.1 * noise
 
 
 def turned(image: jax.Array, angle: jax.Array, _: jax.Array) -> jax.Array:
-    return jt.warp.rotate(image, angle)
+    return jt.warp.rotate(image, angle=angle)
 
 
 def texel_gradient(image: jax.Array, angle: jax.Array, cotangent: jax.Array) -> Any:
-    return jax.vjp(lambda image: jt.warp.rotate(image, angle), image)[1](cotangent)
+    return jax.vjp(lambda image: jt.warp.rotate(image, angle=angle), image)[1](cotangent)
 
 
 def turn_gradients(image: jax.Array, angle: jax.Array, cotangent: jax.Array) -> Any:
-    return jax.vjp(jt.warp.rotate, image, angle)[1](cotangent)
+    return jax.vjp(lambda image, angle: jt.warp.rotate(image, angle=angle), image, angle)[1](cotangent)
 
 
 @functools.partial(jax.jit, static_argnames=("rows", "width"))

@@ -10,7 +10,7 @@ import itertools
 import sys
 import warnings
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from types import NoneType
+from types import MappingProxyType, NoneType
 from typing import Any, ParamSpec, TypeVar, cast, get_args, get_origin, overload
 
 import jax
@@ -32,7 +32,7 @@ KEYWORDS = {
     ),
     **dict.fromkeys(("size", "shape", "dsize", "out_shape", "out_size"), "output_shape"),
     **dict.fromkeys(("scale", "scale_factor", "fx", "fy"), "output_shape"),
-    **dict.fromkeys(("angle", "theta"), "degrees"),
+    **dict.fromkeys(("degrees", "theta"), "angle"),
     **dict.fromkeys(("M", "H", "transform", "homography"), "matrix"),
     **dict.fromkeys(("K", "camera", "cameraMatrix"), "camera_matrix"),
     **dict.fromkeys(("D", "distCoeffs", "coefficients"), "distortion"),
@@ -90,6 +90,7 @@ def in_place_of_string(argument: str, text: str | bytes) -> str:
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
+NONE: Mapping[str, str] = MappingProxyType({})
 # The annotations of flags; `None` is false.
 FLAGS = (bool, bool | None)
 
@@ -173,11 +174,18 @@ def public(function: Callable[Parameters, Result], /) -> Callable[Parameters, Re
 
 @overload
 def public(
-    *, compiled: bool = False, called: str | None = None
+    *, compiled: bool = False, called: str | None = None, deprecated: Mapping[str, str] = NONE
 ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]: ...
 
 
-def public(function: Any = None, /, *, compiled: bool = False, called: str | None = None) -> Any:
+def public(
+    function: Any = None,
+    /,
+    *,
+    compiled: bool = False,
+    called: str | None = None,
+    deprecated: Mapping[str, str] = NONE,
+) -> Any:
     """A decorator of public functions.
 
     An unknown keyword, or an argument of another sort than its parameter, raises a TypeError with a remedy. Former
@@ -187,9 +195,10 @@ def public(function: Any = None, /, *, compiled: bool = False, called: str | Non
         compiled: whether each call outside `jax.jit` is compiled as one program. Parameters that take no arrays are
             static. Lists, NumPy numbers and concrete arrays become hashable Python values there.
         called: its name in errors; for a constructor, the class.
+        deprecated: arguments that warn wherever they are given, and what the warning says of each.
     """
     if function is None:
-        return functools.partial(public, compiled=compiled, called=called)
+        return functools.partial(public, compiled=compiled, called=called, deprecated=deprecated)
     name, signature = called or function.__name__, inspect.signature(function)
     parameters = signature.parameters
     sorts = {p.name: sort_of(p.annotation) for p in parameters.values()}
@@ -219,6 +228,9 @@ def public(function: Any = None, /, *, compiled: bool = False, called: str | Non
         given.update(keywords)
         if not all(key in given for key in required):
             refuse(name, signature, names, args, keywords)
+        for argument, saying in deprecated.items():
+            if given.get(argument) is not None:
+                warnings.warn(f"{name}: {argument} {saying}.", DeprecationWarning, stacklevel=2)
         for argument, value in given.items():
             sort = sorts[argument]
             if argument == "self":

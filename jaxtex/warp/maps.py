@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
@@ -233,13 +234,17 @@ def by_matrix(
     return warp_image(name, image, function, as_parameters(to_input, ndim), shape, options)
 
 
-@public(compiled=True)
+@public(
+    compiled=True,
+    deprecated={"degrees": "is deprecated, also by its position; pass angle=jnp.deg2rad(degrees), in radians"},
+)
 def rotate(
     image: ArrayLike,
-    degrees: ArrayLike,
+    degrees: ArrayLike | None = None,
     output_shape: ShapeLike | None = None,
     sampler: Sampler | None = None,
     *,
+    angle: ArrayLike | None = None,
     scale: ArrayLike = 1.0,
     center: ArrayLike | Points2D | None = None,
     filter_mode: FilterModeLike | None = None,
@@ -252,7 +257,10 @@ def rotate(
 
     Args:
         image: ``(..., H, W, C)``, as in `resample`.
-        degrees: the angle in degrees: a number, or an array with the leading batch axes.
+        angle: in radians: a number, or an array with the leading batch axes; of degrees, ``jnp.deg2rad(degrees)``. It
+            is a keyword only, since the second position means degrees.
+        degrees: the angle in degrees, deprecated: a call with it, or with an angle by position, keeps its meaning and
+            warns.
         scale: the factor by which the content grows: a number, or an array with the leading batch axes.
         center: ``(x, y)`` in pixels, the point of the image that goes to the center of the output: one array
             ``(..., 2)``, or a tuple of numbers or arrays. The default is the center of the image.
@@ -265,19 +273,26 @@ def rotate(
 
     Raises:
         ValueError: if shapes do not fit.
+        TypeError: if `angle` is missing, or both `angle` and `degrees` are given.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
         >>> image = jnp.arange(4.0).reshape(2, 2, 1)
-        >>> jnp.round(jt.warp.rotate(image, 90.0), 4)[..., 0]
+        >>> jnp.round(jt.warp.rotate(image, angle=jnp.pi / 2), 4)[..., 0]
         Array([[1., 3.],
                [0., 2.]], dtype=float32)
     """
+    turn = angle if degrees is None else degrees
+    if turn is None:
+        raise TypeError("rotate: angle is missing; pass angle=..., in radians.")
+    if angle is not None and degrees is not None:
+        raise TypeError("rotate: angle is given, and degrees too; pass angle alone, in radians.")
     shape = spatial_shape("rotate", image, output_shape, 2)
     at = middle(np.shape(image)[-3:-1]) if center is None else as_points("rotate", "center", center, image)
-    degrees, scale, source, target = as_floats(degrees, scale, at, middle(shape), like=image)
+    turn, scale, source, target = as_floats(turn, scale, at, middle(shape), like=image)
+    turn = turn if degrees is None else jnp.deg2rad(turn)
     points = ([point[..., k] for k in range(2)] for point in (target, source))
-    parameters = as_parameters(about(rotation(-degrees, 1 / scale), *points), 2)
+    parameters = as_parameters(about(rotation(-turn, 1 / scale), *points), 2)
     options = read_options("rotate", sampler, filter_mode, address_mode, border_color, antialias, dtype)
     return warp_image("rotate", image, affine, parameters, shape, options)
 

@@ -68,9 +68,8 @@ def minor(rows: Rows, i: int, j: int) -> Rows:
     return [[*row[:j], *row[j + 1 :]] for k, row in enumerate(rows) if k != i]
 
 
-def rotation(degrees: jax.Array, scale: jax.Array) -> Rows:
-    """A rotation and a scaling of the plane, 2 by 2: counter-clockwise as seen, with y pointing down."""
-    angle = jnp.deg2rad(degrees)
+def rotation(angle: jax.Array, scale: jax.Array) -> Rows:
+    """A rotation by radians and a scaling of the plane, 2 by 2: counter-clockwise as seen, with y pointing down."""
     cosine, sine = (part * scale for part in (jnp.cos(angle), jnp.sin(angle)))
     return [[cosine, sine], [-sine, cosine]]
 

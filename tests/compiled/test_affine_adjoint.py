@@ -170,7 +170,7 @@ def test_warps_by_a_matrix_are_gathered():
     image, theta = normal(2, 8, 9, 3), np.eye(2, 3, dtype=np.float32)
     warps = {
         "affine": lambda t: jt.warp.warp_affine(t, theta, inverse_map=True),
-        "rotate": lambda t: jt.warp.rotate(t, 20.0),
+        "rotate": lambda t: jt.warp.rotate(t, angle=0.349),
         "resize": lambda t: jt.warp.resize(t, (16, 18), address_mode="zeros", antialias=False),
         "transform": lambda t: jt.warp.spatial_transform(t, theta),
         "perspective": lambda t: jt.warp.warp_perspective(t, np.eye(3, dtype=np.float32), inverse_map=True),

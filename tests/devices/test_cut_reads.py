@@ -85,7 +85,7 @@ def calls():
         "border": (lambda t, x, y: jt.sample(column(t, border_color=2.0), (y,), border), travel),
         "fetch": (lambda t, x, y: jt.fetch(of(t), (index, index)), {"all-to-all", "all-gather"}),
         "gather": (lambda t, x, y: jt.gather(of(t), (x, y)), {"all-to-all"}),
-        "rotate": (lambda t, x, y: jt.warp.rotate(t, 20.0), travel),
+        "rotate": (lambda t, x, y: jt.warp.rotate(t, angle=0.349), travel),
         "resize": (lambda t, x, y: jt.warp.resize(t, (30, 20)), everything),
         "mips": (lambda t, x, y: jt.sample(jt.build_mipmaps(of(t)), (x, y), lod=1.3), travel | everything),
     }, (x, y)
@@ -177,7 +177,7 @@ def test_other_kinds(name):
     assert all(f"[{','.join(map(str, shape))}]" not in some for some in gathered), gathered
 
 
-turned = jax.jit(jt.warp.rotate)
+turned = jax.jit(lambda images, degrees: jt.warp.rotate(images, angle=jnp.deg2rad(degrees)))
 
 
 @pytest.mark.parametrize("method", [jt.sharded.Halo(4), ONE_ROUND], ids=["halo", "routing"])
@@ -217,7 +217,7 @@ def image_in_rows(rows=64, columns=48):
 def test_halo_of_a_warp(mesh):
     """Rows move to neighbors alone. The same function compiles again under another method."""
     image, _ = image_in_rows()
-    turn = jax.jit(lambda image: jt.warp.rotate(image, 3.0))
+    turn = jax.jit(lambda image: jt.warp.rotate(image, angle=0.0524))
     both = jax.jit(with_gradients(turn))
     with jt.sharded.using(jt.sharded.Halo(4)):
         program = both.lower(image).compile()
@@ -232,13 +232,13 @@ def test_halo_of_a_warp(mesh):
 @functools.cache
 def turn_of_one_device():
     """The turned image, and the gradient of its squares."""
-    return jax.jit(with_gradients(lambda image: jt.warp.rotate(image, 3.0)))(drawn(0, 64, 48, 2))
+    return jax.jit(with_gradients(lambda image: jt.warp.rotate(image, angle=0.0524)))(drawn(0, 64, 48, 2))
 
 
 def test_automatic_axes():
     """`jax.sharding.explicit_axes` says how the image is cut, of which the trace knows nothing."""
     whole = drawn(0, 64, 48, 2)
-    turn = lambda image: jt.warp.rotate(image, 3.0)
+    turn = lambda image: jt.warp.rotate(image, angle=0.0524)
     of_rows = jax.sharding.explicit_axes(turn, axes=("rows",), in_sharding=(P("rows"),))
     mesh = jax.make_mesh((PARTS,), ("rows",), axis_types=(AxisType.Auto,))
     with jax.set_mesh(mesh), jt.sharded.using(jt.sharded.Halo(4)):
@@ -252,7 +252,7 @@ def test_automatic_axes():
 def test_samples_beyond_a_halo(mesh):
     """They are NaN, have no gradient, and are counted under checkify."""
     image, whole = image_in_rows()
-    turn = lambda image: jt.warp.rotate(image, 30.0)
+    turn = lambda image: jt.warp.rotate(image, angle=0.524)
     with jt.sharded.using(jt.sharded.Halo(4)):
         error, found = checkify.checkify(jax.jit(turn))(image)
     found, expected = on_host((found, jax.jit(turn)(whole)))
@@ -261,7 +261,9 @@ def test_samples_beyond_a_halo(mesh):
     assert_trees_close("sum", found[~lost], expected[~lost], 2**8)
     assert f"{lost.sum()} samples need texels further than 4" in error.get()
     with jt.sharded.using(jt.sharded.Halo(4)):
-        each = jax.vmap(jax.grad(lambda image, degrees: jnp.sum(jt.warp.rotate(image, degrees))), (None, 0))
+        each = jax.vmap(
+            jax.grad(lambda image, degrees: jnp.sum(jt.warp.rotate(image, angle=jnp.deg2rad(degrees)))), (None, 0)
+        )
         assert jt.sharded.count_beyond(each, image, np.float32([0, 30, 30])) == 2 * lost.sum()
     assert jt.sharded.count_beyond(turn, image) == 0  # samples travel
     with jt.sharded.using(jt.sharded.Halo(30)):  # the whole image

@@ -240,7 +240,7 @@ def test_grids_are_made_where_they_are_read(parts):
 
 def test_one_warp_is_cut_by_its_result(parts):
     mesh = mesh_of((8,))
-    whole = lambda image, degrees: jnp.sin(jt.warp.rotate(image, degrees, (16, 4)))
+    whole = lambda image, degrees: jnp.sin(jt.warp.rotate(image, output_shape=(16, 4), angle=jnp.deg2rad(degrees)))
     rows = lambda image, degrees: cut(mesh, whole(image, degrees), "a")
     sums = lambda f: jax.grad(lambda *args: f(*args).sum(), (0, 1))
     args = normal(6, 7, 2), np.float32(20)

@@ -51,7 +51,9 @@ def draw_warp(rng):
     near = lambda *shape, scale=0.3: (rng.normal(size=shape) * scale).astype(np.float32)
     if name == "rotate":
         inputs["place"] = np.float32(rng.uniform(-170, 170))
-        call = lambda image, place, **more: jt.warp.rotate(image, place, out, sampler, scale=0.9, **more)
+        call = lambda image, place, **more: jt.warp.rotate(
+            image, None, out, sampler, angle=jnp.deg2rad(place), scale=0.9, **more
+        )
     elif name in ("warp_affine", "warp_perspective"):
         matrix = np.eye(3, dtype=np.float32) + near(3, 3)
         matrix[:2, 2] *= 5

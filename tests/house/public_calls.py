@@ -215,7 +215,7 @@ CALLS = {
     "warp.resample": {"image": IMAGE, "function": moved},
     "warp.resample_tiles": {"image": IMAGE, "function": moved},
     "warp.resize": {"image": IMAGE, "output_shape": (3, 9)},
-    "warp.rotate": {"image": IMAGE, "degrees": np.float32(20)},
+    "warp.rotate": {"image": IMAGE, "angle": np.float32(0.35)},
     "warp.spatial_transform": {"image": BATCH, "theta": MATRIX},
     "warp.thin_plate_spline": {"image": IMAGE, "source_points": POINTS, "target_points": MOVED},
     "warp.undistort": LENSES,

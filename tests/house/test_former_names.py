@@ -13,6 +13,7 @@ import jaxtex.layers.nnx
 from jaxtex import warp
 from tests.house.public_api import parameters_of
 from tests.house.public_calls import CALLS, EAGER, public_functions
+from tests.support.tolerances import assert_close
 
 FUNCTIONS = public_functions()
 MODES = {"filter": ("filter_mode", "point"), "address": ("address_mode", "wrap")}
@@ -84,3 +85,27 @@ def test_names_that_were_never_taken_are_refused():
         jt.Sampler(filter="cubic")
     with pytest.raises(TypeError, match=r"sample: there is no argument 'filter'; pass sampler=jaxtex\.Sampler\("):
         jt.sample(jt.texture2d(IMAGE), (0.5, 0.5), filter="cubic")
+
+
+def test_an_angle_by_position_or_in_degrees_keeps_its_meaning_and_warns():
+    turned = warp.rotate(IMAGE, angle=np.float32(np.pi / 9), scale=1.5, address_mode="clamp")
+    says = "rotate: degrees is deprecated, also by its position; pass angle=jnp.deg2rad(degrees), in radians."
+    by_position = lambda: warp.rotate(IMAGE, 20.0, None, None, scale=1.5, address_mode="clamp")
+    for call in (by_position, lambda: warp.rotate(IMAGE, degrees=20.0, scale=1.5, address_mode="clamp")):
+        for _ in range(2):  # the second call runs the kept program
+            with pytest.warns(DeprecationWarning, match="^rotate: degrees") as warned:
+                found = call()
+            assert [(str(w.message), w.filename) for w in warned] == [(says, __file__)]
+            assert_close("float32", found, turned, 1)
+
+
+def test_an_angle_is_in_radians():
+    """The oracle is the turn by a quarter of NumPy, and the slope in degrees by the chain rule."""
+    square = np.arange(9, dtype=np.float32).reshape(3, 3, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert_close("float32", warp.rotate(square, angle=np.float32(np.pi / 2)), np.rot90(square), 8)
+    slope = jax.grad(lambda angle: (warp.rotate(IMAGE, angle=angle) ** 2).sum())(np.float32(0.3))
+    with pytest.warns(DeprecationWarning, match="^rotate: degrees"):
+        by_degrees = jax.grad(lambda degrees: (warp.rotate(IMAGE, degrees) ** 2).sum())(np.float32(np.rad2deg(0.3)))
+    assert_close("float32", by_degrees, slope * np.pi / 180, np.abs(IMAGE).max() ** 2)

@@ -22,7 +22,7 @@ CALLS = (
     "jaxtex.build_mipmaps(texture)",
     "jaxtex.spline_filter(texture, jaxtex.Sampler(filter_mode='bspline'))",
     "jaxtex.sample(texture, (x, 0.5), jaxtex.Sampler(arithmetic='hardware'))",
-    "jaxtex.warp.rotate(texture.texels, 20.0)",
+    "jaxtex.warp.rotate(texture.texels, angle=0.3)",
     "jaxtex.ndimage.shift(texture.texels[..., 0], 0.5)",
     "jaxtex.nn.correlation_pyramid(texture.texels[None], texture.texels[None], 2)",
 )

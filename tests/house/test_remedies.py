@@ -22,11 +22,11 @@ CAMERA = np.float32([[30, 0, 16], [0, 30, 12], [0, 0, 1]])
 def test_an_image_with_channels_first_is_doubted():
     for shape in ((3, 24, 32), (1, 16, 16), (2, 4, 24, 32)):
         with pytest.warns(UserWarning, match=r"rotate: image has shape .* pass jnp.moveaxis\(image, -3, -1\)"):
-            jax.eval_shape(lambda image: warp.rotate(image, 9.0), jax.ShapeDtypeStruct(shape, np.float32))
+            jax.eval_shape(lambda image: warp.rotate(image, angle=0.157), jax.ShapeDtypeStruct(shape, np.float32))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for shape in ((24, 32, 3), (4, 4, 256), (4, 64, 3), (64, 32, 32)):
-            jax.eval_shape(lambda image: warp.rotate(image, 9.0), jax.ShapeDtypeStruct(shape, np.float32))
+            jax.eval_shape(lambda image: warp.rotate(image, angle=0.157), jax.ShapeDtypeStruct(shape, np.float32))
 
 
 def test_an_image_with_channels_last_is_doubted_by_grid_sample():

@@ -106,7 +106,7 @@ SHARDED = {
         "rows": (read, IMAGE, SAMPLE, SAMPLE),
         "chain": (level, IMAGE, SAMPLE, SAMPLE, SAMPLE),
         "splat": (splat, (array(32, 5, 2), P("rows")), SAMPLE, SAMPLE),
-        "rotate": (lambda image: jt.warp.rotate(image, 3.0), IMAGE),
+        "rotate": (lambda image: jt.warp.rotate(image, angle=0.0524), IMAGE),
         "flow": (jt.warp.warp_flow, IMAGE, FLOW),
     }.items()
 }

@@ -56,11 +56,11 @@ def test_a_similarity_is_a_rotation_in_pixels():
     parameters = np.float32([window * np.cos(turn) - 1, window * np.sin(turn), 0, 0])
 
     @once
-    def both(images, parameters, degrees, scale):
+    def both(images, parameters, angle, scale):
         read = jt.warp.spatial_transform(images, theta_of(parameters, (6, 9), "similarity"))
-        return read, jt.warp.rotate(images, degrees, scale=scale)
+        return read, jt.warp.rotate(images, angle=angle, scale=scale)
 
-    assert_close("float32", *both(IMAGES, parameters, np.float32(degrees), np.float32(scale)), 9)
+    assert_close("float32", *both(IMAGES, parameters, np.float32(turn), np.float32(scale)), 9)
 
 
 def test_parameters_of_64_bits_stay(x64):

@@ -100,7 +100,7 @@ for name, function in WARPS.items():
     case("warps", f"{name}, no channels", function, (4, 5, N))
 # Warps with an empty batch of what moves the image; one image, or as many.
 MOVED = {
-    "rotate": lambda i, d: warp.rotate(i, d),
+    "rotate": lambda i, d: warp.rotate(i, angle=d),
     "remap": lambda i, d: warp.remap(i, (times(d, numbers(3, 1)), 1.0)),
     "undistort": lambda i, d: warp.undistort(i, times(d, CAMERA), jnp.zeros(4)),
     "thin_plate_spline": lambda i, d: warp.thin_plate_spline(i, times(d, POINTS), POINTS),

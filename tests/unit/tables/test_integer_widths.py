@@ -121,7 +121,7 @@ def test_texels_and_coordinates_of_64_bits_that_fit_are_taken():
     flow = np.stack([far, -far], -1)
     assert_exact(jt.warp.warp_flow(image, flow, address_mode="clamp"), np.full((2, 2, 1), 3, np.float32))
     whole = np.arange(12).reshape(3, 4, 1)
-    assert_exact(jt.warp.rotate(whole, 0.0), whole.astype(np.int32))
+    assert_exact(jt.warp.rotate(whole, angle=0.0), whole.astype(np.int32))
 
 
 def same(x, y):

@@ -79,7 +79,7 @@ WARPS = {
     "resample": {"image": IMAGE, "function": turned},
     "resample_tiles": {"image": IMAGE},
     "resize": {"image": IMAGE, "output_shape": (4, 11)},
-    "rotate": {"image": IMAGE, "degrees": np.float32(20.3), "scale": np.float32(1.1), "center": np.float32([4.2, 2.9])},
+    "rotate": {"image": IMAGE, "angle": np.float32(0.3543), "scale": np.float32(1.1), "center": np.float32([4.2, 2.9])},
     "spatial_transform": {"image": IMAGE, "theta": AFFINE},
     "thin_plate_spline": {"image": IMAGE, "source_points": SOURCE, "target_points": SOURCE + 0.3 * normal(4, 2)},
     "undistort": {"image": IMAGE, "camera_matrix": CAMERA, "distortion": LENS},

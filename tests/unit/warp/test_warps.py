@@ -45,9 +45,9 @@ def backward(matrix, x, y):
 
 
 def turned(parameters, x, y):
-    """The points of the input for a rotation by some degrees and a scale, center to center."""
-    degrees, scale = parameters
-    x, y, angle = (x - OUT[1] / 2) / scale, (y - OUT[0] / 2) / scale, np.deg2rad(degrees)
+    """The points of the input for a rotation by some radians and a scale, center to center."""
+    angle, scale = parameters
+    x, y = (x - OUT[1] / 2) / scale, (y - OUT[0] / 2) / scale
     cos, sin = np.cos(angle), np.sin(angle)
     return cos * x - sin * y + SIZES[1] / 2, sin * x + cos * y + SIZES[0] / 2
 
@@ -85,7 +85,11 @@ WARPS = {
         np.linalg.inv(HOMOGRAPHY),
         backward,
     ),
-    "rotate": (lambda i, p, **o: warp.rotate(i, p[..., 0], OUT, scale=p[..., 1], **o), np.array([30, 1.5]), turned),
+    "rotate": (
+        lambda i, p, **o: warp.rotate(i, output_shape=OUT, angle=p[..., 0], scale=p[..., 1], **o),
+        np.array([0.52, 1.5]),
+        turned,
+    ),
     "spatial_transform": (lambda i, m, **o: warp.spatial_transform(i, m, OUT, **o), THETA, in_theta),
     "remap": (
         lambda i, c, **o: warp.remap(i, (c[..., 0], c[..., 1]), **o),
@@ -154,7 +158,7 @@ def test_every_dtype_is_read_as_numbers_and_kept(x64):
     texels = {
         dtype: a.clip(0 if dtype[0] == "u" else -128, 255).astype(jnp.dtype(dtype)) for dtype, a in texels.items()
     }
-    turn = functools.partial(warp.rotate, degrees=np.float32(20.0))
+    turn = functools.partial(warp.rotate, angle=np.float32(0.35))
 
     @jax.jit
     def run(texels):
@@ -184,11 +188,11 @@ def test_texels_as_they_are_and_turns():
             {
                 "resize, point": warp.resize(texels, (18, 14), filter_mode="point"),
                 "affine, point": warp.warp_affine(texels, np.eye(2, 3, dtype=np.float32), filter_mode="point"),
-                "rotate": warp.rotate(texels, 0.0),
+                "rotate": warp.rotate(texels, angle=0.0),
                 "resize": warp.resize(texels, SIZES),
                 "affine": warp.warp_affine(texels, np.float32([[1, 0, 2], [0, 1, -1]])),
             },
-            [warp.rotate(square, 90.0), warp.rotate(square, 90.0, center=np.float32([3, 3]))],
+            [warp.rotate(square, angle=np.pi / 2), warp.rotate(square, angle=np.pi / 2, center=np.float32([3, 3]))],
         )
 
     exact, turns = run(texels, square)
@@ -286,6 +290,6 @@ def test_one_call_compiles_once(caplog):
     texels = np.float32(image(*SIZES, 2))
     with jax.log_compiles():
         for angle in (1.0, 2.0, 3.0):
-            warp.rotate(texels, np.float32(angle), [4, 4])
+            warp.rotate(texels, output_shape=[4, 4], angle=np.float32(angle))
     compiled = [r for r in caplog.records if "Finished XLA compilation" in r.getMessage()]
     assert len(compiled) == 1
