@@ -64,17 +64,16 @@ def test_a_read_is_the_mean_of_its_valid_taps(ndim, name):
                            min_valid=least, fill=7.0), found)  # fmt: skip
 
 
-def test_without_invalid_texels_a_read_keeps_its_bits():
-    texels, points = (
-        RANDOM.normal(size=(8, 9, 3)).astype(np.float32),
-        RANDOM.uniform(-0.2, 1.2, (2, 300)).astype(np.float32),
-    )
+def test_without_invalid_texels_a_read_is_the_plain_one():
+    """Bit for bit on a CPU; kernels may contract sums of more channels otherwise."""
+    texels, points = RANDOM.normal(size=(8, 9, 3)).astype(np.float32), RANDOM.uniform(-0.2, 1.2, (2, 300))
+    texture, places = jt.texture2d(texels), (*points.astype(np.float32),)
     for name in FILTERS:
         how = jt.Sampler(filter_mode=name)
-        assert_exact(
-            jt.sample(jt.texture2d(texels), (*points,), how, valid="finite"),
-            jt.sample(jt.texture2d(texels), (*points,), how),
-        )
+        found, plain = jt.sample(texture, places, how, valid="finite"), jt.sample(texture, places, how)
+        if jax.default_backend() == "cpu":
+            assert_exact(found, plain)
+        assert_close("sum", found, plain, 1)
 
 
 def test_an_identity_read_keeps_the_holes():
