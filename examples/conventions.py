@@ -230,7 +230,8 @@ def draw_rotation(sheet: Sheet, left: float, top: float):
     angles = np.radians(np.linspace(-50, 40, 30))
     middle, radius = (left + side / 2, top + side / 2), 0.36 * side
     sheet.arrow([(middle[0] + radius * np.cos(a), middle[1] - radius * np.sin(a)) for a in angles], RED)
-    sheet.text((left + side / 2, top + side + 16), "rotate(image, angle=pi / 2)")
+    for row, words in enumerate(("rotate(image,", "angle=pi / 2)")):
+        sheet.text((left + side / 2, top + side + 16 + 21 * row), words)
 
 
 def picture() -> Image.Image:
