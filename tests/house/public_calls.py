@@ -369,6 +369,8 @@ OTHERS = {
         ("renormalize", {"filter_mode": "point"}),
         ("renormalize", {"address_mode": "wrap"}),
     ],
+    "rotate.angle": [(np.float32(0.7), {})],
+    "rotate.degrees": [(np.float32(40), {"angle": None})],
     "rotate.scale": [(1.5, {})],
     "resample.parameters": [((np.float32(1.3),), {"function": moved_by})],
     "resample_tiles.tile_shape": [((2, 3), {})],
