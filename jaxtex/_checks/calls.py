@@ -41,8 +41,8 @@ KEYWORDS = {
 }
 # Former names of arguments, which functions with the new name still take.
 RENAMED = {"filter": "filter_mode", "address": "address_mode"}
-# Layers of these are made by functions of theirs.
-FRAMEWORKS = ("equinox", "flax")
+# These call functions, and make layers, in functions of theirs.
+FRAMEWORKS = ("jax", "equinox", "flax")
 # Remedies for keywords whose value differs from ours.
 IN_PLACE_OF = {
     **dict.fromkeys(("size", "dsize"), "output_shape=(height, width), which is (width, height) in OpenCV and Pillow"),
@@ -230,7 +230,7 @@ def public(
             refuse(name, signature, names, args, keywords)
         for argument, saying in deprecated.items():
             if given.get(argument) is not None:
-                warnings.warn(f"{name}: {argument} {saying}.", DeprecationWarning, stacklevel=2)
+                warnings.warn(f"{name}: {argument} {saying}.", DeprecationWarning, stacklevel=level_of_caller(2))
         for argument, value in given.items():
             sort = sorts[argument]
             if argument == "self":
@@ -271,13 +271,17 @@ def under_new_names(name: str, renamed: Mapping[str, str], keywords: Mapping[str
                 raise TypeError(f"{name}: {new} is given twice, also by its former name {old}; pass {new} alone.")
             given[new] = given.pop(old)
             message = f"{name}: {old} is now called {new}; pass {new}={shown(given[new])}."
-            warnings.warn(message, DeprecationWarning, stacklevel=level_of_caller())
+            warnings.warn(message, DeprecationWarning, stacklevel=level_of_caller(3))
     return given
 
 
-def level_of_caller() -> int:
-    """The stack level, for a function that a public function calls, of the line that called that one."""
-    frame, level = sys._getframe(3), 3  # pyright: ignore[reportPrivateUsage]
+def level_of_caller(level: int) -> int:
+    """The stack level of the user's line that called a public function, perhaps by `jax.jit`.
+
+    Args:
+        level: of the frame that called the function, which may be a framework's.
+    """
+    frame = sys._getframe(level)  # pyright: ignore[reportPrivateUsage]
     while frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] in FRAMEWORKS:
         frame, level = frame.f_back, level + 1
     return level

@@ -91,12 +91,20 @@ def test_an_angle_by_position_or_in_degrees_keeps_its_meaning_and_warns():
     turned = warp.rotate(IMAGE, angle=np.float32(np.pi / 9), scale=1.5, address_mode="clamp")
     says = "rotate: degrees is deprecated, also by its position; pass angle=jnp.deg2rad(degrees), in radians."
     by_position = lambda: warp.rotate(IMAGE, 20.0, None, None, scale=1.5, address_mode="clamp")
-    for call in (by_position, lambda: warp.rotate(IMAGE, degrees=20.0, scale=1.5, address_mode="clamp")):
+    by_keyword = lambda: warp.rotate(IMAGE, degrees=20.0, scale=1.5, address_mode="clamp")
+    compiled = lambda: jax.jit(lambda *args: warp.rotate(*args, scale=1.5, address_mode="clamp"))(IMAGE, 20.0)
+    for call in (by_position, by_keyword, compiled):
         for _ in range(2):  # the second call runs the kept program
             with pytest.warns(DeprecationWarning, match="^rotate: degrees") as warned:
                 found = call()
             assert [(str(w.message), w.filename) for w in warned] == [(says, __file__)]
             assert_close("float32", found, turned, 1)
+
+
+def test_a_function_that_jax_calls_warns_where_it_is_called():
+    with pytest.warns(DeprecationWarning, match="^rotate: degrees") as warned:
+        jax.eval_shape(warp.rotate, IMAGE, 20.0)
+    assert [w.filename for w in warned] == [__file__]
 
 
 def test_an_angle_is_in_radians():

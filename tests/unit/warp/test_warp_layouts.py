@@ -57,7 +57,7 @@ def traced(function, *args):
 
 # Warps of every path to a read.
 WARPS = {
-    "rotate": lambda image: traced(jt.warp.rotate, image, 20.0),
+    "rotate": lambda image: traced(lambda image: jt.warp.rotate(image, angle=0.35), image),
     "resize": lambda image: traced(jt.warp.resize, image, (4, 4)),
     "resample": lambda image: traced(jt.warp.resample, image, lambda x, y: (y, x)),
     "resample_tiles": lambda image: jt.warp.resample_tiles(image, lambda x, y: (y, x)),
