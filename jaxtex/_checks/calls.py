@@ -7,7 +7,6 @@ import enum
 import functools
 import inspect
 import itertools
-import sys
 import warnings
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from types import MappingProxyType, NoneType
@@ -18,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._jax.calls import StaticFunction, typed_jit
+from .former_names import RENAMED, level_of_caller, under_new_names
 from .numbers import Array, at_full_width, check_is_known, in_dtype_of_jax, is_integral
 from .signatures import AsWritten
 from .words import check_keywords, described, shown
@@ -39,10 +39,6 @@ KEYWORDS = {
     **dict.fromkeys(("img", "src", "images", "input", "inputs"), "image"),
     **dict.fromkeys(("anti_alias", "anti_aliasing"), "antialias"),
 }
-# Former names of arguments, which functions with the new name still take.
-RENAMED = {"filter": "filter_mode", "address": "address_mode"}
-# These call functions, and make layers, in functions of theirs.
-FRAMEWORKS = ("jax", "equinox", "flax")
 # Remedies for keywords whose value differs from ours.
 IN_PLACE_OF = {
     **dict.fromkeys(("size", "dsize"), "output_shape=(height, width), which is (width, height) in OpenCV and Pillow"),
@@ -256,35 +252,6 @@ def public(
 
     vars(call)["__signature__"] = AsWritten.of(signature, function)
     return call
-
-
-def under_new_names(name: str, renamed: Mapping[str, str], keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Keywords under the names of today, with a warning for each former name.
-
-    Raises:
-        TypeError: if an argument is given by both names.
-    """
-    given = dict(keywords)
-    for old, new in renamed.items():
-        if old in given:
-            if new in given:
-                raise TypeError(f"{name}: {new} is given twice, also by its former name {old}; pass {new} alone.")
-            given[new] = given.pop(old)
-            message = f"{name}: {old} is now called {new}; pass {new}={shown(given[new])}."
-            warnings.warn(message, DeprecationWarning, stacklevel=level_of_caller(3))
-    return given
-
-
-def level_of_caller(level: int) -> int:
-    """The stack level of the user's line that called a public function, perhaps by `jax.jit`.
-
-    Args:
-        level: of the frame that called the function, which may be a framework's.
-    """
-    frame = sys._getframe(level)  # pyright: ignore[reportPrivateUsage]
-    while frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] in FRAMEWORKS:
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 def refuse(
